@@ -1,0 +1,48 @@
+// Owns: what one HTTP exchange with the service can come to, before anybody decides what to do about it.
+// Must not know: retries, the journal, exit codes.
+import type { Problem } from "../errors.ts";
+
+/** How an exchange broke where no complete answer of the service came back. */
+export type Break =
+  | "dns"
+  | "refused"
+  | "tls"
+  | "proxy"
+  | "timeout"
+  | "closed" // the connection ended before a whole answer was there
+  | "malformed" // what came is no HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
+  | "too_large" // decoded size, nesting or encoding beyond the limits
+  | "redirect" // 3xx: never followed (§5.1 rule 3)
+  | "interrupted"; // Ctrl-C or SIGTERM
+
+/**
+ * The outcome of one attempt.
+ * - `answered`: a success status and a body that keeps to the contract. `text` is the body exactly as it came.
+ * - `refused`: a complete 4xx answer: this attempt changed nothing.
+ * - `unknown`: bytes left this machine and no usable answer came back (5xx, cut, time-out, broken body).
+ * - `not_sent`: proven that no byte of the request left (DNS, refused, TLS handshake, proxy, interrupted before).
+ * For a read the difference between the last two is only in the words.
+ */
+export type Attempt<T> =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly value: T;
+      readonly text: string;
+      readonly requestId?: string;
+    }
+  | {
+      readonly kind: "refused";
+      readonly status: number;
+      readonly problem: Problem;
+      readonly retryAfterSeconds?: number;
+    }
+  | {
+      readonly kind: "unknown";
+      readonly status?: number;
+      readonly problem?: Problem;
+      readonly reason: Break | "status";
+      readonly detail: string;
+      readonly retryAfterSeconds?: number;
+    }
+  | { readonly kind: "not_sent"; readonly reason: Break; readonly detail: string };

@@ -1,0 +1,69 @@
+// Owns: what can go wrong, as the command line names it, and the exit code of each kind (shared by every room).
+// Must not know: how a failure is shown (output/), what a service says (api/).
+
+/** Exit code of each kind of failure: a promise to scripts. */
+export const exitCodes = {
+  failed: 1,
+  usage: 2,
+  auth: 3,
+  not_found: 4,
+  conflict: 5,
+  rate_limited: 6,
+  outcome_unknown: 7,
+  pending: 8,
+  secret_lost: 9,
+  findings: 10,
+  unreachable: 11,
+  undelivered: 12,
+  unusable: 13,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+export type FailureKind = keyof typeof exitCodes;
+
+/** What the service said of an error (§7), every key as far as it was there. */
+export interface Problem {
+  readonly status?: number;
+  readonly code?: string;
+  readonly title?: string;
+  readonly detail?: string;
+  readonly param?: string;
+  readonly request_id?: string;
+  readonly doc_url?: string;
+  readonly retryable?: boolean;
+}
+
+export interface FailureDetails {
+  /** What it means for the person: one sentence, no full stop needed at the end of a command. */
+  readonly meaning?: string;
+  /** What to type next: a command that can be copied as it stands. */
+  readonly hint?: string;
+  /** The service's own words. They are untrusted text: only `output/` may show them. */
+  readonly problem?: Problem;
+  /** Where it happened, e.g. `profile prod (eu) · POST /v1/oauth_clients`. */
+  readonly where?: string;
+  /** The journal entry that keeps the work. */
+  readonly entry?: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * A failure that a person can do something about: it is told in words, never with a stack. Anything else that is
+ * thrown is a bug and ends with exit code 1.
+ */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly kind: FailureKind;
+  readonly details: FailureDetails;
+
+  constructor(kind: FailureKind, message: string, details: FailureDetails = {}) {
+    super(message, { cause: details.cause });
+    this.kind = kind;
+    this.details = details;
+  }
+
+  get exitCode(): number {
+    return exitCodes[this.kind];
+  }
+}

@@ -1,0 +1,51 @@
+// Owns: the shape of every place that a one-time secret may go to: check → prepare → deliver.
+// Must not know: the API, the journal. A secret passes through here and is never kept, logged or shown.
+
+/** How `--secret-format` writes a secret to a file or a command. */
+export type SecretFormat = "raw" | "json" | "env";
+
+/** A one-time secret with the public facts that belong to it. */
+export interface OneTimeSecret {
+  readonly secret: string;
+  /** What the secret is for; names the variables of the `env` format and the keys of `json`. */
+  readonly kind: "oauth_client" | "access_key";
+  /** Resource id of the client or key. */
+  readonly id: string;
+  /** OAuth clients only: the id used in the token exchange. */
+  readonly clientId?: string;
+}
+
+/**
+ * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
+ * For a file, `device` and `inode` name the reserved file, so that a later process can tell whether the secret reached
+ * its name: the finished file *is* the reserved one.
+ */
+export type DestinationRecord =
+  | { readonly kind: "stdout" }
+  | { readonly kind: "command" }
+  | {
+      readonly kind: "file";
+      readonly path: string;
+      readonly format: SecretFormat;
+      readonly force: boolean;
+      readonly device?: string;
+      readonly inode?: string;
+    }
+  | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
+
+/**
+ * A place for a one-time secret.
+ * `check` costs nothing and is called before anything is written anywhere; `prepare` makes sure that the delivery will
+ * succeed (space reserved and synced, standard output open, profile there) and is called before every request that may
+ * bring a secret. `deliver` returns only when the secret is safe. Each throws `Failure` with words for a person.
+ */
+export interface Destination {
+  /** True where the secret goes to standard output with the rest of the result. */
+  readonly isStdout: boolean;
+  check(): Promise<void>;
+  /** @param work id of the piece of work (journal entry): names what is reserved, so that a later process finds it. */
+  prepare(work: string): Promise<DestinationRecord>;
+  deliver(secret: OneTimeSecret): Promise<void>;
+  /** Gives back what `prepare` reserved, where no secret came. Safe to repeat. */
+  release(): Promise<void>;
+}

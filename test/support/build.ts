@@ -1,0 +1,10 @@
+// Builds the program once before any test, so that no end-to-end test runs a stale bundle.
+import { rolldown } from "rolldown";
+import config from "../../rolldown.config.mts";
+
+export default async function build(): Promise<void> {
+  if (process.env.INTEG_TEST_NO_BUILD) return;
+  const bundle = await rolldown(config as Parameters<typeof rolldown>[0]);
+  await bundle.write((config as { output: Parameters<typeof bundle.write>[0] }).output);
+  await bundle.close();
+}
