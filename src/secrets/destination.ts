@@ -13,6 +13,8 @@ export interface OneTimeSecret {
   readonly id: string;
   /** OAuth clients only: the id used in the token exchange. */
   readonly clientId?: string;
+  /** The service's answer that brought the secret, as it came: what standard output shows, and what `claim` shows later. */
+  readonly receipt: string;
 }
 
 /**
