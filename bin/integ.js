@@ -11,5 +11,9 @@ if (!supported) {
 } else {
   var nodeModule = require("node:module");
   if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
-  require("../dist/main.cjs").main(process);
+  require("../dist/main.cjs")
+    .main(process)
+    .then(function (code) {
+      process.exitCode = code;
+    });
 }

@@ -1,0 +1,145 @@
+// Owns: which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
+// Must not know: flags, terminals, files.
+import { exitCodes, Failure, type FailureKind } from "../errors.ts";
+import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
+import type { Drive, Journal } from "../journal/journal.ts";
+import type { Destination } from "../secrets/destination.ts";
+import { driveCreation, type CreationEnd } from "./oauth-client-creation.ts";
+import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
+import { driveRevocation } from "./oauth-client-revocation.ts";
+import { detailsOf, type Account, type Workbench } from "./workbench.ts";
+
+export interface RecoveryOptions {
+  /** Where a secret goes that still comes: asked for, else where the original command wanted it. */
+  readonly destinationOf: (entry: Entry) => Promise<Destination>;
+  /** Asked once for each lost secret; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  readonly waitMs: number;
+  /** The account that the entry was made for; throws where its profile is gone or unusable. */
+  readonly benchFor: (entry: Entry) => Promise<Workbench>;
+}
+
+/** How one entry stands after recovery. */
+export interface Recovered {
+  readonly entry: Entry;
+  readonly failure?: Failure;
+}
+
+/** Kinds from the worst to the mildest: the exit code of a recovery that left something. */
+const worstFirst: readonly FailureKind[] = [
+  "outcome_unknown",
+  "undelivered",
+  "secret_lost",
+  "pending",
+  "unusable",
+  "auth",
+  "rate_limited",
+  "unreachable",
+  "conflict",
+  "not_found",
+  "failed",
+];
+
+/** @returns the failure to end with, or nothing where all is settled */
+export function worstOf(results: readonly Recovered[]): Failure | undefined {
+  const failures = results.flatMap((result) => (result.failure ? [result.failure] : []));
+  const rank = (failure: Failure): number => (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
+  return failures.sort((a, b) => rank(a) - rank(b))[0];
+}
+
+/**
+ * Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others.
+ * @param entries unsettled ones; settled ones are reported as they stand
+ */
+export async function recover(journal: Journal, entries: readonly Entry[], options: RecoveryOptions): Promise<Recovered[]> {
+  const results: Recovered[] = [];
+  const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+  for (const entry of oldestFirst) results.push(await recoverOne(journal, entry.id, options));
+  return results;
+}
+
+async function recoverOne(journal: Journal, id: string, options: RecoveryOptions): Promise<Recovered> {
+  let drive: Drive | undefined;
+  try {
+    drive = await journal.drive(rootOf(journal, id).id);
+    if (isSettled(drive.entry.state)) return { entry: drive.entry };
+    const bench = await options.benchFor(drive.entry);
+    checkBinding(drive.entry, bench.account);
+    await finish(bench, drive, options);
+    return { entry: journal.find(id) };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { entry: journal.find(id), failure: told(journal.find(id), error) };
+  } finally {
+    drive?.release();
+  }
+}
+
+/** A replacement is finished through the entry it replaces: the lost client is revoked before the new one is made. */
+function rootOf(journal: Journal, id: string): Entry {
+  const entry = journal.find(id);
+  const lost = entry.replaces ? journal.find(entry.replaces) : undefined;
+  return lost && !isSettled(lost.state) && !isSettled(entry.state) ? rootOf(journal, lost.id) : entry;
+}
+
+/** An entry that is still unknown is unknown, whatever stood in the way this time. */
+function told(entry: Entry, failure: Failure): Failure {
+  const kind: FailureKind =
+    entry.state === "unknown" || entry.state === "open" ? (failure.kind === "interrupted" || failure.kind === "terminated" ? failure.kind : "outcome_unknown") : failure.kind;
+  return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));
+}
+
+/** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */
+function checkBinding(entry: Entry, account: Account): void {
+  const moved =
+    (account.baseUrl !== entry.base_url && `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
+    (account.organizationId !== entry.organization_id && "is bound to another organization now") ||
+    (account.profileId !== entry.profile_id && "is another profile of the same name");
+  if (!moved) return;
+  throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
+    ...detailsOf(entry),
+    meaning: "Nothing was sent: the key and the client belong to the account of that time.",
+    hint: `Put the profile back as it was, or give the entry up: integ journal forget ${entry.id}`,
+  });
+}
+
+async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
+  switch (drive.entry.operation) {
+    case "oauth_client.create":
+      return finishCreation(bench, drive, options);
+    case "oauth_client.revoke":
+      await driveRevocation(bench, drive, drive.entry.resource_id ?? "");
+      return;
+    default:
+      throw new Failure("failed", `This version cannot finish "${drive.entry.operation}".`, detailsOf(drive.entry));
+  }
+}
+
+async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
+  const { entry } = drive;
+  if (entry.state === "undelivered")
+    throw new Failure("undelivered", "Its secret is kept here until you claim it.", {
+      ...detailsOf(entry),
+      hint: nextStep(entry) ?? undefined,
+    });
+  const creation = { destination: await options.destinationOf(entry), waitMs: options.waitMs };
+  let end: CreationEnd | undefined;
+  if (entry.state !== "secret_lost") end = await driveCreation(bench, drive, creation);
+  else if (await foundAfterAll(bench, drive)) return;
+  if (end && end.kind !== "secret_lost") return;
+  // A replacement that was begun was agreed to then.
+  const agreed = isReplacementBegun(bench.journal, drive.entry) || (await options.mayReplace(drive.entry));
+  if (!agreed) throw secretLost(drive.entry);
+  const replaced = await replaceLostSecret(bench, drive, creation);
+  if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);
+}
+
+/** A lost secret is looked for where it should have gone before anything is revoked. */
+async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boolean> {
+  const { destination, detail } = drive.entry;
+  if (!destination) return false;
+  const clientId = typeof detail.client_id === "string" ? detail.client_id : undefined;
+  const found = await bench.secrets.wasDelivered(destination as never, { clientId });
+  if (found) drive.record({ state: "done", last_error: null });
+  return found;
+}

@@ -1,0 +1,117 @@
+// Owns: what every change works with: the account, the journal, the clock, and how it tells a person what it does.
+// Must not know: flags, terminals, files.
+import type { Service } from "../api/connect.ts";
+import type { Break } from "../api/attempt.ts";
+import type { Entry } from "../journal/entry.ts";
+import type { Drive, Intent, Journal } from "../journal/journal.ts";
+import type { OneTimeSecret } from "../secrets/destination.ts";
+import type { DestinationRecord } from "../secrets/destination.ts";
+import { Failure, type FailureDetails } from "../errors.ts";
+
+/** Whose account is changed. `service` sends as this profile, and to nowhere else. */
+export interface Account {
+  readonly profile: string;
+  readonly profileId: string;
+  readonly region: string;
+  readonly baseUrl: string;
+  readonly organizationId: string | null;
+  readonly serviceVersion: string;
+  readonly service: Service;
+}
+
+/** How a change tells what goes on. Nothing of it is a result. */
+export interface Tell {
+  note(text: string): void;
+  warn(text: string): void;
+  /** A wait begins; the returned function ends it. */
+  waiting(label: string, ms: number): () => void;
+}
+
+/** The part of the clock that a change needs (see context.ts). */
+export interface WorkClock {
+  now(): number;
+  sleep(ms: number): Promise<void>;
+  random(): number;
+  readonly interruption: AbortSignal;
+  finishing<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Where secrets of unfinished work are looked for, and kept where a destination broke. */
+export interface SecretKeeping {
+  /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
+  wasDelivered(record: DestinationRecord, facts: { clientId?: string }): Promise<boolean>;
+  /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */
+  reserve(entry: string): Promise<void>;
+  keep(entry: string, secret: OneTimeSecret): Promise<void>;
+  isKept(entry: string): boolean;
+  release(entry: string): Promise<void>;
+}
+
+export interface Workbench {
+  readonly account: Account;
+  readonly journal: Journal;
+  readonly secrets: SecretKeeping;
+  readonly clock: WorkClock;
+  readonly tell: Tell;
+  /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
+  readonly retryForMs: number;
+}
+
+/** The part of an intent that the account decides. */
+export function madeFor(account: Account): Pick<
+  Intent,
+  "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version"
+> {
+  return {
+    profile: account.profile,
+    profile_id: account.profileId,
+    organization_id: account.organizationId,
+    region: account.region,
+    base_url: account.baseUrl,
+    service_version: account.serviceVersion,
+  };
+}
+
+/**
+ * Records what happened after something was sent. The change has happened whatever the disk does: a journal that
+ * cannot be written is told and the result still reaches the person (a replay is safe).
+ */
+export function recordAfterwards(bench: Workbench, drive: Drive, change: Parameters<Drive["record"]>[0]): void {
+  try {
+    drive.record(change);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    bench.tell.warn(
+      `The journal could not be updated (${why}) It still holds the entry ${drive.entry.id} with its key: "integ journal recover ${drive.entry.id}" is safe.`,
+    );
+  }
+}
+
+/** Adds where it happened and which entry keeps it to a failure's details. */
+export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
+  return { ...details, entry: entry.id, where: details.where ?? whereOf(entry) };
+}
+
+export function whereOf(entry: Entry): string {
+  return `profile ${entry.profile} (${entry.region}) · ${entry.method} ${entry.path}`;
+}
+
+/** The failure of a change whose outcome nobody knows (exit 7). */
+export function outcomeUnknown(entry: Entry, because: Failure): Failure {
+  return new Failure(
+    "outcome_unknown",
+    because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
+    detailsOf(entry, {
+      ...because.details,
+      meaning: entry.idempotency_key
+        ? "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice."
+        : "The change may or may not have happened. It is not sent again by itself.",
+      hint: `integ journal recover ${entry.id}`,
+    }),
+  );
+}
+
+/** True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong. */
+export function mayPass(reason: Break | "status"): boolean {
+  return reason !== "dns" && reason !== "tls" && reason !== "proxy" && reason !== "redirect" && reason !== "interrupted";
+}

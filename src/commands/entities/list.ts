@@ -1,0 +1,34 @@
+// Owns: `integ entities list`.
+import { addListOptions, printList } from "../list-walk.ts";
+import { defineVerb } from "../verb.ts";
+
+const view = {
+  columns: [
+    { path: "id", heading: "id" },
+    { path: "type", heading: "type" },
+    { path: "status", heading: "status", kind: "status" },
+    { path: "display_name", heading: "name" },
+    { path: "email", heading: "email" },
+    { path: "created_at", heading: "created", kind: "time" },
+    { path: "updated_at", heading: "updated", kind: "time" },
+  ] as const,
+  singular: "entity",
+  plural: "entities",
+};
+
+export const command = defineVerb({
+  configure: (command) => addListOptions(command.option("--type <type>", "only entities of this type, e.g. person")),
+  examples: [
+    { line: "integ entities list --profile sandbox", does: "one page, with no account" },
+    { line: "integ entities list --all --json | jq '.data[].email'", does: "every entity, for a script" },
+    { line: "integ entities list --type person --limit 500 --ndjson", does: "one row a line" },
+  ],
+  async run(context, { options }) {
+    const service = await context.connect();
+    await printList(
+      context,
+      { ...view, columns: [...view.columns] },
+      { flags: options, walk: (request) => service.entities.walk({ ...request, type: options.type }) },
+    );
+  },
+});

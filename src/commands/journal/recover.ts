@@ -1,0 +1,85 @@
+// Owns: `integ journal recover`.
+import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { isSettled, type Entry } from "../../journal/entry.ts";
+import type { Journal } from "../../journal/journal.ts";
+import { parseDuration } from "../options/duration.ts";
+import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
+import { defineVerb } from "../verb.ts";
+import { workbenchOf } from "../workbench-of.ts";
+import { entriesView, entriesPage } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    addSecretOptions(
+      command
+        .argument("[id...]", "entries to recover; all unsettled ones where none is named")
+        .option("--replace-lost-secret", "where a secret is lost: revoke the client and create another")
+        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
+    ),
+  examples: [
+    { line: "integ journal recover", does: "finish everything that was begun" },
+    { line: "integ journal recover 6k2f9", does: "finish one entry: the same key, the same request" },
+    {
+      line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
+      does: "the way out of a lost secret",
+    },
+  ],
+  async run(context, { args: [ids], options }) {
+    const journal = await context.journal();
+    const entries = chosen(journal, ids, context.settings.profile);
+    const results = await recover(journal, entries, {
+      waitMs: parseDuration(options.wait, "--wait"),
+      destinationOf: (entry) => destinationOf(context, entry, options),
+      mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
+      benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile)),
+    });
+    await report(context, results);
+  },
+});
+
+function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Entry[] {
+  if (ids.length > 0) return ids.map((id) => journal.find(id));
+  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
+  return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
+}
+
+async function destinationOf(context: Context, entry: Entry, flags: SecretFlags): ReturnType<Context["secrets"]["destination"]> {
+  const { oauthClientView } = await import("../oauth-clients/view.ts");
+  const asked = secretOptionsOf(flags);
+  const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
+  const options = named === undefined ? { ...remembered(entry), secretFormat: asked.secretFormat } : asked;
+  return context.secrets.destination(options, async (receipt) => {
+    await context.output.resource(receipt, oauthClientView);
+    context.output.note("This secret is shown once: store it now.");
+  });
+}
+
+/** The destination of the original command, as far as it can be used again. */
+function remembered(entry: Entry): { secretFile?: string; secretProfile?: string; secretFormat?: string; force?: boolean } {
+  const record = entry.destination;
+  if (record?.kind === "file")
+    return { secretFile: String(record.path), secretFormat: String(record.format), force: record.force === true };
+  if (record?.kind === "profile") return { secretProfile: String(record.name) };
+  return {};
+}
+
+async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
+  if (asked || context.settings.yes) return true;
+  if (!context.output.interactive) return false;
+  return context.output.confirm(`The secret of client ${entry.resource_id} is lost. Revoke this client and create another?`, {
+    destructive: true,
+  });
+}
+
+async function report(context: Context, results: readonly Recovered[]): Promise<void> {
+  const list = context.output.list(entriesView);
+  await list.page(entriesPage(results.map((result) => result.entry)));
+  await list.end({ nextPageToken: null, hasMore: false });
+  if (results.length === 0) context.output.note("Nothing is unsettled.");
+  const worst = worstOf(results);
+  for (const { entry, failure } of results)
+    if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
+  if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");
+}

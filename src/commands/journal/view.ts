@@ -1,0 +1,43 @@
+// Owns: how journal entries are laid out for a person, and turned into rows for a list.
+import type { Entry } from "../../journal/entry.ts";
+import { publicEntry } from "../../journal/entry.ts";
+import type { ListView } from "../../output/list.ts";
+import type { ResourceView } from "../../output/output.ts";
+import { pageOf, type RowPage } from "../../output/row-page.ts";
+
+const columns = [
+  { path: "id", heading: "id" },
+  { path: "operation", heading: "operation" },
+  { path: "state", heading: "state", kind: "status" },
+  { path: "profile", heading: "profile" },
+  { path: "resource_id", heading: "resource" },
+  { path: "attempts", heading: "attempts" },
+  { path: "updated_at", heading: "updated", kind: "time" },
+  { path: "next_step", heading: "next step" },
+] as const;
+
+export const entriesView: ListView = { columns: [...columns], singular: "entry", plural: "entries" };
+
+export const entryView: ResourceView = {
+  columns: [
+    ...columns.slice(0, 3),
+    { path: "idempotency_key", heading: "idempotency key" },
+    { path: "profile", heading: "profile" },
+    { path: "region", heading: "region" },
+    { path: "base_url", heading: "base url" },
+    { path: "service_version", heading: "service version" },
+    { path: "request", heading: "request" },
+    { path: "resource_id", heading: "resource" },
+    { path: "attempts", heading: "attempts" },
+    { path: "created_at", heading: "created", kind: "time" },
+    { path: "updated_at", heading: "updated", kind: "time" },
+    { path: "last_error", heading: "last error" },
+    { path: "next_step", heading: "next step" },
+  ],
+  nulls: [],
+};
+
+/** Entries as one page of a list: the same bytes in every format. */
+export function entriesPage(entries: readonly Entry[]): RowPage {
+  return pageOf(entries.map(publicEntry));
+}

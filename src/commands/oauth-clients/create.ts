@@ -1,0 +1,115 @@
+// Owns: `integ oauth-clients create`.
+import { createOAuthClient, creationIntent, type CreationEnd } from "../../changes/oauth-client-creation.ts";
+import { replaceLostSecret, secretLost } from "../../changes/oauth-client-replacement.ts";
+import type { Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import type { Drive } from "../../journal/journal.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { parseDuration } from "../options/duration.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { defineVerb } from "../verb.ts";
+import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { oauthClientView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    addSecretOptions(
+      command
+        .option("--service-account <id>", "the service account that will own the client")
+        .option("--scope <scope...>", "a permission of the client; repeatable, 1 to 100, no wildcards")
+        .option("--idempotency-key <key>", "use this key: the same key and values give the same client's receipt")
+        .option("--new", "start another one, even if the same creation is unfinished")
+        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m")
+        .option("--replace-lost-secret", "if the secret is lost: revoke the client and create another")
+        .option("--dry-run", "show the request, send nothing"),
+    ),
+  examples: [
+    {
+      line: "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-file ./client.secret",
+      does: "the secret goes to a new file that only you can read",
+    },
+    {
+      line: "integ oauth-clients create --service-account sa_1 --scope entity:read --json | jq -r .client_secret",
+      does: "the secret is on standard output, once",
+    },
+    {
+      line: "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci -'",
+      does: "the secret goes to a command's standard input",
+    },
+  ],
+  more: "The key and the exact request are on disk before anything is sent. After a crash or a lost connection, type the same command again or `integ journal recover`.",
+  async run(context, { options }) {
+    const scopes = options.scope ?? (await askScopes(context));
+    const request = { service_account_id: options.serviceAccount ?? (await askAccount(context)), scopes };
+    const waitMs = parseDuration(options.wait, "--wait");
+    const { checkCreation } = await import("../../api/oauth-clients.ts");
+    checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
+    const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
+    const destination = await context.secrets.destination(secretOptionsOf(options), shown);
+    const bench = await workbenchOf(context);
+    if (options.dryRun) return showRequest(context, bench, { request, key: options.idempotencyKey });
+    await mentionUnsettled(context);
+    const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
+    await createOAuthClient(bench, request, {
+      ...chosen,
+      then: (end, drive) => conclude(context, end, { bench, drive, chosen, replace: options.replaceLostSecret === true }),
+    });
+  },
+});
+
+interface Conclusion {
+  readonly bench: Workbench;
+  readonly drive: Drive;
+  readonly chosen: { destination: Destination; waitMs: number };
+  readonly replace: boolean;
+}
+
+async function conclude(context: Context, end: CreationEnd, at: Conclusion): Promise<void> {
+  if (end.kind === "secret_lost") {
+    if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry);
+    const replaced = await replaceLostSecret(at.bench, at.drive, at.chosen);
+    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);
+    return conclude(context, replaced, at);
+  }
+  if (end.kind === "delivered_before")
+    context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
+  if (end.kind === "delivered_before" || !at.chosen.destination.isStdout)
+    await showReceipt(context, end.receipt, { withSecret: false });
+}
+
+async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> {
+  const { output, settings } = context;
+  if (!settings.yes && !output.interactive) return false;
+  return output.confirm(`The secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`, {
+    destructive: true,
+  });
+}
+
+async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
+  await context.output.resource(receipt, { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] });
+  if (withSecret) context.output.note("This secret is shown once: store it now.");
+}
+
+async function showRequest(
+  context: Context,
+  bench: Workbench,
+  { request, key }: { request: { service_account_id: string; scopes: string[] }; key?: string },
+): Promise<void> {
+  const intent = creationIntent(bench, request);
+  context.output.note("Nothing was sent, and nothing is in the journal.");
+  await context.output.document({
+    method: intent.method,
+    url: `${intent.base_url}${intent.path}`,
+    headers: { "Service-Version": intent.service_version, "Idempotency-Key": key ?? "(a new random UUID)" },
+    body: JSON.parse(intent.request_text),
+  });
+}
+
+function askAccount(context: Context): Promise<string> {
+  return context.output.ask("Service account that will own the client", { flag: "--service-account <id>" });
+}
+
+async function askScopes(context: Context): Promise<string[]> {
+  const text = await context.output.ask("Scopes, with spaces between them", { flag: "--scope <scope>" });
+  return text.split(/[\s,]+/).filter((scope) => scope !== "");
+}

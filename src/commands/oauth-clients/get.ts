@@ -1,0 +1,17 @@
+// Owns: `integ oauth-clients get`.
+import { defineVerb } from "../verb.ts";
+import { read } from "../read.ts";
+import { oauthClientView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),
+  examples: [
+    { line: "integ oauth-clients get oc_123", does: "one client, without its secret" },
+    { line: "integ oauth-clients get oc_123 --json | jq -r .status", does: "its status, for a script" },
+  ],
+  async run(context, { args: [id] }) {
+    const service = await context.connect();
+    const answer = await read(context, "get OAuth client", () => service.oauthClients.get(id));
+    await context.output.resource(answer.text, oauthClientView);
+  },
+});

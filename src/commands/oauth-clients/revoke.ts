@@ -1,0 +1,26 @@
+// Owns: `integ oauth-clients revoke`.
+import { revokeOAuthClient } from "../../changes/oauth-client-revocation.ts";
+import { Failure } from "../../errors.ts";
+import { defineVerb } from "../verb.ts";
+import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { oauthClientView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),
+  examples: [
+    { line: "integ oauth-clients revoke oc_123", does: "asks first; the client's tokens are dead at once" },
+    { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },
+  ],
+  async run(context, { args: [id] }) {
+    if (id.trim() === "") throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });
+    const bench = await workbenchOf(context);
+    const { profile, region } = bench.account;
+    const agreed = await context.output.confirm(
+      `Revoke client ${id} as profile ${profile} (${region})? Its requests are denied at once, also with tokens it already has.`,
+      { destructive: true },
+    );
+    if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
+    await mentionUnsettled(context);
+    await context.output.resource(await revokeOAuthClient(bench, id), oauthClientView);
+  },
+});

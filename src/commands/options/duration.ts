@@ -1,0 +1,35 @@
+// Owns: how a person writes a length of time (`500ms`, `30s`, `5m`, `36h`, `90d`, `PT30S`, a bare number of seconds). Pure.
+import { Failure } from "../../errors.ts";
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
+/** ISO 8601 durations without years and months, whose length is not fixed. */
+const iso = /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+const longestMs = 100 * 365 * 86_400_000;
+
+/**
+ * @param text what was typed
+ * @param name the flag or variable, for the message
+ * @returns whole milliseconds, 0 to a hundred years
+ * @throws Failure `usage` for anything else
+ */
+export function parseDuration(text: string, name: string): number {
+  const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
+  if (ms === undefined || !(ms <= longestMs))
+    throw new Failure("usage", `${name}: "${text}" is not a duration.`, {
+      hint: "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S; a bare number is seconds.",
+    });
+  return Math.round(ms);
+}
+
+function simpleMs(text: string): number | undefined {
+  const match = simple.exec(text);
+  return match ? Number(match[1]) * (unitMs[match[2] ?? "s"] ?? 0) : undefined;
+}
+
+function isoMs(text: string): number | undefined {
+  const match = iso.exec(text);
+  if (!match || text === "P" || text.endsWith("T")) return undefined;
+  const [, w, d, h, m, s] = match.map((part) => Number(part ?? 0));
+  return ((((w ?? 0) * 7 + (d ?? 0)) * 24 + (h ?? 0)) * 60 + (m ?? 0)) * 60_000 + (s ?? 0) * 1000;
+}

@@ -1,0 +1,137 @@
+// Owns: the options that every command takes, before or after its name, and the environment variables behind them. Pure.
+// Must not know: how the environment is read (main.ts hands it in).
+import type { Command } from "@commander-js/extra-typings";
+import { Failure } from "../../errors.ts";
+import { parseDuration } from "./duration.ts";
+
+export const formats = ["table", "json", "ndjson", "csv", "yaml"] as const;
+export type Format = (typeof formats)[number];
+
+/** The options as commander gives them, at whichever level they were typed. */
+export interface GlobalOptions {
+  profile?: string;
+  output?: string;
+  json?: true;
+  ndjson?: true;
+  fields?: string;
+  serviceVersion?: string;
+  timeout?: string;
+  retryFor?: string;
+  yes?: true;
+  input?: boolean;
+  quiet?: true;
+  debug?: true;
+  color?: boolean;
+}
+
+export interface GlobalChoice {
+  readonly profile?: string;
+  readonly format: Format;
+  readonly fields?: readonly string[];
+  readonly serviceVersion?: string;
+  readonly timeoutMs: number;
+  readonly retryForMs: number;
+  readonly yes: boolean;
+  readonly noInput: boolean;
+  readonly quiet: boolean;
+  readonly debug: boolean;
+  readonly noColor: boolean;
+}
+
+/** Declares the global options on a command, as a group of their own on its help screen. */
+export function addGlobalOptions(command: Command): void {
+  command
+    .optionsGroup("Global options:")
+    .option("-p, --profile <name>", "profile to act as (INTEG_PROFILE)")
+    .option("-o, --output <format>", "table, json, ndjson, csv or yaml (INTEG_OUTPUT)")
+    .option("--json", "short for -o json")
+    .option("--ndjson", "short for -o ndjson")
+    .option("--fields <a,b.c>", "keep these fields, in this order")
+    .option("--service-version <date>", "contract version to pin (INTEG_SERVICE_VERSION)")
+    .option("--timeout <duration>", "limit for one attempt, 30s (INTEG_TIMEOUT)")
+    .option("--retry-for <duration>", "keep retrying this long, 2m; 0 is one attempt (INTEG_RETRY_FOR)")
+    .option("-y, --yes", "no confirmation")
+    .option("--no-input", "never prompt (INTEG_NO_INPUT)")
+    .option("-q, --quiet", "results and errors only")
+    .option("--debug", "requests and responses on stderr, secrets redacted (INTEG_DEBUG)")
+    .option("--no-color", "no colour (NO_COLOR)");
+}
+
+/**
+ * Flags first, then the environment.
+ * @throws Failure `usage` for a format, field list, date or duration that is none
+ */
+export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
+  return {
+    profile: flags.profile,
+    format: chooseFormat(flags, env),
+    fields: flags.fields === undefined ? undefined : parseFields(flags.fields),
+    serviceVersion: checkVersion(flags.serviceVersion ?? (env.INTEG_SERVICE_VERSION || undefined)),
+    timeoutMs: positive(duration(flags.timeout, "--timeout", env, "INTEG_TIMEOUT", "30s"), "--timeout"),
+    retryForMs: duration(flags.retryFor, "--retry-for", env, "INTEG_RETRY_FOR", "2m"),
+    yes: flags.yes === true,
+    noInput: flags.input === false || isOn(env.INTEG_NO_INPUT) || isOn(env.CI),
+    quiet: flags.quiet === true,
+    debug: flags.debug === true || isOn(env.INTEG_DEBUG),
+    noColor: flags.color === false,
+  };
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
+}
+
+/** The format, found without failing: an error met before the options are understood must be told in it. */
+export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
+  const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
+  let found: string | undefined = env.INTEG_OUTPUT;
+  for (let i = 0; i < end; i++) {
+    const word = argv[i]!;
+    if (word === "--json" || word === "--ndjson") found = word.slice(2);
+    else if (word === "-o" || word === "--output") found = argv[i + 1];
+    else if (word.startsWith("--output=")) found = word.slice("--output=".length);
+    else if (/^-o[a-z]/.test(word)) found = word.slice(2).replace(/^=/, "");
+  }
+  return formats.find((format) => format === found) ?? "table";
+}
+
+function chooseFormat(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): Format {
+  const asked = [...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined))];
+  if (asked.length > 1)
+    throw new Failure("usage", `Two output formats at once: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
+  const source = asked.length === 1 ? "--output" : "INTEG_OUTPUT";
+  const text = asked[0] ?? (env.INTEG_OUTPUT || "table");
+  const format = formats.find((known) => known === text);
+  if (!format)
+    throw new Failure("usage", `${source}: "${text}" is no output format.`, { hint: `Choose one of ${formats.join(", ")}.` });
+  return format;
+}
+
+function parseFields(text: string): string[] {
+  const fields = text.split(",").map((field) => field.trim());
+  if (fields.some((field) => field === ""))
+    throw new Failure("usage", `--fields: "${text}" has an empty field.`, { hint: "Write field names with commas: --fields id,status" });
+  return fields;
+}
+
+function checkVersion(text: string | undefined): string | undefined {
+  if (text !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(text))
+    throw new Failure("usage", `--service-version: "${text}" is no contract version.`, {
+      hint: "Write a date, like --service-version 2026-07-01",
+    });
+  return text;
+}
+
+function duration(
+  flag: string | undefined,
+  name: string,
+  ...[env, variable, standard]: [Readonly<Record<string, string | undefined>>, string, string]
+): number {
+  if (flag !== undefined) return parseDuration(flag, name);
+  return parseDuration(env[variable] || standard, variable);
+}
+
+function positive(ms: number, name: string): number {
+  if (ms <= 0) throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s` });
+  return ms;
+}

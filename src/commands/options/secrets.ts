@@ -1,0 +1,34 @@
+// Owns: the flags that say where a one-time secret goes, for every command that yields one. Pure.
+import type { Command } from "@commander-js/extra-typings";
+import type { SecretOptions } from "../../secrets/choice.ts";
+
+export interface SecretFlags {
+  secretFile?: string;
+  secretCommand?: string;
+  secretProfile?: string;
+  secretFormat?: string;
+  force?: true;
+}
+
+/** Declares the secret options on a command that yields a one-time secret. */
+export function addSecretOptions<Args extends unknown[], Options extends Record<string, unknown>>(
+  command: Command<Args, Options>,
+): Command<Args, Options & SecretFlags> {
+  return command
+    .option("--secret-file <path>", "write the secret to a new file, readable by you alone")
+    .option("--secret-command <command>", "give the secret to a command on its standard input")
+    .option("--secret-profile <name>", "make the secret that existing profile's credential")
+    .option("--secret-format <format>", "raw, json or env, for --secret-file and --secret-command (raw)")
+    .option("--force", "let --secret-file replace an existing file") as unknown as Command<Args, Options & SecretFlags>;
+}
+
+/** The flags as the secrets room reads them; what contradicts itself is refused there. */
+export function secretOptionsOf(flags: SecretFlags): SecretOptions {
+  return {
+    secretFile: flags.secretFile,
+    secretCommand: flags.secretCommand,
+    secretProfile: flags.secretProfile,
+    secretFormat: flags.secretFormat,
+    force: flags.force === true,
+  };
+}

@@ -1,0 +1,16 @@
+// Owns: how the sandbox's own errors are told: they are mistakes of a setting, never of the service.
+import { Failure } from "../../errors.ts";
+
+/** @param error what the sandbox threw; its message is a sentence for a person */
+export function sandboxFailure(error: unknown): unknown {
+  if (error instanceof Failure || !(error instanceof Error)) return error;
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === "settings_differ")
+    return new Failure("usage", error.message, { hint: "integ sandbox reset", cause: error });
+  if (code === "bad_fault" || code === "state_damaged" || code === "EADDRINUSE" || code === "EACCES" || code === "EROFS")
+    return new Failure("usage", error.message, {
+      hint: code === "state_damaged" ? "integ sandbox reset" : "integ help sandbox start",
+      cause: error,
+    });
+  return error;
+}

@@ -1,0 +1,72 @@
+// Owns: `integ sandbox start`.
+import type { SandboxDescription } from "../../sandbox/sandbox.ts";
+import { Failure } from "../../errors.ts";
+import { defineVerb } from "../verb.ts";
+import { sandboxFailure } from "./failure.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .option("--port-us <n>", "port of the us host (a free one)")
+      .option("--port-eu <n>", "port of the eu host (a free one)")
+      .option("--entities <n>", "how many entities the organization has, 0 to 10000000")
+      .option("--seed <n>", "seed of the population")
+      .option("--fault <spec...>", "a fault, e.g. 'POST /v1/oauth_clients drop=after times=1'; repeatable")
+      .option("--log", "a line a request on stderr"),
+  examples: [
+    { line: "integ sandbox start", does: "both regional hosts, until Ctrl-C; prints what to export" },
+    { line: "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1'", does: "break something on purpose" },
+    { line: "integ sandbox start -o json", does: "addresses and credentials, for scripts" },
+  ],
+  more: "docs/sandbox.md names every fault and every choice that the API document leaves open.",
+  async run(context, { options }) {
+    const { startSandbox } = await import("../../sandbox/sandbox.ts");
+    const running = await startSandbox({
+      stateDir: context.settings.stateDir,
+      portUs: wholeNumber("--port-us", options.portUs, 65_535),
+      portEu: wholeNumber("--port-eu", options.portEu, 65_535),
+      entities: wholeNumber("--entities", options.entities, 10_000_000),
+      seed: wholeNumber("--seed", options.seed, 2 ** 32 - 1),
+      faults: options.fault ?? [],
+      log: options.log ? (line) => context.output.warn(line) : undefined,
+    }).catch((error: unknown) => {
+      throw sandboxFailure(error);
+    });
+    try {
+      const description = running.describe();
+      if (context.output.format === "table") await context.output.text(wordsOf(description));
+      else await context.output.document(description);
+      await untilInterrupted(context.clock.interruption);
+    } finally {
+      await running.close();
+    }
+  },
+});
+
+function wholeNumber(flag: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value <= most))
+    throw new Failure("usage", `${flag}: "${text}" is not a whole number from 0 to ${most}.`, { hint: `${flag} 0` });
+  return value;
+}
+
+function untilInterrupted(interruption: AbortSignal): Promise<void> {
+  if (interruption.aborted) return Promise.resolve();
+  return new Promise((resolve) => interruption.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+function wordsOf({ us, eu }: SandboxDescription): string {
+  return `The sandbox listens: us ${us.base_url}, eu ${eu.base_url}. Ctrl-C stops it.
+
+Use it from another terminal:
+  export INTEG_REGION=us INTEG_BASE_URL=${us.base_url} INTEG_ORGANIZATION_ID=${us.organization_id}
+  export INTEG_API_KEY=${us.api_key}
+or as a profile:
+  echo ${us.api_key} | integ profiles add local --region us --base-url ${us.base_url} \\
+    --organization-id ${us.organization_id} --access-token-endpoint ${us.access_token_endpoint} --api-key-stdin
+and then:
+  integ entities list
+  integ oauth-clients create --service-account ${us.service_account_id} --scope entity:read
+`;
+}

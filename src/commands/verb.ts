@@ -1,0 +1,32 @@
+// Owns: what a command file gives: how it is typed (arguments, options, examples) and what it runs.
+// Must not know: argv, streams, which other commands there are.
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../context.ts";
+
+/** One line a person can type as it stands, and what it does. */
+export interface Example {
+  readonly line: string;
+  readonly does: string;
+}
+
+/** What a command is, loaded when it is run or its help is asked for. */
+export interface Verb {
+  readonly configure: (command: Command) => void;
+  readonly examples: readonly Example[];
+  /** Further paragraphs of the help screen. */
+  readonly more?: string;
+  readonly run: (context: Context, input: { args: unknown[]; options: Record<string, unknown> }) => Promise<void>;
+}
+
+/**
+ * Keeps the types of a command together: what `configure` declares is what `run` receives.
+ * @param definition `configure` returns the command it was given, with arguments and options declared on it
+ */
+export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(definition: {
+  configure: (command: Command) => Command<Args, Options>;
+  examples: readonly Example[];
+  more?: string;
+  run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
+}): Verb {
+  return definition as unknown as Verb;
+}

@@ -1,0 +1,63 @@
+// Owns: how a command's context becomes the workbench of a change, and how a change is told to a person.
+// Must not know: any one command.
+import type { Account, SecretKeeping, Tell, Workbench } from "../changes/workbench.ts";
+import type { Context } from "../context.ts";
+import type { ActiveProfile } from "../profiles/profile.ts";
+
+/** The account of the chosen profile, or of a given one. */
+export async function accountOf(context: Context, given?: ActiveProfile): Promise<Account> {
+  const profile = given ?? (await context.profiles.active());
+  return {
+    profile: profile.name,
+    profileId: profile.id,
+    region: profile.region,
+    baseUrl: profile.baseUrl,
+    organizationId: profile.organizationId ?? null,
+    serviceVersion: context.settings.serviceVersion ?? profile.serviceVersion ?? "2026-07-01",
+    service: await context.connect(profile),
+  };
+}
+
+export async function workbenchOf(context: Context, given?: ActiveProfile): Promise<Workbench> {
+  return {
+    account: await accountOf(context, given),
+    journal: await context.journal(),
+    secrets: await keepingOf(context),
+    clock: context.clock,
+    tell: tellOf(context),
+    retryForMs: context.settings.retryForMs,
+  };
+}
+
+async function keepingOf(context: Context): Promise<SecretKeeping> {
+  const undelivered = await context.secrets.undelivered();
+  return {
+    wasDelivered: (record, facts) => context.secrets.wasDelivered(record, facts),
+    reserve: async (entry) => undelivered.reserve(entry),
+    keep: async (entry, secret) => undelivered.keep(entry, secret),
+    isKept: (entry) => undelivered.isKept(entry),
+    release: async (entry) => undelivered.release(entry),
+  };
+}
+
+function tellOf(context: Context): Tell {
+  const { output } = context;
+  return {
+    note: (text) => output.note(text),
+    warn: (text) => output.warn(text),
+    waiting: (label, ms) => {
+      const progress = output.countdown(label, ms);
+      return () => progress.done();
+    },
+  };
+}
+
+/** Mentions unsettled work once, when a command that changes something begins. */
+export async function mentionUnsettled(context: Context): Promise<void> {
+  const { isSettled } = await import("../journal/entry.ts");
+  const journal = await context.journal();
+  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
+  if (unsettled.length === 0) return;
+  const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;
+  context.output.note(`${what} unsettled in the journal: integ journal list shows them, integ journal recover finishes them.`);
+}

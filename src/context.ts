@@ -1,0 +1,73 @@
+// Owns: the type of all that a command may ask for. Types only; main.ts builds it, each part when first asked for.
+import type { Service } from "./api/connect.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { Output } from "./output/output.ts";
+import type { ActiveProfile } from "./profiles/profile.ts";
+import type { ProfileStore } from "./profiles/store.ts";
+import type { Credentials } from "./profiles/credentials.ts";
+import type { Destination, DestinationRecord } from "./secrets/destination.ts";
+import type { SecretOptions } from "./secrets/choice.ts";
+import type { Undelivered } from "./secrets/undelivered.ts";
+
+/** What the person set for every command, flags before environment. Durations are milliseconds. */
+export interface Settings {
+  readonly profile?: string;
+  readonly serviceVersion?: string;
+  readonly timeoutMs: number;
+  readonly retryForMs: number;
+  readonly yes: boolean;
+  readonly configDir: string;
+  readonly stateDir: string;
+  /** The journal's file, or the address of a shared one. */
+  readonly journalPath: string;
+  /** This program's version, and how to start it again (its own executable and script). */
+  readonly version: string;
+  readonly self: readonly string[];
+  /** The environment for a copy of this program: without any variable of ours. */
+  readonly childEnvironment: Readonly<Record<string, string>>;
+}
+
+/** Time, and its end. */
+export interface Clock {
+  now(): number;
+  /** Any length; ends early, with the interruption's `Failure`, when the person interrupts. */
+  sleep(ms: number): Promise<void>;
+  /** 0 ≤ x < 1, for jitter. */
+  random(): number;
+  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is begun after it. */
+  readonly interruption: AbortSignal;
+  /**
+   * Runs work whose answer must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
+   * more, after the second one none.
+   */
+  finishing<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Who acts: the profile chosen by flag, environment or default, and what is stored of all of them. */
+export interface Profiles {
+  active(): Promise<ActiveProfile>;
+  /** The profile a journal entry was made for, whatever is chosen now. */
+  named(name: string): Promise<ActiveProfile>;
+  store(): Promise<ProfileStore>;
+  credentials(): Promise<Credentials>;
+}
+
+/** Where one-time secrets may go. */
+export interface Secrets {
+  /** @param print writes the receipt to standard output, where no other destination was asked for. */
+  destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
+  undelivered(): Promise<Undelivered>;
+  /** True where the place that the journal remembers holds the secret; completes a delivery that a crash cut short. */
+  wasDelivered(record: DestinationRecord, facts: { clientId?: string }): Promise<boolean>;
+}
+
+export interface Context {
+  readonly settings: Settings;
+  readonly profiles: Profiles;
+  /** The service, as the active profile or as a given one. */
+  connect(profile?: ActiveProfile): Promise<Service>;
+  journal(): Promise<Journal>;
+  readonly secrets: Secrets;
+  readonly output: Output;
+  readonly clock: Clock;
+}

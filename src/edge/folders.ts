@@ -1,0 +1,38 @@
+// Owns: where this machine keeps configuration and state: our own variables, else the platform's places. Pure.
+import { isAbsolute, join, resolve } from "node:path";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly home: string;
+  readonly cwd: string;
+}
+
+/** The configuration folder: `INTEG_CONFIG_DIR`, else XDG (Linux), Application Support (macOS), %APPDATA% (Windows). */
+export function configFolder(env: Environment, machine: Machine): string {
+  if (env.INTEG_CONFIG_DIR) return resolve(machine.cwd, env.INTEG_CONFIG_DIR);
+  if (machine.platform === "darwin") return join(machine.home, "Library", "Application Support", "integ");
+  if (machine.platform === "win32") return join(env.APPDATA || join(machine.home, "AppData", "Roaming"), "integ");
+  return join(xdg(env.XDG_CONFIG_HOME, join(machine.home, ".config")), "integ");
+}
+
+/** The state folder: `INTEG_STATE_DIR`, else XDG (Linux), Application Support (macOS), %LOCALAPPDATA% (Windows). */
+export function stateFolder(env: Environment, machine: Machine): string {
+  if (env.INTEG_STATE_DIR) return resolve(machine.cwd, env.INTEG_STATE_DIR);
+  if (machine.platform === "darwin") return join(machine.home, "Library", "Application Support", "integ", "state");
+  if (machine.platform === "win32") return join(env.LOCALAPPDATA || join(machine.home, "AppData", "Local"), "integ");
+  return join(xdg(env.XDG_STATE_HOME, join(machine.home, ".local", "state")), "integ");
+}
+
+/** The journal: `INTEG_JOURNAL`, else a file in the state folder. An address (`postgresql://…`) stays as it is. */
+export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: string; cwd: string }): string {
+  const given = env.INTEG_JOURNAL;
+  if (!given) return join(stateDir, "journal.ndjson");
+  return /^[a-z][a-z0-9+.-]+:\/\//i.test(given) ? given : resolve(cwd, given);
+}
+
+/** The XDG specification: a relative path in its variables is ignored. */
+function xdg(value: string | undefined, standard: string): string {
+  return value && isAbsolute(value) ? value : standard;
+}

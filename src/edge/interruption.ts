@@ -1,0 +1,78 @@
+// Owns: Ctrl-C and SIGTERM, and the clock that they cut short.
+// Must not know: what is being done.
+import type { Clock } from "../context.ts";
+import { Failure } from "../errors.ts";
+
+/** How long the answer to a change that was already sent is waited for after the first Ctrl-C. */
+const graceMs = 5_000;
+/** `setTimeout` fires at once above this. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export interface Interruption {
+  readonly clock: Clock;
+  /** Cuts connections: at the first signal where nothing must be waited for, else after the grace or the second signal. */
+  readonly cut: AbortSignal;
+  /** Stops listening for signals. */
+  release(): void;
+}
+
+/** @param process where signals come from */
+export function listenForInterruption(process: NodeJS.Process): Interruption {
+  const stop = new AbortController();
+  const cut = new AbortController();
+  let finishing = 0;
+  let grace: NodeJS.Timeout | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stop.signal.aborted) {
+      cut.abort(stop.signal.reason);
+      return;
+    }
+    const failure =
+      signal === "SIGTERM" ? new Failure("terminated", "Terminated.") : new Failure("interrupted", "Interrupted.");
+    stop.abort(failure);
+    if (finishing === 0) cut.abort(failure);
+    else grace = setTimeout(() => cut.abort(failure), graceMs);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  return {
+    cut: cut.signal,
+    clock: {
+      now: () => Date.now(),
+      random: () => Math.random(),
+      sleep: (ms) => sleep(ms, stop.signal),
+      interruption: stop.signal,
+      finishing: async (work) => {
+        finishing += 1;
+        try {
+          return await work();
+        } finally {
+          finishing -= 1;
+        }
+      },
+    },
+    release: () => {
+      clearTimeout(grace);
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
+    },
+  };
+}
+
+/** Sleeps any length in parts that a timer can hold; rejects with the signal's reason when it is aborted. */
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  for (let left = ms; left > 0; left -= longestTimerMs) await sleepPart(Math.min(left, longestTimerMs), signal);
+}
+
+function sleepPart(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Failure);
+    const aborted = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason as Failure);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

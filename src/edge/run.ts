@@ -1,0 +1,70 @@
+// Owns: one command line from words to exit code: read it, run it, tell what went wrong.
+// Must not know: any one command, a rule of the service.
+import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
+import { exitCodes, Failure } from "../errors.ts";
+import { BrokenPipe, Terminal } from "../output/terminal.ts";
+import { readCommandLine, type Typed } from "../program.ts";
+import { buildContext } from "./build-context.ts";
+import { listenForInterruption } from "./interruption.ts";
+
+export interface CommandLine {
+  readonly words: readonly string[];
+  readonly version: string;
+}
+
+/** @returns the exit code */
+export async function runCommandLine(process: NodeJS.Process, line: CommandLine): Promise<number> {
+  const env = process.env;
+  const format = guessFormat(line.words, env);
+  const terminal = new Terminal({
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env,
+    noColor: line.words.includes("--no-color"),
+  });
+  try {
+    const typed = await readCommandLine(line.words, { width: Math.min(terminal.width, 100), version: line.version });
+    if (!("help" in typed)) return await runVerb(process, terminal, { typed, version: line.version });
+    if (typed.toStderr) await terminal.writeErr(typed.help);
+    else await terminal.writeOut(typed.help);
+    return typed.toStderr ? exitCodes.usage : 0;
+  } catch (error) {
+    return await tell(terminal, error, format);
+  }
+}
+
+async function runVerb(
+  process: NodeJS.Process,
+  terminal: Terminal,
+  { typed, version }: { typed: Typed; version: string },
+): Promise<number> {
+  const globals = chooseGlobals(typed.globals, process.env);
+  const interruption = listenForInterruption(process);
+  const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
+  try {
+    await typed.verb.run(context, { args: typed.args, options: typed.options });
+    return 0;
+  } catch (error) {
+    return await tell(terminal, error, globals.format);
+  } finally {
+    await close();
+    interruption.release();
+  }
+}
+
+/** Says what went wrong, on stderr, in the form that was asked for. */
+async function tell(terminal: Terminal, error: unknown, format: Format): Promise<number> {
+  // A reader that had enough is no failure: what it took was whole.
+  if (error instanceof BrokenPipe) return 0;
+  const { renderBug, renderFailure } = await import("../output/failure.ts");
+  const known = error instanceof Failure ? error : undefined;
+  const exitCode = known?.exitCode ?? exitCodes.failed;
+  terminal.live?.clear();
+  await terminal.writeErr(
+    known
+      ? renderFailure(known, { format, colour: terminal.colour.stderr, exitCode })
+      : renderBug(error, { format, colour: terminal.colour.stderr, exitCode }),
+  );
+  return exitCode;
+}

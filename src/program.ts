@@ -1,0 +1,214 @@
+// Owns: the command tree, a line a verb, and how words typed become a verb to run.
+// Must not know: I/O. A command's file is loaded only when it is run or its own help is asked for.
+import { Command, CommanderError } from "commander";
+import type { Command as TypedCommand } from "@commander-js/extra-typings";
+import type { Verb } from "./commands/verb.ts";
+import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
+import { Failure } from "./errors.ts";
+
+type Load = () => Promise<{ command: Verb }>;
+type VerbLine = readonly [name: string, summary: string, load: Load];
+interface Noun {
+  readonly name: string;
+  readonly alias?: string;
+  readonly summary: string;
+  readonly verbs: readonly VerbLine[];
+}
+
+const nouns: readonly Noun[] = [
+  {
+    name: "profiles",
+    alias: "profile",
+    summary: "who I am: region, address, credentials",
+    verbs: [
+      ["add", "add a profile and its credential", () => import("./commands/profiles/add.ts")],
+      ["list", "all profiles", () => import("./commands/profiles/list.ts")],
+      ["show", "one profile, its credential masked", () => import("./commands/profiles/show.ts")],
+      ["use", "make a profile the default", () => import("./commands/profiles/use.ts")],
+      ["edit", "change a profile", () => import("./commands/profiles/edit.ts")],
+      ["remove", "remove a profile and its stored credential", () => import("./commands/profiles/remove.ts")],
+    ],
+  },
+  {
+    name: "oauth-clients",
+    alias: "oauth-client",
+    summary: "OAuth clients of service accounts",
+    verbs: [
+      ["create", "create a client; its secret is shown once", () => import("./commands/oauth-clients/create.ts")],
+      ["get", "one client", () => import("./commands/oauth-clients/get.ts")],
+      ["revoke", "revoke a client; safe to repeat", () => import("./commands/oauth-clients/revoke.ts")],
+    ],
+  },
+  {
+    name: "entities",
+    alias: "entity",
+    summary: "entities of the organization",
+    verbs: [["list", "a page of entities, or all of them", () => import("./commands/entities/list.ts")]],
+  },
+  {
+    name: "cohorts",
+    alias: "cohort",
+    summary: "cohorts and their members",
+    verbs: [["members", "the members of one cohort", () => import("./commands/cohorts/members.ts")]],
+  },
+  {
+    name: "journal",
+    summary: "every change this machine asked for",
+    verbs: [
+      ["list", "what is unsettled, or everything", () => import("./commands/journal/list.ts")],
+      ["show", "one entry", () => import("./commands/journal/show.ts")],
+      ["recover", "finish what was begun", () => import("./commands/journal/recover.ts")],
+      ["path", "where the journal is", () => import("./commands/journal/path.ts")],
+    ],
+  },
+  {
+    name: "sandbox",
+    summary: "the whole API on this machine",
+    verbs: [
+      ["start", "a standing server, until Ctrl-C", () => import("./commands/sandbox/start.ts")],
+      ["status", "its accounts and credentials", () => import("./commands/sandbox/status.ts")],
+      ["reset", "throw its state away", () => import("./commands/sandbox/reset.ts")],
+      ["tour", "the main job, told in a few screens", () => import("./commands/sandbox/tour.ts")],
+    ],
+  },
+];
+
+/** What was typed, understood: the verb, its input, and the global options wherever they stood. */
+export interface Typed {
+  readonly verb: Verb;
+  /** `oauth-clients create` */
+  readonly name: string;
+  readonly args: unknown[];
+  readonly options: Record<string, unknown>;
+  readonly globals: GlobalOptions;
+}
+
+export interface Screen {
+  /** Columns for help screens. */
+  readonly width: number;
+  readonly version: string;
+}
+
+/**
+ * Reads what was typed.
+ * @param words the arguments after the program's name
+ * @returns the verb to run, or the text of a help screen
+ * @throws Failure `usage` with a suggestion where one is near
+ */
+export async function readCommandLine(words: readonly string[], screen: Screen): Promise<Typed | { help: string; toStderr: boolean }> {
+  let printed = "";
+  let complaint = "";
+  let typed: Typed | undefined;
+  const program = buildProgram(screen, (found) => {
+    typed = found;
+  });
+  const output = {
+    writeOut: (text: string) => void (printed += text),
+    writeErr: (text: string) => void (complaint += text),
+    getOutHelpWidth: () => screen.width,
+    getErrHelpWidth: () => screen.width,
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+  };
+  for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
+  try {
+    await program.parseAsync(helpAsFlag(words), { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { help: printed, toStderr: false };
+    if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
+    throw usageFailure(complaint || error.message, words);
+  }
+  if (!typed) return { help: program.helpInformation(), toStderr: false };
+  return typed;
+}
+
+/** `integ help a b` is `integ a b --help`. */
+function helpAsFlag(words: readonly string[]): string[] {
+  return words[0] === "help" ? [...words.slice(1).filter((word) => word !== "--help"), "--help"] : [...words];
+}
+
+function usageFailure(complaint: string, words: readonly string[]): Failure {
+  const [first = "", ...rest] = complaint.trim().split("\n");
+  const message = first.replace(/^error: /, "");
+  const suggestion = rest.join(" ").trim().replace(/^\(|\)$/g, "");
+  const known = nouns.find((noun) => noun.name === words[0] || noun.alias === words[0]);
+  const help = known ? `integ help ${known.name}` : "integ --help";
+  return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
+    meaning: suggestion || undefined,
+    hint: help,
+  });
+}
+
+function* allCommands(command: Command): Generator<Command> {
+  yield command;
+  for (const child of command.commands) yield* allCommands(child);
+}
+
+/**
+ * The whole tree, with every verb's own options only where `everything` asks for them.
+ * @param found receives the verb that was typed
+ */
+function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
+  const program = new Command("integ");
+  program
+    .description("Administer an organization's account through the Public Integration API.")
+    .usage("<noun> <verb> [options]")
+    .version(screen.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand(false)
+    .showSuggestionAfterError(true)
+    .addHelpText("after", rootNotes);
+  addGlobalOptions(program as unknown as TypedCommand);
+  for (const noun of nouns) addNoun(program, noun, found);
+  return program;
+}
+
+const rootNotes = `
+Examples:
+  integ entities list --profile sandbox         try it with no account
+  integ help oauth-clients create               a command's options and examples
+  integ sandbox tour                            the main job in a few screens
+`;
+
+function addNoun(program: Command, noun: Noun, found: (typed: Typed) => void): void {
+  const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
+  if (noun.alias) group.alias(noun.alias);
+  addGlobalOptions(group as unknown as TypedCommand);
+  for (const line of noun.verbs) addVerb(group, line, found);
+  group.hook("preSubcommand", async (_group, leaf) => {
+    const line = noun.verbs.find(([name]) => name === leaf.name());
+    if (line) await configureVerb(leaf, line);
+  });
+}
+
+function addVerb(group: Command, [name, summary, load]: VerbLine, found: (typed: Typed) => void): void {
+  const leaf = group.command(name).description(summary).helpCommand(false);
+  leaf.action(async () => {
+    const { command } = await load();
+    const levels = [leaf.parent!.parent!, leaf.parent!, leaf].map((level) => level.opts<Record<string, unknown>>());
+    const merged = Object.assign({}, ...levels);
+    found({
+      verb: command,
+      name: `${group.name()} ${name}`,
+      args: leaf.processedArgs,
+      options: leaf.opts(),
+      globals: merged as GlobalOptions,
+    });
+  });
+}
+
+async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void> {
+  const { command } = await load();
+  command.configure(leaf as unknown as TypedCommand);
+  addGlobalOptions(leaf as unknown as TypedCommand);
+  leaf.addHelpText("after", notesOf(command));
+}
+
+function notesOf(verb: Verb): string {
+  const width = Math.max(...verb.examples.map((example) => example.line.length));
+  const lines = verb.examples.map(({ line, does }) =>
+    width > 60 ? `  # ${does}\n  ${line}` : `  ${line.padEnd(width)}   ${does}`,
+  );
+  return `\nExamples:\n${lines.join("\n")}\n${verb.more ? `\n${verb.more}\n` : ""}`;
+}

@@ -1,0 +1,84 @@
+// The built program as a person runs it: its own process, its own folders, a clean environment.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+export const root = resolve(import.meta.dirname, "../..");
+export const script = join(root, "bin", "integ.js");
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd?: string;
+  /** Words before the program, e.g. `["strace", "-f"]`. */
+  readonly under?: readonly string[];
+  readonly timeoutMs?: number;
+}
+
+/** A home of its own for the program: configuration, state and a working folder that nobody else uses. */
+export class Home {
+  readonly folder: string;
+  readonly env: Record<string, string>;
+
+  constructor(env: Readonly<Record<string, string>> = {}) {
+    this.folder = mkdtempSync(join(tmpdir(), "integ-test-"));
+    this.env = {
+      PATH: process.env.PATH ?? "",
+      HOME: this.folder,
+      LANG: "C.UTF-8",
+      INTEG_CONFIG_DIR: join(this.folder, "config"),
+      INTEG_STATE_DIR: join(this.folder, "state"),
+      ...env,
+    };
+  }
+
+  path(...names: string[]): string {
+    return join(this.folder, ...names);
+  }
+
+  /** Starts the program and gives the process. */
+  start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
+    const [program = "", ...rest] = [...(options.under ?? []), process.execPath, script, ...words];
+    return spawn(program, rest, {
+      cwd: options.cwd ?? this.folder,
+      env: { ...this.env, ...options.env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+  }
+
+  /** Runs one command to its end. */
+  integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    const child = this.start(words, options);
+    return ended(child, options);
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Waits for a process; kills it when it takes too long, so that a hang is a failure and not a stuck run. */
+export function ended(child: ReturnType<typeof spawn>, options: RunOptions = {}): Promise<Ended> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  child.stdin!.on("error", () => {});
+  child.stdin!.end(options.input ?? "");
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 50_000);
+  return new Promise((done, failed) => {
+    child.on("error", failed);
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      done({ code, signal, stdout, stderr });
+    });
+  });
+}

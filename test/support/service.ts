@@ -1,0 +1,81 @@
+// A standing sandbox, started as a person starts it, with its control address for faults and for looking behind the API.
+import { Home, type Ended } from "./program.ts";
+
+export interface RegionDescription {
+  readonly base_url: string;
+  readonly organization_id: string;
+  readonly token_endpoint: string;
+  readonly access_token_endpoint: string;
+  readonly service_account_id: string;
+  readonly poor_service_account_id: string;
+  readonly api_key: string;
+  readonly second_api_key: string;
+  readonly scoped_api_key: string;
+  readonly revoked_api_key: string;
+  readonly expired_api_key: string;
+  readonly access_token: string;
+  readonly access_key_id: string;
+  readonly access_key_secret: string;
+  readonly cohort_ids: readonly string[];
+  readonly control_url: string;
+}
+
+export interface Service {
+  readonly us: RegionDescription;
+  readonly eu: RegionDescription;
+  /** The environment that lets the program act on it, with no profile. */
+  readonly env: Readonly<Record<string, string>>;
+  fault(spec: string): Promise<void>;
+  calm(): Promise<void>;
+  /** Everything below the control address. */
+  control(method: string, path?: string, body?: unknown): Promise<unknown>;
+  stop(): Promise<Ended["code"]>;
+}
+
+/** @param words further arguments of `sandbox start` */
+export async function startService(words: readonly string[] = []): Promise<Service> {
+  const home = new Home();
+  const child = home.start(["sandbox", "start", "-o", "json", ...words]);
+  const description = await new Promise<{ us: RegionDescription; eu: RegionDescription }>((resolve, reject) => {
+    let text = "";
+    let errors = "";
+    child.stderr!.setEncoding("utf8").on("data", (chunk: string) => (errors += chunk));
+    child.stdout!.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      if (text.endsWith("\n")) resolve(JSON.parse(text));
+    });
+    child.on("close", (code) => reject(new Error(`sandbox start ended with ${code}: ${errors}`)));
+  });
+  const { us, eu } = description;
+  const control = async (method: string, path = "", body?: unknown): Promise<unknown> => {
+    const answer = await fetch(`${us.control_url}${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  };
+  return {
+    us,
+    eu,
+    env: {
+      INTEG_REGION: "us",
+      INTEG_BASE_URL: us.base_url,
+      INTEG_ORGANIZATION_ID: us.organization_id,
+      INTEG_API_KEY: us.api_key,
+    },
+    fault: async (spec) => void (await control("POST", "", { fault: spec })),
+    calm: async () => void (await control("DELETE")),
+    control,
+    stop: () =>
+      new Promise((resolve) => {
+        child.on("close", (code) => {
+          home.remove();
+          resolve(code);
+        });
+        child.kill("SIGINT");
+      }),
+  };
+}
