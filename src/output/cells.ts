@@ -1,0 +1,113 @@
+// Owns: what stands in a cell: the value of a field in a row, read quickly where that loses nothing, as text.
+// Must not know: the format it goes to, widths. Source: cli.md §2 (table, csv), quality.md Performance (tables).
+import { Failure } from "../errors.ts";
+import { type FieldPath, printNode, valueAt } from "./json-text.ts";
+import { type JsonTree, parseJson, stringOf, textOf } from "./json-tree.ts";
+import type { Column } from "./list.ts";
+import { type RowPage, isAdjacent, rowCount, rowText, rowTexts } from "./row-page.ts";
+import { visibleText } from "./visible-text.ts";
+
+/**
+ * A value as a cell takes it: a string is text; null is `null`; undefined is a field that is not there. Anything else
+ * keeps the text it came with.
+ */
+export type Cell = string | null | undefined | Verbatim;
+
+/** A number, `true`, `false`, or an array or object as compact JSON. */
+export interface Verbatim {
+  readonly json: string;
+  /** For an array of plain values, these as texts. */
+  readonly items?: readonly string[];
+}
+
+/** A row, parsed the quick way, and the lossless way when something asks for it. */
+export class Row {
+  private tree: JsonTree | undefined;
+
+  constructor(
+    readonly value: unknown,
+    private readonly text: () => string,
+  ) {}
+
+  lossless(): JsonTree {
+    this.tree ??= parseJson(this.text());
+    return this.tree;
+  }
+}
+
+/** All rows of a page. @throws Failure `unreachable` where a row is no JSON */
+export function rowsOf(page: RowPage): Row[] {
+  const { body, spans } = page;
+  if (spans.length === 0) return [];
+  const all = isAdjacent(page) ? body.toString("utf8", spans[0], spans.at(-1)) : rowTexts(page).join(",");
+  const values = parsed(`[${all}]`);
+  if (values.length !== rowCount(page))
+    throw new Failure("unreachable", "the rows of a page are not what they should be");
+  return values.map((value, index) => new Row(value, () => rowText(page, index)));
+}
+
+/** One row out of its own text. */
+export function rowOf(text: string): Row {
+  return new Row(parsed(`[${text}]`)[0], () => text);
+}
+
+function parsed(text: string): unknown[] {
+  try {
+    const rows: unknown[] = JSON.parse(text);
+    return rows;
+  } catch (error) {
+    throw new Failure("unreachable", "the answer is not the JSON it should be", { cause: error });
+  }
+}
+
+/** The value of a field. Strings, null and what is not there are read quickly; the rest without loss. */
+export function cellOf(row: Row, path: FieldPath): Cell {
+  const { value } = row;
+  if (path.steps.length === 1 && isObject(value)) {
+    if (!Object.hasOwn(value, path.name)) return undefined;
+    const quick = value[path.name];
+    if (typeof quick === "string" || quick === null) return quick;
+  }
+  const tree = row.lossless();
+  const node = valueAt(tree.root, path);
+  if (node === undefined) return undefined;
+  if (node.kind === "string") return stringOf(tree, node);
+  const json = printNode(tree, node, { indent: 0, level: 0 });
+  if (node.kind !== "array") return json === "null" ? null : { json };
+  const isPlain = node.items.every((item) => item.kind !== "array" && item.kind !== "object");
+  if (!isPlain) return { json };
+  return {
+    json,
+    items: node.items.map((item) => (item.kind === "string" ? stringOf(tree, item) : textOf(tree, item))),
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A column, ready to be read: the path split, the heading for those who asked for fields by name. */
+export interface CellColumn extends Column {
+  readonly field: FieldPath;
+}
+
+/** The columns to show: the documented ones, or the fields asked for, with the heading and kind of the documented. */
+export function cellColumns(columns: readonly Column[], fields: readonly FieldPath[] | undefined): CellColumn[] {
+  if (fields === undefined) {
+    return columns.map((column) => ({ ...column, field: { name: column.path, steps: column.path.split(".") } }));
+  }
+  return fields.map((field) => {
+    const documented = columns.find((column) => column.path === field.name);
+    return { ...(documented ?? { path: field.name, heading: field.name }), field };
+  });
+}
+
+/** How a person reads a cell: visible on one line, `-` where there is nothing, `""` where there is an empty text. */
+export function personCell(cell: Cell, shown: { kind: Column["kind"]; time: (iso: string) => string }): string {
+  if (typeof cell === "string") {
+    if (cell === "") return '""';
+    return visibleText(shown.kind === "time" ? shown.time(cell) : cell);
+  }
+  if (cell === null || cell === undefined) return "-";
+  return visibleText(cell.items !== undefined && cell.items.length > 0 ? cell.items.join(", ") : cell.json);
+}

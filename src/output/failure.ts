@@ -1,0 +1,115 @@
+// Owns: how a failure is told: to a person in words, to a program as one JSON object. Must not know: streams, what to
+// do about it. Everything in it may have come from elsewhere: it goes through the sanitiser. Source: cli.md §2 (errors).
+import { Chalk } from "chalk";
+import { exitCodes, type Failure, type Problem } from "../errors.ts";
+import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
+
+export interface FailureLook {
+  readonly format: string;
+  /** A level as chalk has it, or whether to colour at all. */
+  readonly colour: boolean | number;
+  readonly exitCode: number;
+}
+
+/** As much of the service's own words as anybody reads. */
+const longestText = 2000;
+
+/**
+ * A failure as it goes to standard error, with its last new line. For `json` and `ndjson` one line, a JSON object of
+ * the keys that apply; else what happened, what it means, what to type next, and where it was.
+ */
+export function renderFailure(failure: Failure, look: FailureLook): string {
+  return look.format === "json" || look.format === "ndjson" ? asJson(failure, look) : forPerson(failure, look);
+}
+
+function asJson(failure: Failure, { exitCode }: FailureLook): string {
+  const { hint, meaning, problem = {} } = failure.details;
+  const error = {
+    kind: failure.kind,
+    message: failure.message,
+    exit_code: exitCode,
+    status: problem.status,
+    code: problem.code,
+    title: problem.title,
+    detail: problem.detail,
+    param: problem.param,
+    request_id: problem.request_id,
+    doc_url: problem.doc_url,
+    retryable: problem.retryable,
+    hint: hint ?? meaning,
+  };
+  return `${visibleJson(JSON.stringify({ error }))}\n`;
+}
+
+function forPerson(failure: Failure, look: FailureLook): string {
+  const paint = painter(look.colour);
+  const { meaning, hint, problem } = failure.details;
+  const lines = [`${paint.red.bold("integ:")} ${oneLine(failure.message)}`];
+  if (problem !== undefined) lines.push(...serviceWords(problem));
+  if (meaning !== undefined) lines.push(indented(meaning, "  "));
+  if (hint !== undefined) lines.push(`  ${paint.bold("Next:")} ${indented(hint, "        ").trimStart()}`);
+  lines.push(`  ${paint.dim(whereLine(failure, look.exitCode))}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function serviceWords({ title, detail, code, param }: Problem): string[] {
+  const words = [title, detail].filter((text) => text !== undefined && text !== "").map((text) => oneLine(text ?? ""));
+  const marks = [code, param === undefined ? undefined : `parameter ${param}`].filter((text) => text !== undefined);
+  if (words.length === 0 && marks.length === 0) return [];
+  const brackets = marks.length === 0 ? "" : ` (${marks.map(oneLine).join(", ")})`;
+  return [`  The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
+}
+
+/** Where, the request's id, the error's address, the exit code. */
+function whereLine({ kind, details }: Failure, exitCode: number): string {
+  const { where, problem } = details;
+  const wasRequest = /\b[A-Z]{3,7} \//.test(where ?? "") || problem !== undefined || kind === "outcome_unknown";
+  const id = problem?.request_id ?? "unknown";
+  const parts = [
+    where,
+    wasRequest ? `request id ${id}` : undefined,
+    problem?.status === undefined ? undefined : `status ${problem.status}`,
+    problem?.doc_url,
+    `exit ${exitCode}`,
+  ];
+  return parts
+    .filter((part) => part !== undefined)
+    .map(oneLine)
+    .join(" · ");
+}
+
+/**
+ * An error that nobody foresaw, with its stack: a bug of this program.
+ * @param look JSON formats get the same object as a failure, kind `failed`
+ */
+export function renderBug(error: unknown, look?: FailureLook): string {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const message = `a bug in integ: ${error instanceof Error ? error.message : String(error)}`;
+  if (look?.format === "json" || look?.format === "ndjson") {
+    return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: look.exitCode } }))}\n`;
+  }
+  const paint = painter(look?.colour ?? false);
+  return [
+    `${paint.red.bold("integ:")} ${oneLine(message)}`,
+    "  This should never happen. Please report it with the lines below, once you have looked through them.",
+    indented(stack, "    "),
+    `  ${paint.dim(`exit ${look?.exitCode ?? exitCodes.failed}`)}\n`,
+  ].join("\n");
+}
+
+function painter(colour: boolean | number): InstanceType<typeof Chalk> {
+  const level = typeof colour === "number" ? colour : colour ? 1 : 0;
+  return new Chalk({ level: level === 3 ? 3 : level === 2 ? 2 : level === 1 ? 1 : 0 });
+}
+
+function oneLine(text: string): string {
+  return shortened(visibleText(text), longestText);
+}
+
+/** Several lines, each behind the margin: no line that came from elsewhere can pass for one of ours. */
+function indented(text: string, margin: string): string {
+  return shortened(visibleLines(text), longestText)
+    .split("\n")
+    .map((line) => margin + line)
+    .join("\n");
+}

@@ -1,0 +1,83 @@
+// Owns: which module speaks which format, each loaded when it is first needed.
+// Must not know: streams, questions, what is printed. Source: cli.md §2, quality.md Performance (load on first use).
+import { withNulls } from "./json-text.ts";
+import type { ListTarget, ListView, ListWriter, ResourceView } from "./list.ts";
+
+export type Format = "table" | "json" | "ndjson" | "csv" | "yaml";
+
+/** One resource in a format. @param text JSON object as it came; the view's `nulls` are blanked here, before all else */
+export async function resourceText(
+  text: string,
+  { view, format, target }: { view: ResourceView; format: Format; target: ListTarget },
+): Promise<string> {
+  const shown = view.nulls === undefined || view.nulls.length === 0 ? text : withNulls(text, view.nulls);
+  switch (format) {
+    case "json":
+      return (await import("./json.ts")).jsonResource(shown, target);
+    case "ndjson":
+      return (await import("./ndjson.ts")).ndjsonResource(shown, target);
+    case "csv":
+      return (await import("./csv.ts")).csvResource(shown, { columns: view.columns, target });
+    case "yaml":
+      return (await import("./yaml.ts")).yamlResource(shown, target);
+    default:
+      return (await import("./table.ts")).tableResource(shown, { view, target });
+  }
+}
+
+/** For a person a document reads best as YAML; a CSV of it has a column a key. */
+export async function documentText(
+  json: string,
+  { format, target }: { format: Format; target: ListTarget },
+): Promise<string> {
+  if (format === "table") return (await import("./yaml.ts")).yamlResource(json, target);
+  const value: object = JSON.parse(json);
+  const columns = Object.keys(value).map((path) => ({ path, heading: path }));
+  return resourceText(json, { view: { columns }, format, target });
+}
+
+async function listWriter(
+  view: ListView,
+  { format, target }: { format: Format; target: ListTarget },
+): Promise<ListWriter> {
+  switch (format) {
+    case "json":
+      return (await import("./json.ts")).jsonList(view, target);
+    case "ndjson":
+      return (await import("./ndjson.ts")).ndjsonList(view, target);
+    case "csv":
+      return (await import("./csv.ts")).csvList(view, target);
+    case "yaml":
+      return (await import("./yaml.ts")).yamlList(view, target);
+    default:
+      return (await import("./table.ts")).tableList(view, target);
+  }
+}
+
+/** A list whose format is loaded when there is something to write. */
+export class LazyList implements ListWriter {
+  private writer: ListWriter | undefined;
+
+  constructor(
+    private readonly view: ListView,
+    private readonly options: { readonly format: Format; readonly target: ListTarget },
+  ) {}
+
+  get rowsWritten(): number {
+    return this.writer?.rowsWritten ?? 0;
+  }
+
+  async page(...[page]: Parameters<ListWriter["page"]>): Promise<void> {
+    this.writer ??= await listWriter(this.view, this.options);
+    await this.writer.page(page);
+  }
+
+  async end(...[state]: Parameters<ListWriter["end"]>): Promise<void> {
+    this.writer ??= await listWriter(this.view, this.options);
+    await this.writer.end(state);
+  }
+
+  async abandon(): Promise<void> {
+    await this.writer?.abandon();
+  }
+}

@@ -1,0 +1,67 @@
+// Owns: what a list is to those who print one: columns, pages, its end, and what breaks it off.
+// Must not know: formats, terminals, the API.
+import type { FieldPath } from "./json-text.ts";
+import type { RowPage } from "./row-page.ts";
+
+/** One documented field of a row or a resource. */
+export interface Column {
+  /** The wire name, or names joined by dots. */
+  readonly path: string;
+  readonly heading: string;
+  /** `text` where nothing is said. `time`: ISO 8601; `status`: a word; `list`: an array shown with commas. */
+  readonly kind?: "text" | "time" | "status" | "list";
+}
+
+export interface ListView {
+  readonly columns: readonly Column[];
+  /** `entity`, `entities`. */
+  readonly singular: string;
+  readonly plural: string;
+}
+
+/** How a walk ended: as the last page's envelope said it (§2.1). */
+export interface ListEnd {
+  readonly nextPageToken: string | null;
+  readonly hasMore: boolean;
+}
+
+/** Prints a list page by page, in one format. Nothing of a page is kept after its promise resolves. */
+export interface ListWriter {
+  /** Prints the rows of a page; their bytes may be overwritten. Resolves when they are written. */
+  page(page: RowPage): Promise<void>;
+  /** Closes the list. Called once, last. */
+  end(state: ListEnd): Promise<void>;
+  /** The walk broke: what was printed stays, whole rows only, and a JSON document stays unclosed. */
+  abandon(): Promise<void>;
+  readonly rowsWritten: number;
+}
+
+/** One resource: its fields as a person reads them. */
+export interface ResourceView {
+  /** What it is, for a terminal. */
+  readonly title?: string;
+  readonly columns: readonly Column[];
+  /** Top-level fields to show as null, whatever they hold. */
+  readonly nulls?: readonly string[];
+  /** The top-level field that holds a one-time secret: a person is told that it is shown once. */
+  readonly secretField?: string;
+}
+
+/** Where the bytes of a list go. */
+export interface Sink {
+  write(data: string | Buffer): Promise<void>;
+}
+
+/** What a format needs to know of the place it writes to. */
+export interface ListTarget {
+  readonly sink: Sink;
+  /** A person looks at it: indent, fit, colour, make visible. */
+  readonly isTerminal: boolean;
+  readonly width: number;
+  readonly colour: 0 | 1 | 2 | 3;
+  readonly now: () => number;
+  /** Keep these fields, in this order; all where absent. */
+  readonly fields?: readonly FieldPath[];
+  /** For what must be said beside the list. */
+  readonly note: (text: string) => void;
+}

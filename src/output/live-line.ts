@@ -1,0 +1,90 @@
+// Owns: the one line on a terminal that says what is being waited for: a spinner after 300 ms, a counter, a countdown.
+// Must not know: why somebody waits. It is never on a pipe. Source: cli.md §2 (progress), quality.md (ora).
+import type { Ora } from "ora";
+import { asciiWidth } from "./display-width.ts";
+import type { Terminal } from "./terminal.ts";
+import { visibleText } from "./visible-text.ts";
+
+/** Something that takes a while. */
+export interface Progress {
+  /** Says something else from now on. */
+  update(label: string): void;
+  /** It is over; the line is wiped. Safe to repeat. */
+  done(): void;
+}
+
+/** Nothing is shown of what takes less. */
+const patienceMs = 300;
+const frameMs = 80;
+
+/** Where nothing may be shown. */
+export const silentProgress: Progress = { update: () => {}, done: () => {} };
+
+/** Of several things under way the last one begun is shown. */
+export class LiveLine {
+  private readonly labels: Array<{ label: () => string }> = [];
+  private timer: NodeJS.Timeout | undefined;
+  private spinner: Ora | undefined;
+
+  constructor(private readonly terminal: Terminal) {}
+
+  /** @param label asked for at every frame */
+  begin(label: () => string): Progress {
+    const item = { label };
+    this.labels.push(item);
+    if (this.labels.length === 1) this.wait();
+    return {
+      update: (text) => {
+        item.label = () => text;
+      },
+      done: () => {
+        const index = this.labels.indexOf(item);
+        if (index !== -1) this.labels.splice(index, 1);
+        if (this.labels.length === 0) this.stop();
+      },
+    };
+  }
+
+  /** Wipes the line for good: the command is over, or a question is asked. */
+  close(): void {
+    this.labels.length = 0;
+    this.stop();
+  }
+
+  // The timers do not keep the process alive: a forgotten spinner must not hang a command that is done.
+  private wait(): void {
+    this.timer = setTimeout(() => void this.show(), patienceMs).unref();
+  }
+
+  private async show(): Promise<void> {
+    const { default: ora } = await import("ora");
+    if (this.labels.length === 0) return;
+    const { terminal } = this;
+    this.spinner = ora({
+      stream: terminal.stderr,
+      discardStdin: false, // it would take the terminal into raw mode
+      hideCursor: false, // it would catch signals to show the cursor again
+      isEnabled: true,
+      color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
+    });
+    terminal.live = this.spinner;
+    clearTimeout(this.timer);
+    this.timer = setInterval(() => this.draw(), frameMs).unref();
+    this.draw();
+  }
+
+  private draw(): void {
+    const label = this.labels.at(-1)?.label();
+    if (this.spinner === undefined || label === undefined || this.terminal.midLine) return;
+    this.spinner.text = asciiWidth.fit(visibleText(label), Math.max(1, this.terminal.width - 4));
+    this.spinner.render();
+  }
+
+  private stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.spinner?.clear();
+    this.spinner = undefined;
+    this.terminal.live = undefined;
+  }
+}

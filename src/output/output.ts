@@ -1,0 +1,191 @@
+// Owns: what commands may say and ask, each in the format and on the stream it belongs to.
+// Must not know: a resource by name, the API, exit codes. Source: cli.md §1 (global options), §2, §6.
+import { Failure } from "../errors.ts";
+import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
+import { fieldPaths } from "./json-text.ts";
+import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
+import { LiveLine, type Progress, silentProgress } from "./live-line.ts";
+import type { Question } from "./prompts.ts";
+import type { Terminal } from "./terminal.ts";
+import { visibleLines } from "./visible-text.ts";
+
+export type { Format } from "./formats.ts";
+export type { Column, ListEnd, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
+export type { Progress } from "./live-line.ts";
+export type { RowPage } from "./row-page.ts";
+
+export interface OutputOptions {
+  readonly terminal: Terminal;
+  readonly format: Format;
+  /** `--fields`, split at the commas. */
+  readonly fields?: readonly string[];
+  readonly quiet: boolean;
+  readonly noInput: boolean;
+  readonly yes: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export interface AskOptions extends Question {
+  /** What to type on the command line instead, e.g. `--scope <scope>`. */
+  readonly flag?: string;
+}
+
+/** All that a command may say to a person or a program. Nothing but `resource`, `document`, `list`, `text` is stdout. */
+export interface Output {
+  readonly format: Format;
+  /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
+  readonly interactive: boolean;
+  /** Prints one resource. @param text the API's JSON object as it came */
+  resource(text: string, view: ResourceView): Promise<void>;
+  /** Prints a JSON document of our own. */
+  document(value: unknown): Promise<void>;
+  /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout */
+  list(view: ListView, to?: { readonly sink?: Sink }): ListWriter;
+  /**
+   * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
+   * Text of the service goes through `visibleText` first.
+   */
+  text(text: string): Promise<void>;
+  /** What is good to know; `--quiet` silences it. */
+  note(text: string): void;
+  /** What must be known. */
+  warn(text: string): void;
+  /** What to type next; `--quiet` silences it. */
+  hint(text: string): void;
+  /** Says what is being waited for, after 300 ms, on a terminal only. End it with `done`. */
+  progress(label: string): Progress;
+  /** The same with the seconds that are left. @param ms from now */
+  countdown(label: string, ms: number): Progress;
+  /**
+   * Asks for a yes. `--yes` is one; the end of the input is not.
+   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C
+   */
+  confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
+  /**
+   * Asks for a text.
+   * @throws Failure `usage` where nobody can be asked or no answer is given, naming the flag; `interrupted` for Ctrl-C
+   */
+  ask(question: string, options?: AskOptions): Promise<string>;
+  /** Takes away what is drawn on the terminal. The last call, also after a failure. */
+  close(): void;
+}
+
+/** @throws Failure `usage` where `--fields` names nothing */
+export function createOutput(options: OutputOptions): Output {
+  const { terminal, format, quiet } = options;
+  const live = new LiveLine(terminal);
+  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb;
+  const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
+  const note = (text: string): void => (quiet ? undefined : say("note", text));
+  const target = stdoutTarget(options, note);
+  const begin = (label: () => string): Progress => (isDrawn ? live.begin(label) : silentProgress);
+  return {
+    format,
+    ...questions(options, live),
+    async resource(text, view) {
+      const secretField = holdsSecret(text, view) ? view.secretField : undefined;
+      const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
+      await terminal.writeOut(await resourceText(text, { format, ...shown }));
+      if (secretField !== undefined) {
+        note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
+      }
+    },
+    async document(value) {
+      await terminal.writeOut(await documentText(JSON.stringify(value), { format, target }));
+    },
+    list: (view, { sink } = {}) =>
+      new LazyList(view, { format, target: sink === undefined ? target : fileTarget(target, sink) }),
+    async text(text) {
+      const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
+      await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
+    },
+    note,
+    warn: (text) => say("warning", text),
+    hint: (text) => (quiet ? undefined : say("hint", text)),
+    progress: (label) => begin(() => label),
+    countdown(label, ms) {
+      const end = options.now() + ms;
+      return begin(() => `${label} (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`);
+    },
+    close: () => live.close(),
+  };
+}
+
+/** Further lines stand further in, so that no line that came from elsewhere passes for one of ours. */
+function message(label: string, text: string): string {
+  return `${label}: ${visibleLines(text.trimEnd()).split("\n").join("\n  ")}\n`;
+}
+
+function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: string) => void): ListTarget {
+  return {
+    sink: { write: (data) => terminal.writeOut(data) },
+    isTerminal: terminal.isTTY.stdout,
+    get width() {
+      return terminal.width;
+    },
+    colour: terminal.colour.stdout,
+    now,
+    note,
+    ...(fields === undefined ? {} : { fields: fieldPaths(fields) }),
+  };
+}
+
+/** A file is as good as a pipe: nothing fitted, nothing coloured. */
+function fileTarget(target: ListTarget, sink: Sink): ListTarget {
+  return { ...target, sink, isTerminal: false, colour: 0 };
+}
+
+function questions(
+  { terminal, noInput, yes }: OutputOptions,
+  live: LiveLine,
+): Pick<Output, "interactive" | "confirm" | "ask"> {
+  const { CI } = terminal.env;
+  const isCi = CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
+  const interactive = terminal.isTTY.stdin && terminal.isTTY.stderr && !noInput && !isCi;
+  return {
+    interactive,
+    async confirm(question, { destructive = false } = {}) {
+      if (yes) return true;
+      if (!interactive) {
+        throw new Failure("usage", `this asks first: ${question}`, {
+          meaning: "Nobody can be asked here (no terminal, --no-input or CI)",
+          hint: "the same command with --yes, if the answer is yes",
+        });
+      }
+      live.close();
+      const { askYesOrNo } = await import("./prompts.ts");
+      return askYesOrNo(terminal, { question, destructive });
+    },
+    async ask(question, { flag, ...rest } = {}) {
+      const missing = flag === undefined ? `an answer is missing: ${question}` : `${flag} is missing`;
+      if (!interactive) {
+        throw new Failure("usage", missing, { meaning: "Nobody can be asked here (no terminal, --no-input or CI)" });
+      }
+      live.close();
+      const { askText } = await import("./prompts.ts");
+      const answer = await askText(terminal, { question, ...rest });
+      if (answer === undefined) throw new Failure("usage", missing);
+      return answer;
+    },
+  };
+}
+
+function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {
+  const resource: Record<string, unknown> = JSON.parse(text);
+  const value = Object.hasOwn(resource, secretField) ? resource[secretField] : undefined;
+  return !nulls.includes(secretField) && typeof value === "string" && value !== "";
+}
+
+/** A secret is there once: `--fields` or the columns of a CSV that leave it out would lose it. */
+function withSecret(
+  name: string,
+  { view, target }: { view: ResourceView; target: ListTarget },
+): { view: ResourceView; target: ListTarget } {
+  const { fields } = target;
+  const isColumn = view.columns.some(({ path }) => path === name);
+  const columns = isColumn ? view.columns : [...view.columns, { path: name, heading: name }];
+  if (fields === undefined || fields.some((field) => field.name === name))
+    return { view: { ...view, columns }, target };
+  return { view, target: { ...target, fields: [...fields, { name, steps: [name] }] } };
+}

@@ -1,0 +1,118 @@
+// Owns: a page of rows as bytes of the answer it came in, and how rows are put one after the other without reading them.
+// Must not know: what a row means, the API. Source: cli.md §6, quality.md Performance (NDJSON needs no copy).
+import { compactJson } from "./json-text.ts";
+
+/**
+ * Rows where they stand in the body of an answer (UTF-8).
+ * `spans` holds a pair for each row: its first byte, and the byte after its last. Writers may overwrite the bytes
+ * between two rows.
+ */
+export interface RowPage {
+  readonly body: Buffer;
+  readonly spans: Uint32Array;
+}
+
+/** A page of rows that came from elsewhere than one answer. @param rows JSON texts, one a row */
+export function pageOf(rows: readonly string[]): RowPage {
+  const spans = new Uint32Array(rows.length * 2);
+  let end = 0;
+  for (const [index, row] of rows.entries()) {
+    spans[index * 2] = end;
+    end += Buffer.byteLength(row);
+    spans[index * 2 + 1] = end;
+    end += 1;
+  }
+  return { body: Buffer.from(rows.join(",")), spans };
+}
+
+export function rowCount(page: RowPage): number {
+  return page.spans.length / 2;
+}
+
+/** The JSON text of one row. */
+export function rowText(page: RowPage, row: number): string {
+  return page.body.toString("utf8", page.spans[row * 2], page.spans[row * 2 + 1]);
+}
+
+/** The JSON texts of all rows, in order. */
+export function rowTexts(page: RowPage): string[] {
+  return Array.from({ length: rowCount(page) }, (_, row) => rowText(page, row));
+}
+
+/** True where nothing but one comma stands between a row and the next. */
+export function isAdjacent(page: RowPage): boolean {
+  const { body, spans } = page;
+  for (let next = 2; next < spans.length; next += 2) {
+    const end = spans[next - 1] ?? 0;
+    if (spans[next] !== end + 1 || body[end] !== comma) return false;
+  }
+  return true;
+}
+
+/**
+ * All rows, compact, with `separator` after each but the last; the bytes are the page's own where they can be.
+ * The page is used up.
+ * @param separator one ASCII character
+ */
+export function joinedRows(page: RowPage, separator: "," | "\n"): Buffer {
+  const { body, spans } = page;
+  if (!isAdjacent(page)) return copiedRows(page, separator);
+  if (!isCompact(page, { from: 0, to: rowCount(page) })) {
+    return Buffer.from(rowTexts(page).map(compactJson).join(separator));
+  }
+  if (separator === "\n") for (let end = 1; end < spans.length - 1; end += 2) body[spans[end] ?? 0] = newLine;
+  return body.subarray(spans[0], spans.at(-1));
+}
+
+function copiedRows(page: RowPage, separator: string): Buffer {
+  const pieces: Buffer[] = [];
+  const between = Buffer.from(separator);
+  for (let row = 0; row < rowCount(page); row += 1) {
+    if (row > 0) pieces.push(between);
+    const isAsItShould = isCompact(page, { from: row, to: row + 1 });
+    const [start, end] = [page.spans[row * 2], page.spans[row * 2 + 1]];
+    pieces.push(isAsItShould ? page.body.subarray(start, end) : Buffer.from(compactJson(rowText(page, row))));
+  }
+  return Buffer.concat(pieces);
+}
+
+/**
+ * True where rows have no white space outside of strings. It looks only at the white space there is: a tab or new line
+ * cannot stand inside a string, and a space between two characters of which neither is a quote, a bracket, a comma or
+ * a colon cannot stand outside of one. Only where that leaves a doubt the row is read up to there.
+ * @param rows a range of rows with nothing but commas between them
+ */
+export function isCompact(page: RowPage, rows: { from: number; to: number }): boolean {
+  const { body, spans } = page;
+  const last = spans[rows.to * 2 - 1] ?? 0;
+  let row = rows.from;
+  let at = spans[row * 2] ?? 0;
+  for (const control of [newLine, 13, 9]) {
+    const found = body.indexOf(control, at);
+    if (found !== -1 && found < last) return false;
+  }
+  for (at = body.indexOf(space, at); at !== -1 && at < last; at = body.indexOf(space, at + 1)) {
+    if (structural[body[at - 1] ?? 0] !== 1 && structural[body[at + 1] ?? 0] !== 1) continue;
+    while ((spans[row * 2 + 1] ?? last) <= at) row += 1;
+    if (!isInString(body, spans[row * 2] ?? 0, at)) return false;
+  }
+  return true;
+}
+
+/** Whether a byte of a JSON text stands inside of a string. */
+function isInString(body: Buffer, start: number, at: number): boolean {
+  let inside = false;
+  for (let index = start; index < at; index += 1) {
+    if (body[index] === quote) inside = !inside;
+    else if (inside && body[index] === backslash) index += 1;
+  }
+  return inside;
+}
+
+const newLine = 10;
+const space = 32;
+const quote = 34;
+const comma = 44;
+const backslash = 92;
+const structural = new Uint8Array(256);
+for (const character of Buffer.from('{}[],:" ')) structural[character] = 1;

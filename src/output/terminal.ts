@@ -1,0 +1,163 @@
+// Owns: the three standard streams as facts (terminal or not, width, colour) and the only way to write to them: whole,
+// in order, every error seen. Must not know: what is written, formats, questions. Source: cli.md §2, quality.md traps.
+import { fstatSync, writeSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { Failure } from "../errors.ts";
+import { type ColourLevel, colourLevel } from "./colour.ts";
+
+/** An input stream as Node hands it out. */
+export type InputStream = Readable & { readonly isTTY?: boolean };
+
+/** An output stream as Node hands it out: `fd` where it stands for an open file. */
+export type OutputStream = Writable & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly fd?: number;
+};
+
+export interface TerminalFacts {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `--no-color` was typed. */
+  readonly noColor?: boolean;
+  /** Writes bytes to an open file and says how many it took; `fs.writeSync` unless told otherwise. */
+  readonly writeFile?: (fd: number, data: Buffer, offset: number) => number;
+}
+
+/** The reader of standard output is gone. Success for a list that somebody stopped reading; main decides. */
+export class BrokenPipe extends Error {
+  override readonly name = "BrokenPipe";
+
+  constructor(cause?: unknown) {
+    super("the reader of standard output is gone", { cause });
+  }
+}
+
+/** Something drawn on the last line of the terminal, which must go before anything else is written. */
+export interface LiveText {
+  clear(): void;
+}
+
+export class Terminal {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
+  readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
+  /** What is drawn now, if anything. */
+  live: LiveText | undefined;
+  /** True while the last thing on a terminal's stdout was no whole line: nothing may be drawn there. */
+  midLine = false;
+  private readonly writeFile: (fd: number, data: Buffer, offset: number) => number;
+  private readonly files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
+  private outError: unknown;
+
+  constructor(facts: TerminalFacts) {
+    const { stdin, stdout, stderr, env, noColor: noColour = false } = facts;
+    this.stdin = stdin;
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.env = env;
+    this.isTTY = { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, stderr: stderr.isTTY === true };
+    this.colour = {
+      stdout: colourLevel({ env, isTerminal: this.isTTY.stdout, noColour }),
+      stderr: colourLevel({ env, isTerminal: this.isTTY.stderr, noColour }),
+    };
+    this.writeFile = facts.writeFile ?? ((fd, data, offset) => writeSync(fd, data, offset));
+    this.files = { stdout: openFile(stdout), stderr: openFile(stderr) };
+    // Without a listener an EPIPE between two writes would end the process with a stack.
+    stdout.on("error", (error) => {
+      this.outError ??= error;
+    });
+    stderr.on("error", () => {});
+  }
+
+  /** Columns of the terminal standard output is, at this moment; 80 where nobody says. */
+  get width(): number {
+    const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
+    return columns > 0 ? columns : 80;
+  }
+
+  /** A terminal that cannot move its cursor. */
+  get isDumb(): boolean {
+    return this.env.TERM === "dumb";
+  }
+
+  /**
+   * Writes all of the data to standard output and resolves when the system has taken it.
+   * @throws BrokenPipe where the reader is gone
+   * @throws Failure `failed` for a full disk or any other error
+   */
+  async writeOut(data: string | Buffer): Promise<void> {
+    if (data.length === 0) return;
+    if (this.isTTY.stdout) {
+      this.live?.clear();
+      this.midLine = data.at(-1) !== "\n" && data.at(-1) !== 10;
+    }
+    try {
+      if (this.outError !== undefined) throw this.outError;
+      if (this.files.stdout === undefined) await throughStream(this.stdout, data);
+      else this.wholeFile(this.files.stdout, data);
+    } catch (error) {
+      this.outError ??= error;
+      throw writeFailure(error);
+    }
+  }
+
+  /** Writes to standard error. A standard error that takes nothing is no reason to fail: there is nobody to tell. */
+  writeErr(text: string): void {
+    if (text === "") return;
+    this.live?.clear();
+    try {
+      if (this.files.stderr === undefined) this.stderr.write(text);
+      else this.wholeFile(this.files.stderr, text);
+    } catch {
+      // Nobody to tell.
+    }
+  }
+
+  /** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the answer. */
+  private wholeFile(fd: number, data: string | Buffer): void {
+    const bytes = typeof data === "string" ? Buffer.from(data) : data;
+    let written = 0;
+    while (written < bytes.length) {
+      const taken = this.writeFile(fd, bytes, written);
+      if (taken <= 0) throw new Error("the file takes no more");
+      written += taken;
+    }
+  }
+}
+
+/** The descriptor of a stream that stands for a file or a device, which Node writes to synchronously. */
+function openFile(stream: OutputStream): number | undefined {
+  if (typeof stream.fd !== "number" || stream.isTTY === true) return undefined;
+  try {
+    const stat = fstatSync(stream.fd);
+    return stat.isFile() || stat.isCharacterDevice() ? stream.fd : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The callback comes when the system has taken the data: that is the back-pressure. */
+function throughStream(stream: OutputStream, data: string | Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(data, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+const gone: ReadonlySet<unknown> = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"]);
+
+function writeFailure(error: unknown): Error {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (gone.has(code)) return new BrokenPipe(error);
+  const said = error instanceof Error ? error.message : String(error);
+  return new Failure("failed", `cannot write to standard output: ${said}`, {
+    meaning: code === "ENOSPC" ? "The disk is full; what was written so far is not the whole result" : undefined,
+    cause: error,
+  });
+}

@@ -1,0 +1,88 @@
+// Owns: YAML 1.2 for a person to read and a program to trust: block style out of JSON text, numbers as they came.
+// Must not know: which resource. Source: cli.md §1 (`-o yaml`), YAML 1.2.2 §10. Own code, because a YAML library reads
+// numbers into its language's own and loses digits.
+import { FieldWatch } from "./field-watch.ts";
+import { projected } from "./json-text.ts";
+import { type JsonNode, type JsonObject, type JsonTree, parseJson, stringOf, textOf } from "./json-tree.ts";
+import type { ListTarget, ListView, ListWriter } from "./list.ts";
+import { rowCount, rowTexts } from "./row-page.ts";
+import { visibleYaml } from "./visible-text.ts";
+
+/** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
+const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
+const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
+
+/** One resource as a YAML document. @param text JSON */
+export function yamlResource(text: string, target: ListTarget): string {
+  return `${yamlText(target.fields === undefined ? text : projected(text, target.fields))}\n`;
+}
+
+/** JSON text as YAML block text, without a new line at the end; every line but the first begins with `margin`. */
+export function yamlText(json: string, margin = ""): string {
+  const tree = parseJson(json);
+  return block(tree, { node: tree.root, margin });
+}
+
+/** A list as the envelope of §2.1 in YAML, its rows as they come; a broken walk leaves it without its last two keys. */
+export function yamlList(view: ListView, target: ListTarget): ListWriter {
+  const { fields, sink } = target;
+  const watch = new FieldWatch(fields);
+  let rowsWritten = 0;
+  return {
+    get rowsWritten() {
+      return rowsWritten;
+    },
+    async page(page) {
+      if (rowCount(page) === 0) return;
+      const rows = rowTexts(page).map((text) => {
+        watch.look(() => parseJson(text));
+        return `  - ${yamlText(fields === undefined ? text : projected(text, fields), "    ")}\n`;
+      });
+      await sink.write((rowsWritten === 0 ? "object: list\ndata:\n" : "") + rows.join(""));
+      rowsWritten += rowCount(page);
+    },
+    async end({ nextPageToken, hasMore }) {
+      const head = rowsWritten === 0 ? "object: list\ndata: []\n" : "";
+      const token = nextPageToken === null ? "null" : scalar(nextPageToken);
+      await sink.write(`${head}next_page_token: ${token}\nhas_more: ${hasMore}\n`);
+      const verdict = watch.verdict(view.singular);
+      if (verdict !== undefined) target.note(verdict);
+    },
+    async abandon() {},
+  };
+}
+
+/** The lines of a node; the first one without its margin, for it follows a `- `. */
+function block(tree: JsonTree, { node, margin }: { node: JsonNode; margin: string }): string {
+  if (node.kind === "array") {
+    if (node.items.length === 0) return "[]";
+    const inner = `${margin}  `;
+    return node.items.map((item) => `- ${block(tree, { node: item, margin: inner })}`).join(`\n${margin}`);
+  }
+  if (node.kind === "object") {
+    if (node.members.length === 0) return "{}";
+    return lastMembers(node)
+      .map(({ key, value }) => scalar(key) + entry(tree, { node: value, margin }))
+      .join(`\n${margin}`);
+  }
+  return node.kind === "string" ? scalar(stringOf(tree, node)) : textOf(tree, node);
+}
+
+/** A value behind its key: on the same line, or below it and further in. */
+function entry(tree: JsonTree, { node, margin }: { node: JsonNode; margin: string }): string {
+  const isBelow =
+    (node.kind === "object" && node.members.length > 0) || (node.kind === "array" && node.items.length > 0);
+  if (!isBelow) return `: ${block(tree, { node, margin })}`;
+  const inner = `${margin}  `;
+  return `:\n${inner}${block(tree, { node, margin: inner })}`;
+}
+
+/** YAML forbids duplicate keys: the last counts, at the place of the first. */
+function lastMembers(node: JsonObject): readonly { key: string; value: JsonNode }[] {
+  return [...new Map(node.members.map(({ key, value }) => [key, { key, value }])).values()];
+}
+
+/** A text plain where nobody can mistake it, else in double quotes, where YAML takes every JSON escape. */
+function scalar(text: string): string {
+  return plain.test(text) && !reserved.test(text) ? text : visibleYaml(text);
+}
