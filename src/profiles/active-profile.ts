@@ -1,0 +1,210 @@
+// Owns: the way from a chosen profile to its credentials, each fetched when first asked for, and only for its origin.
+// Must not know: how a credential is sent. Design: cli.md §3; document §5.1 to §5.3; Security 1.
+import { Failure } from "../errors.ts";
+import type { Credentials } from "./credentials.ts";
+import { type Environment, variable } from "./environment.ts";
+import {
+  type ActiveProfile,
+  type Credential,
+  type LegacyCredential,
+  type OAuthSettings,
+  originsOf,
+  type Profile,
+  secretSourceOf,
+  type StoredCredential,
+} from "./profile.ts";
+import type { Resolution } from "./resolution.ts";
+import { secretFromCommand, type ShellOptions } from "./shell-command.ts";
+
+/** What the embedded service gives its own two profiles. */
+export interface SandboxAccess {
+  readonly organizationId: string;
+  readonly oauth?: OAuthSettings;
+  credential(): Promise<Credential>;
+  legacy(): Promise<LegacyCredential>;
+}
+
+export interface ActivationTools {
+  readonly env: Environment;
+  readonly credentials: Credentials;
+  /** Brings up the embedded service of a region; asked for by the profiles `sandbox` and `sandbox-eu` alone. */
+  readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
+  /** Gets what a credential command writes to its standard error. */
+  readonly onStderr?: (chunk: Buffer) => void;
+  /** Time a credential command may take (default 30 s). */
+  readonly commandLimitMs?: number;
+}
+
+type Ways = Pick<ActiveProfile, "credential" | "legacy">;
+
+/** Keeps the first answer: one command run, one keychain request a profile; a failure is tried again when asked again. */
+function once<T>(get: () => Promise<T>): () => Promise<T> {
+  let kept: Promise<T> | undefined;
+  return () => {
+    kept ??= get().catch((error: unknown) => {
+      kept = undefined;
+      throw error;
+    });
+    return kept;
+  };
+}
+
+function shellOptions(tools: ActivationTools): ShellOptions {
+  return {
+    env: tools.env,
+    timeLimitMs: tools.commandLimitMs ?? 30_000,
+    ...(tools.onStderr !== undefined && { onStderr: tools.onStderr }),
+  };
+}
+
+function refuseOtherOrigins(profile: Profile): void {
+  const now = originsOf(profile);
+  const given = profile.credential_origins;
+  if (given.length === now.length && given.every((origin, index) => origin === now[index])) return;
+  throw new Failure(
+    "auth",
+    `the credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}`,
+    {
+      meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again`,
+      hint: `integ profiles edit ${profile.name} --api-key-stdin`,
+    },
+  );
+}
+
+async function secretOf(profile: Profile, credential: StoredCredential, tools: ActivationTools): Promise<string> {
+  refuseOtherOrigins(profile);
+  const source = secretSourceOf(credential);
+  if (source.from === "stored") return tools.credentials.read(source, originsOf(profile));
+  const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";
+  return secretFromCommand(source.command, { ...shellOptions(tools), what: `${flag} of profile ${profile.name}` });
+}
+
+function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSettings): Credential {
+  return {
+    kind: "client_credentials",
+    clientId,
+    clientSecret,
+    tokenEndpoint: oauth.token_endpoint,
+    clientAuth: oauth.client_auth,
+    ...(oauth.audience !== undefined && { audience: oauth.audience }),
+    ...(oauth.issuer !== undefined && { issuer: oauth.issuer }),
+  };
+}
+
+function noCredential(name: string): Failure {
+  return new Failure("auth", `profile ${name} has no credential for /v1`, {
+    hint: name === "env" ? "set INTEG_API_KEY" : `integ profiles edit ${name} --api-key-stdin`,
+  });
+}
+
+async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {
+  const { credential } = profile;
+  if (credential === null) throw noCredential(profile.name);
+  const secret = await secretOf(profile, credential, tools);
+  return credential.kind === "api_key"
+    ? { kind: "api_key", key: secret, style: credential.basic_style }
+    : clientCredential(credential.client_id, secret, credential);
+}
+
+async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
+  const { legacy, credential, name } = profile;
+  if (legacy === undefined) {
+    throw new Failure("auth", `profile ${name} does not say how its key becomes a legacy bearer token`, {
+      meaning: "The document does not show that exchange (§5.3): a command or an endpoint must be named",
+      hint: `integ profiles edit ${name} --access-token-command '<command>'`,
+    });
+  }
+  refuseOtherOrigins(profile);
+  const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
+  if (legacy.kind === "access_token_endpoint") {
+    if (secret === undefined) throw noKeyToExchange(name);
+    return { kind: "exchange_endpoint", url: legacy.url, secret };
+  }
+  return {
+    kind: "exchange_command",
+    ...(secret !== undefined && { secret }),
+    run: (input) =>
+      secretFromCommand(legacy.command, {
+        ...shellOptions(tools),
+        input,
+        what: `--access-token-command of profile ${name}`,
+      }),
+  };
+}
+
+function noKeyToExchange(name: string): Failure {
+  return new Failure("auth", `profile ${name} has no API key to exchange for a legacy bearer token`, {
+    meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3)",
+  });
+}
+
+function environmentWays(resolution: Resolution, env: Environment): Ways {
+  return {
+    credential: async () => {
+      const key = variable(env, "INTEG_API_KEY");
+      if (key !== undefined) return { kind: "api_key", key, style: "apikey-user" };
+      const clientId = variable(env, "INTEG_CLIENT_ID");
+      const secret = variable(env, "INTEG_CLIENT_SECRET");
+      if (clientId === undefined || secret === undefined || !resolution.oauth) throw noCredential("env");
+      return clientCredential(clientId, secret, resolution.oauth);
+    },
+    legacy: async () => {
+      const token = variable(env, "INTEG_ACCESS_TOKEN");
+      if (token !== undefined) return { kind: "access_token", token };
+      throw new Failure("auth", "the environment holds no legacy bearer token", {
+        meaning: "An API key alone does not open /api/v1: how it becomes a token is not documented (§5.3)",
+        hint: "set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command",
+      });
+    },
+  };
+}
+
+async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<Ways & Partial<ActiveProfile>> {
+  const { from } = resolution;
+  if (from.kind === "environment") return environmentWays(resolution, tools.env);
+  if (from.kind === "sandbox") {
+    if (tools.sandbox === undefined) throw new Error("the sandbox profiles need the embedded service");
+    const access = await tools.sandbox(resolution.region);
+    return {
+      organizationId: access.organizationId,
+      ...(access.oauth !== undefined && { oauth: access.oauth }),
+      credential: () => access.credential(),
+      legacy: () => access.legacy(),
+    };
+  }
+  const { profile } = from;
+  const keyId = profile.credential?.kind === "api_key" ? profile.credential.key_id : undefined;
+  return {
+    ...(keyId !== undefined && { keyId }),
+    credential: () => storedCredential(profile, tools),
+    legacy: () => storedLegacy(profile, tools),
+  };
+}
+
+/**
+ * Makes a resolution usable. Reads no secret and runs no command: that waits until a credential is asked for. Only the
+ * sandbox profiles bring up their service here.
+ */
+export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
+  const { from: _from, ...facts } = resolution;
+  const ways = await waysOf(resolution, tools);
+  const profile = { ...facts, ...ways };
+  const legacy = once(ways.legacy);
+  return {
+    ...profile,
+    credential: once(ways.credential),
+    legacy: async () => {
+      if (profile.organizationId !== undefined) return legacy();
+      throw new Failure(
+        "usage",
+        `profile ${profile.name} names no organization, and the legacy contract needs one (§4.4)`,
+        {
+          hint:
+            profile.name === "env"
+              ? "set INTEG_ORGANIZATION_ID"
+              : `integ profiles edit ${profile.name} --organization-id <uuid>`,
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// Owns: which addresses may be used at all, and to which origin something belongs. Pure.
+// Must not know: profiles, credentials, the network. Document §1 (regional hosts), §5.1 rules 3 and 4; Security 1 and 3.
+import { Failure } from "../errors.ts";
+
+const loopbackNames = new Set(["localhost", "[::1]"]);
+
+/** True for `localhost`, `::1` and 127.0.0.0/8, as a URL writes them. No name that merely ends like one. */
+export function isLoopback(hostname: string): boolean {
+  // The URL parser has turned every spelling of an IPv4 address (`127.1`, `0x7f.1`) into four decimal parts.
+  return loopbackNames.has(hostname) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+}
+
+function parseAddress(text: string, label: string): URL {
+  const refuse = (why: string): never => {
+    throw new Failure("usage", `${label} ${why}`, { meaning: "An address looks like https://api.example.com" });
+  };
+  // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
+  if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
+  if (/[\s\\\p{Cc}]/u.test(text)) refuse("holds white space, a backslash or a control character");
+  if (!URL.canParse(text)) refuse("is not a valid URL");
+  const url = new URL(text);
+  if (url.username !== "" || url.password !== "" || /^https?:\/\/[^/?#]*@/i.test(text)) {
+    refuse("must not carry a user name or password");
+  }
+  if (text.includes("#")) refuse("must not carry a fragment (#)");
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    refuse("must be https:// (plain http is for this machine only: 127.0.0.1, ::1, localhost)");
+  }
+  return url;
+}
+
+/**
+ * The base URL of a region as it is kept and compared: origin and path, no slash at the end.
+ * @param label what a message calls it, e.g. `--base-url` or `INTEG_BASE_URL`
+ * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
+ */
+export function checkBaseUrl(text: string, label = "the base URL"): string {
+  const url = parseAddress(text, label);
+  if (text.includes("?")) throw new Failure("usage", `${label} must not carry a query (?)`);
+  return url.origin + url.pathname.replace(/\/+$/, "");
+}
+
+/**
+ * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
+ * may have a query (RFC 6749 §3.2).
+ */
+export function checkEndpoint(text: string, label = "the endpoint"): string {
+  return parseAddress(text, label).href;
+}
+
+/** Scheme, host and port of an address; the logical `sandbox://us` is an origin of its own. */
+export function originOf(address: string): string {
+  const url = new URL(address);
+  return url.protocol === "sandbox:" ? `sandbox://${url.host}` : url.origin;
+}
+
+/**
+ * Refuses to let something bound to one origin go to another: same scheme, host and port, nothing less (§5.1 rule 4).
+ * @throws Failure `auth` naming both
+ */
+export function checkOrigin(bound: string, address: string): void {
+  const asked = originOf(address);
+  if (asked === originOf(bound)) return;
+  throw new Failure("auth", `this credential belongs to ${originOf(bound)} and is not sent to ${asked}`);
+}

@@ -1,0 +1,235 @@
+// Owns: adding, changing and removing a profile together with its secret, in an order that a crash cannot spoil: the
+// new secret is kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
+// Must not know: flags, prompts, the network. Design: cli.md §3, §4 (`--secret-profile`).
+import { randomUUID } from "node:crypto";
+import { Failure } from "../errors.ts";
+import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
+import type { Credentials, SavedSecret } from "./credentials.ts";
+import {
+  type BasicStyle,
+  checkProfileName,
+  type LegacyAccess,
+  type OAuthSettings,
+  oauthOf,
+  originsOf,
+  type Profile,
+  type Region,
+  secretSourceOf,
+  type StoredCredential,
+} from "./profile.ts";
+import type { ProfileStore } from "./store.ts";
+
+/** The secret part of a new credential: given now, or printed by a command at each use. */
+export type GivenSecret = { readonly secret: string } | { readonly command: string };
+
+export type NewCredential = GivenSecret &
+  (
+    | { readonly kind: "api_key"; readonly basic_style: BasicStyle; readonly key_id?: string }
+    | ({ readonly kind: "client_credentials"; readonly client_id: string } & OAuthSettingsInput)
+  );
+
+interface OAuthSettingsInput {
+  readonly token_endpoint: string;
+  readonly audience?: string;
+  readonly issuer?: string;
+  readonly client_auth: OAuthSettings["client_auth"];
+}
+
+/** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
+export interface ProfileSettings {
+  readonly region?: Region;
+  readonly base_url?: string;
+  readonly organization_id?: string | null;
+  readonly service_version?: string | null;
+  readonly oauth?: OAuthSettingsInput | null;
+  readonly legacy?: LegacyAccess | null;
+  readonly credential?: NewCredential | null;
+}
+
+export interface ProfileRooms {
+  readonly store: ProfileStore;
+  readonly credentials: Credentials;
+}
+
+export interface Configured {
+  readonly profile: Profile;
+  /** What a person must be told: a credential that was dropped, a keychain that is not there. */
+  readonly notes: readonly string[];
+}
+
+/** A header and a line cannot carry control characters; most are the newline of a file that was read. */
+export function checkSecret(secret: string, what: string): string {
+  if (secret === "") throw new Failure("usage", `the ${what} is empty`);
+  if (/\p{Cc}/u.test(secret)) throw new Failure("usage", `the ${what} holds a line break or another control character`);
+  return secret;
+}
+
+function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
+  const place =
+    "command" in credential
+      ? { source: "command" as const, command: credential.command }
+      : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
+  if (credential.kind === "api_key") {
+    const { kind, basic_style, key_id } = credential;
+    return { kind, basic_style, ...(key_id !== undefined && { key_id }), ...place };
+  }
+  const { kind, client_id, token_endpoint, audience, issuer, client_auth } = credential;
+  return {
+    kind,
+    client_id,
+    token_endpoint: checkEndpoint(token_endpoint, "the token endpoint"),
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuer }),
+    client_auth,
+    ...place,
+  };
+}
+
+/** Sets, keeps or takes away optional keys. Settings of the token exchange go where client credentials keep them. */
+function patched(profile: Profile, settings: ProfileSettings): Profile {
+  const next: Profile = { ...profile };
+  if (settings.region !== undefined) next.region = settings.region;
+  if (settings.base_url !== undefined) next.base_url = checkBaseUrl(settings.base_url);
+  for (const key of ["organization_id", "service_version", "oauth", "legacy"] as const) {
+    const value = settings[key];
+    if (value === undefined) continue;
+    if (value === null) delete next[key];
+    else Object.assign(next, { [key]: value });
+  }
+  if (settings.oauth && next.credential?.kind === "client_credentials") {
+    next.credential = { ...next.credential, ...settings.oauth };
+  }
+  return next;
+}
+
+/**
+ * What a change of addresses takes away (cli.md §3): a credential whose origins are no longer those it was given for,
+ * and at another base URL also the way its key becomes a token. What the same change gives anew stays.
+ */
+function withoutForeign(
+  before: Profile,
+  after: Profile,
+  settings: ProfileSettings,
+): { profile: Profile; notes: string[] } {
+  const profile: Profile = { ...after };
+  const notes: string[] = [];
+  const { credential_origins: given, name } = before;
+  if (after.credential !== null && originsOf(after).join(" ") !== given.join(" ")) {
+    Object.assign(profile, { credential: null, credential_origins: [] });
+    if (!settings.credential) notes.push(`the credential of profile ${name} was given for ${given.join(" and ")}`);
+  }
+  const moved = originOf(before.base_url) !== originOf(after.base_url);
+  if (moved && settings.legacy === undefined && before.legacy !== undefined) {
+    delete profile.legacy;
+    notes.push(`the way of profile ${name} to a legacy bearer token was given for ${originOf(before.base_url)}`);
+  }
+  return { profile, notes: notes.map((note) => `${note}: it was dropped`) };
+}
+
+/** Client credentials carry their token endpoint; it stays known when an API key takes their place. */
+function withCredential(profile: Profile, credential: StoredCredential | null): Profile {
+  const oauth = oauthOf(profile);
+  const next: Profile = { ...profile, credential, ...(oauth !== undefined && { oauth }) };
+  next.credential_origins = credential === null ? [] : originsOf(next);
+  return next;
+}
+
+async function saveSecret(
+  given: NewCredential | null | undefined,
+  { baseUrl, credentials }: { baseUrl: string; credentials: Credentials },
+): Promise<SavedSecret | undefined> {
+  if (!given || "command" in given) return undefined;
+  const secret = checkSecret(given.secret, given.kind === "api_key" ? "API key" : "client secret");
+  return credentials.save(secret, originsOf({ base_url: checkBaseUrl(baseUrl), credential: given }));
+}
+
+/** Runs the step that makes a saved secret the profile's; where it fails the secret does not stay behind. */
+async function orForget<T>(
+  credentials: Credentials,
+  saved: SavedSecret | undefined,
+  step: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (saved !== undefined) await credentials.destroy(saved);
+    throw error;
+  }
+}
+
+/**
+ * Adds a profile with its credential. The first one becomes the default.
+ * @throws Failure `usage` for a bad name, address or setting; nothing is left behind
+ */
+export async function addProfile(
+  { store, credentials }: ProfileRooms,
+  settings: ProfileSettings & { readonly name: string; readonly region: Region; readonly base_url: string },
+  options: { readonly use?: boolean } = {},
+): Promise<Configured> {
+  checkProfileName(settings.name);
+  if (store.get(settings.name) !== undefined) {
+    throw new Failure("usage", `there is a profile "${settings.name}" already`, {
+      hint: `integ profiles edit ${settings.name}`,
+    });
+  }
+  const { name, region, base_url } = settings;
+  const bare: Profile = { id: randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
+  const blank = patched(bare, settings);
+  const saved = await saveSecret(settings.credential, { baseUrl: base_url, credentials });
+  return orForget(credentials, saved, async () => {
+    const credential = settings.credential ? storedForm(settings.credential, saved) : null;
+    const profile = await store.add(withCredential(blank, credential), options);
+    return { profile, notes: saved?.note === undefined ? [] : [saved.note] };
+  });
+}
+
+/**
+ * Changes a profile. A base URL at another origin drops the credential that was given for the old one, and says so.
+ * @throws Failure `usage` for a bad setting, and where another process moved the profile's address meanwhile
+ */
+export async function editProfile(
+  { store, credentials }: ProfileRooms,
+  name: string,
+  settings: ProfileSettings,
+): Promise<Configured> {
+  const seen = store.get(name);
+  const baseUrl = settings.base_url ?? seen?.base_url;
+  const saved = baseUrl === undefined ? undefined : await saveSecret(settings.credential, { baseUrl, credentials });
+  const notes: string[] = [];
+  let before: Profile | undefined;
+  const profile = await orForget(credentials, saved, () =>
+    store.edit(name, (current) => {
+      before = current;
+      if (saved !== undefined && current.base_url !== seen?.base_url) {
+        throw new Failure("failed", `profile ${name} was moved to another address at the same moment; try again`);
+      }
+      const kept = withoutForeign(current, patched(current, settings), settings);
+      notes.push(...kept.notes);
+      if (settings.credential === undefined) return kept.profile;
+      const given = settings.credential === null ? null : storedForm(settings.credential, saved);
+      return withCredential(kept.profile, given);
+    }),
+  );
+  if (saved?.note !== undefined) notes.push(saved.note);
+  await forgetReplaced(credentials, before, profile);
+  return { profile, notes };
+}
+
+/** Removes a profile and its kept secret. */
+export async function removeProfile({ store, credentials }: ProfileRooms, name: string): Promise<Profile> {
+  const removed = await store.remove(name);
+  await forgetReplaced(credentials, removed, undefined);
+  return removed;
+}
+
+/** The old secret goes when nothing names it any more. */
+async function forgetReplaced(
+  credentials: Credentials,
+  before: Profile | undefined,
+  after: Profile | undefined,
+): Promise<void> {
+  const old = before?.credential ? secretSourceOf(before.credential) : undefined;
+  const now = after?.credential ? secretSourceOf(after.credential) : undefined;
+  if (old?.from !== "stored" || (now?.from === "stored" && now.ref === old.ref)) return;
+  await credentials.destroy(old);
+}

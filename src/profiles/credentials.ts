@@ -1,0 +1,200 @@
+// Owns: where the secret part of a credential is kept: the keychain where there is one, else a file of its owner's.
+// Must not know: what the secret opens, the network. Design: cli.md §3; Security 1, 6 and 7.
+import { randomUUID } from "node:crypto";
+import { unlinkSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import type { Environment } from "./environment.ts";
+import { type Keychain, openKeychain } from "./keychain.ts";
+import {
+  ensurePrivateFolder,
+  errorCode,
+  fileFailure,
+  readPrivateFile,
+  replacePrivateFile,
+  syncFolder,
+  writeNewPrivateFile,
+} from "./private-file.ts";
+
+/** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays whole until it goes. */
+export interface KeptSecret {
+  readonly ref: string;
+  readonly kept: "keychain" | "file";
+}
+
+export interface SavedSecret extends KeptSecret {
+  /** Why it is in a file although a keychain was asked for, to be told each time. */
+  readonly note?: string;
+}
+
+export interface Credentials {
+  /** Folder of the file credentials, for messages and `doctor`. */
+  readonly folder: string;
+  /**
+   * Keeps a secret, bound to the origins it was given for.
+   * @throws Failure `failed` or `usage` where neither place takes it
+   */
+  save(secret: string, origins: readonly string[]): Promise<SavedSecret>;
+  /**
+   * The secret, for exactly the origins it was kept for.
+   * @throws Failure `auth` where it is gone or was given for other origins; another credential is never picked instead
+   */
+  read(kept: KeptSecret, origins: readonly string[]): Promise<string>;
+  /** Removes a kept secret. Safe to repeat. */
+  destroy(kept: KeptSecret): Promise<void>;
+  /** Proves, before anything is asked of the service, that `save` will find room: writes and removes a file or an entry. */
+  tryOut(): Promise<void>;
+}
+
+const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
+
+/** Remembered for a day: a machine without a keychain need not be asked at every `profiles add`. */
+const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
+const rememberMs = 24 * 60 * 60 * 1000;
+
+/** Room asked for when trying out: more than any secret needs. */
+const tryOutBytes = 16 * 1024;
+
+export interface CredentialOptions {
+  readonly configDir: string;
+  /** `file` never asks for a keychain. Default `auto`. */
+  readonly keychain?: "auto" | "file";
+  readonly env: Environment;
+  /** The keychain to use instead of the system's. */
+  readonly system?: Keychain;
+  readonly now?: () => number;
+}
+
+class LayeredCredentials implements Credentials {
+  readonly folder: string;
+  readonly #options: CredentialOptions;
+  readonly #keychain: Keychain;
+  readonly #absencePath: string;
+
+  constructor(options: CredentialOptions) {
+    this.#options = options;
+    this.folder = join(options.configDir, "credentials");
+    this.#absencePath = join(options.configDir, "keychain.json");
+    this.#keychain = options.system ?? openKeychain({ env: options.env });
+  }
+
+  async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
+    const ref = randomUUID();
+    const text = JSON.stringify({ origins, secret });
+    const absence = await this.#whyNoKeychain();
+    if (absence !== undefined) {
+      this.#writeFile(ref, `${text}\n`);
+      return { ref, kept: "file", ...(absence !== "" && { note: absence }) };
+    }
+    const answer = await this.#keychain.set(ref, text);
+    if (!answer.ok) throw new Failure("failed", `the keychain did not take the credential: ${answer.why}`);
+    return { ref, kept: "keychain" };
+  }
+
+  async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
+    const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
+    if (text === undefined) {
+      throw new Failure("auth", `the profile's credential is no longer in its ${kept.kept}`, {
+        meaning: "No other credential was used instead. Give it again with integ profiles edit",
+      });
+    }
+    const parsed = Kept.safeParse(parseJson(text));
+    if (!parsed.success) {
+      throw new Failure("auth", `the profile's credential in its ${kept.kept} is damaged`, {
+        meaning: "No other credential was used instead. Give it again with integ profiles edit",
+      });
+    }
+    if (!sameOrigins(parsed.data.origins, origins)) {
+      throw new Failure("auth", `the profile's credential was given for ${parsed.data.origins.join(" and ")}`, {
+        meaning: `It is not sent to ${origins.join(" and ")}. Give it again with integ profiles edit if that is right`,
+      });
+    }
+    return parsed.data.secret;
+  }
+
+  async destroy(kept: KeptSecret): Promise<void> {
+    if (kept.kept === "keychain") {
+      const answer = await this.#keychain.delete(kept.ref);
+      if (!answer.ok) throw new Failure("failed", `the keychain did not delete the credential: ${answer.why}`);
+      return;
+    }
+    const path = this.#pathOf(kept.ref);
+    try {
+      unlinkSync(path);
+      syncFolder(this.folder);
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw fileFailure(error, "delete", path);
+    }
+  }
+
+  async tryOut(): Promise<void> {
+    const absence = await this.#whyNoKeychain();
+    const ref = randomUUID();
+    if (absence !== undefined) {
+      this.#writeFile(ref, " ".repeat(tryOutBytes));
+      return this.destroy({ ref, kept: "file" });
+    }
+    const answer = await this.#keychain.probe(ref);
+    if (!answer.ok) throw new Failure("failed", `the keychain takes no credential: ${answer.why}`);
+  }
+
+  async #readKeychain(ref: string): Promise<string | undefined> {
+    const answer = await this.#keychain.get(ref);
+    if (answer.ok) return answer.secret ?? undefined;
+    throw new Failure("auth", `the keychain did not give the profile's credential: ${answer.why}`, {
+      meaning: "No other credential was used instead",
+    });
+  }
+
+  /** Undefined: there is a keychain. Empty: none was asked for. Else why there is none, in words. */
+  async #whyNoKeychain(): Promise<string | undefined> {
+    if (this.#options.keychain === "file") return "";
+    const now = (this.#options.now ?? Date.now)();
+    const remembered = Absence.safeParse(parseJson(readPrivateFile(this.#absencePath) ?? ""));
+    const age = remembered.success ? now - remembered.data.checked_at : Number.NaN;
+    if (remembered.success && age >= 0 && age < rememberMs) return this.#absenceWords(remembered.data.why);
+    const answer = await this.#keychain.probe(`probe-${randomUUID()}`);
+    if (answer.ok) return undefined;
+    const absence = { keychain: "absent", why: answer.why, checked_at: now };
+    ensurePrivateFolder(this.#options.configDir);
+    replacePrivateFile(this.#absencePath, `${JSON.stringify(absence)}\n`);
+    return this.#absenceWords(answer.why);
+  }
+
+  #absenceWords(why: string): string {
+    return `no keychain here (${why}): credentials are kept in ${this.folder}, readable by you alone`;
+  }
+
+  #pathOf(ref: string): string {
+    return join(this.folder, `${ref}.json`);
+  }
+
+  #writeFile(ref: string, text: string): void {
+    ensurePrivateFolder(this.#options.configDir);
+    ensurePrivateFolder(this.folder);
+    const path = this.#pathOf(ref);
+    try {
+      writeNewPrivateFile(path, text);
+    } catch (error) {
+      throw fileFailure(error, "keep the credential in", path);
+    }
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function sameOrigins(kept: readonly string[], asked: readonly string[]): boolean {
+  return kept.length === asked.length && kept.every((origin, index) => origin === asked[index]);
+}
+
+/** The credentials of a configuration folder. Nothing is loaded, read or made before it is needed. */
+export function credentialsAt(options: CredentialOptions): Credentials {
+  return new LayeredCredentials(options);
+}

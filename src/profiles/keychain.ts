@@ -1,0 +1,120 @@
+// Owns: the operating system's keychain, as three requests with a time limit.
+// Must not know: profiles, files. Design: cli.md §3.
+//
+// Every request runs in a short-lived process of its own: the library connects inside a constructor, and with a message
+// bus that accepts and never answers that blocks the whole process, timers and Ctrl-C included (seen on Linux). Only a
+// process can be given up. On Linux the entry is pinned to the Secret Service: the library's fallback, the kernel's
+// key ring, forgets everything at the next start.
+import { createRequire } from "node:module";
+import { type Environment, withoutSecrets } from "./environment.ts";
+
+/** What the keychain answered. `why` is the system's own word for the trouble. */
+export type KeychainAnswer =
+  | { readonly ok: true; readonly secret: string | null }
+  | { readonly ok: false; readonly why: string };
+
+export interface Keychain {
+  set(account: string, secret: string): Promise<KeychainAnswer>;
+  /** `secret` is null where there is no such entry. */
+  get(account: string): Promise<KeychainAnswer>;
+  delete(account: string): Promise<KeychainAnswer>;
+  /** Writes, reads and deletes an entry: true proof that it can keep one. Gives up sooner than the others. */
+  probe(account: string): Promise<KeychainAnswer>;
+}
+
+const childScript = `
+const { AsyncEntry } = require(process.argv[1]);
+let text = "";
+process.stdin.setEncoding("utf8");
+process.stdin.on("data", (chunk) => (text += chunk));
+process.stdin.on("end", () => answer(JSON.parse(text)).then(
+  (secret) => tell({ ok: true, secret }),
+  (error) => tell({ ok: false, why: String(error && error.message) }),
+));
+function tell(reply) { process.stdout.write(JSON.stringify(reply)); }
+async function answer({ action, account, secret }) {
+  const entry = new AsyncEntry("integ", account, { linux: { store: "secret-service" } });
+  if (action === "get") return (await entry.getPassword()) ?? null;
+  if (action === "delete") { await entry.deletePassword(); return null; }
+  await entry.setPassword(secret);
+  if (action === "set") return null;
+  const back = await entry.getPassword();
+  await entry.deletePassword();
+  if (back !== secret) throw new Error("it gave back something else than was put in");
+  return null;
+}`;
+
+/** A locked keychain may ask its owner for a password. */
+const requestLimitMs = 60_000;
+const probeLimitMs = 5_000;
+
+export interface KeychainOptions {
+  readonly env: Environment;
+  /** Path of the keychain library's module; found by itself where absent. */
+  readonly library?: string;
+  readonly requestLimitMs?: number;
+  readonly probeLimitMs?: number;
+}
+
+/** Path of the optional library, or undefined where it is not installed for this platform. */
+function findLibrary(): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve("@napi-rs/keyring");
+  } catch {
+    return undefined;
+  }
+}
+
+function parseAnswer(text: string): KeychainAnswer {
+  try {
+    const reply: unknown = JSON.parse(text);
+    if (typeof reply === "object" && reply !== null && "ok" in reply) {
+      if (reply.ok === true && "secret" in reply && (typeof reply.secret === "string" || reply.secret === null)) {
+        return { ok: true, secret: reply.secret };
+      }
+      if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why };
+    }
+  } catch {
+    // Not our child's words: the library could not be loaded, or it died.
+  }
+  return { ok: false, why: "the keychain library does not run here" };
+}
+
+async function ask(request: object, options: KeychainOptions & { readonly limitMs: number }): Promise<KeychainAnswer> {
+  const library = options.library ?? findLibrary();
+  if (library === undefined) return { ok: false, why: "the keychain library is not installed" };
+  const { spawn } = await import("node:child_process");
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["-e", childScript, library], {
+      // Loader hooks of the caller's NODE_OPTIONS have no business near a secret.
+      env: { ...withoutSecrets(options.env), NODE_OPTIONS: "" },
+      stdio: ["pipe", "pipe", "ignore"],
+      windowsHide: true,
+    });
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      resolve({ ok: false, why: `no answer within ${options.limitMs / 1000} s` });
+    }, options.limitMs);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    child.on("error", () => resolve({ ok: false, why: "its helper process could not be started" }));
+    child.on("close", () => {
+      clearTimeout(timer);
+      resolve(parseAnswer(text));
+    });
+    child.stdin.on("error", () => {});
+    child.stdin.end(JSON.stringify(request));
+  });
+}
+
+/** The keychain of this machine. Nothing is loaded or started before the first request. */
+export function openKeychain(options: KeychainOptions): Keychain {
+  const limited = { ...options, limitMs: options.requestLimitMs ?? requestLimitMs };
+  return {
+    set: (account, secret) => ask({ action: "set", account, secret }, limited),
+    get: (account) => ask({ action: "get", account }, limited),
+    delete: (account) => ask({ action: "delete", account }, limited),
+    probe: (account) =>
+      ask({ action: "probe", account, secret: account }, { ...options, limitMs: options.probeLimitMs ?? probeLimitMs }),
+  };
+}

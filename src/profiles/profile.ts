@@ -1,0 +1,236 @@
+// Owns: what a profile is, as it stands in profiles.json, and which names one may have. Pure.
+// Must not know: files, keychains, the environment. Design: cli.md §3; document §1 (regions), §5.1 to §5.3.
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
+
+/** True where `check` takes the text: an address in a hand-edited file is held to the same rules as a flag. */
+function passes(check: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
+    try {
+      check(text);
+      return true;
+    } catch (error) {
+      if (error instanceof Failure) return false;
+      throw error;
+    }
+  };
+}
+
+const addressWords = "must be an https:// address (http:// on loopback only) without user name or fragment";
+const Endpoint = z.string().check(z.refine(passes(checkEndpoint), addressWords));
+
+/** An organization id: a UUID of any version (§4.4). */
+export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export const Region = z.enum(["us", "eu"], { error: "must be us or eu" });
+export type Region = z.infer<typeof Region>;
+
+/** The two credential shapes of HTTP Basic (§5.1 rule 1). */
+export const BasicStyle = z.enum(["apikey-user", "key-as-user"], { error: "must be apikey-user or key-as-user" });
+export type BasicStyle = z.infer<typeof BasicStyle>;
+
+export const ClientAuth = z.enum(["client_secret_basic", "client_secret_post"], {
+  error: "must be client_secret_basic or client_secret_post",
+});
+export type ClientAuth = z.infer<typeof ClientAuth>;
+
+/** What the organization's setup gives for the token exchange (§5.2 rule 3). */
+export const OAuthSettings = z.looseObject({
+  token_endpoint: Endpoint,
+  audience: z.optional(z.string()),
+  issuer: z.optional(z.string()),
+  client_auth: ClientAuth,
+});
+export type OAuthSettings = z.infer<typeof OAuthSettings>;
+
+/** Where the secret part of a credential is: kept by integ under `ref`, or printed by a command at each use. */
+const secretFields = {
+  source: z.enum(["stored", "command"], { error: "must be stored or command" }),
+  command: z.optional(z.string().check(z.minLength(1))),
+  ref: z.optional(z.uuid()),
+  kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
+};
+
+interface SecretFields {
+  readonly source: "stored" | "command";
+  readonly command?: string | undefined;
+  readonly ref?: string | undefined;
+  readonly kept?: "keychain" | "file" | undefined;
+}
+
+function isComplete(it: SecretFields): boolean {
+  return it.source === "command" ? it.command !== undefined : it.ref !== undefined && it.kept !== undefined;
+}
+const incompleteWords = "with source command needs command, with source stored needs ref and kept";
+
+const ApiKeyCredential = z
+  .looseObject({
+    kind: z.literal("api_key"),
+    basic_style: BasicStyle,
+    /** Resource id of the access key, where it is known: `keys rotate` then knows the profile's own key. */
+    key_id: z.optional(z.string()),
+    ...secretFields,
+  })
+  .check(z.refine(isComplete, incompleteWords));
+
+const ClientCredential = z
+  .looseObject({
+    kind: z.literal("client_credentials"),
+    client_id: z.string().check(z.minLength(1)),
+    token_endpoint: Endpoint,
+    audience: z.optional(z.string()),
+    issuer: z.optional(z.string()),
+    client_auth: ClientAuth,
+    ...secretFields,
+  })
+  .check(z.refine(isComplete, incompleteWords));
+
+const StoredCredential = z.discriminatedUnion("kind", [ApiKeyCredential, ClientCredential]);
+export type StoredCredential = z.infer<typeof StoredCredential>;
+
+/** How the key's secret becomes the short-lived bearer token of the legacy contract (§5.3; not shown there). */
+const LegacyAccess = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("access_token_command"), command: z.string().check(z.minLength(1)) }),
+  z.looseObject({ kind: z.literal("access_token_endpoint"), url: Endpoint }),
+]);
+export type LegacyAccess = z.infer<typeof LegacyAccess>;
+
+const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
+const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-eu", "env"]);
+
+/** Unknown keys are kept: an older integ must not lose what a newer one wrote. */
+export const Profile = z.looseObject({
+  /** Random, for ever the same: a profile removed and added again is another one. */
+  id: z.uuid(),
+  name: z.string().check(
+    z.regex(namePattern, "must be 1 to 64 of A-Z a-z 0-9 . _ -"),
+    z.refine((name) => !reservedNames.has(name), "is a reserved name (sandbox, sandbox-eu, env)"),
+  ),
+  region: Region,
+  base_url: z.string().check(z.refine(passes(checkBaseUrl), `${addressWords} or query`)),
+  organization_id: z.optional(z.string().check(z.regex(organizationIdPattern, "must be a UUID"))),
+  service_version: z.optional(z.string().check(z.regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date, YYYY-MM-DD"))),
+  credential: z.nullable(StoredCredential),
+  /** The origins the credential was given for, see `originsOf`; empty where there is none. */
+  credential_origins: z.array(z.string()),
+  legacy: z.optional(LegacyAccess),
+  /** Known token endpoint of a profile whose own credential is an API key: proves new clients, receives them. */
+  oauth: z.optional(OAuthSettings),
+});
+export type Profile = z.infer<typeof Profile>;
+
+/**
+ * The origins a credential of such a profile goes to: the base URL's, and for client credentials the token endpoint's
+ * before it. A stored credential is only used while these are the same as when it was given (cli.md §3).
+ */
+export function originsOf(profile: {
+  readonly base_url: string;
+  readonly credential: { readonly kind: string; readonly token_endpoint?: unknown } | null;
+}): string[] {
+  const { credential } = profile;
+  const base = originOf(profile.base_url);
+  return typeof credential?.token_endpoint === "string" ? [originOf(credential.token_endpoint), base] : [base];
+}
+
+/** Where the secret of a stored credential is. */
+export type SecretSource =
+  | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
+  | { readonly from: "command"; readonly command: string };
+
+export function secretSourceOf(credential: SecretFields): SecretSource {
+  const { command, ref, kept } = credential;
+  if (credential.source === "command" && command !== undefined) return { from: "command", command };
+  if (ref !== undefined && kept !== undefined) return { from: "stored", ref, kept };
+  throw new Error("a stored credential without its source passed the schema");
+}
+
+/** Where the credential of a profile is kept, for `profiles show`; null where it has none. */
+export function whereIsCredential(profile: Profile): "keychain" | "file" | "command" | null {
+  if (profile.credential === null) return null;
+  const source = secretSourceOf(profile.credential);
+  return source.from === "command" ? "command" : source.kept;
+}
+
+/** The token exchange a profile knows of: of its client credentials, or told beside an API key. */
+export function oauthOf(profile: Profile): OAuthSettings | undefined {
+  const { credential } = profile;
+  if (credential?.kind !== "client_credentials") return profile.oauth;
+  const { token_endpoint, audience, issuer, client_auth } = credential;
+  return {
+    token_endpoint,
+    client_auth,
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuer }),
+  };
+}
+
+/** @throws Failure `usage` where a new profile cannot have this name */
+export function checkProfileName(name: string): string {
+  if (reservedNames.has(name)) {
+    throw new Failure("usage", `"${name}" is a reserved profile name`, {
+      meaning: "sandbox, sandbox-eu and env always mean the same",
+    });
+  }
+  if (!namePattern.test(name)) {
+    throw new Failure("usage", "a profile name is 1 to 64 letters, digits, dots, underscores and hyphens");
+  }
+  return name;
+}
+
+/** The stored profiles as far as choosing one needs them; a `ProfileStore` is one. */
+export interface StoredProfiles {
+  readonly default: string | null;
+  get(name: string): Profile | undefined;
+  list(): readonly Profile[];
+}
+
+/** A credential for /v1, ready to be used (§5.1, §5.2). It holds secrets: never logged, never shown. */
+export type Credential =
+  | { readonly kind: "api_key"; readonly key: string; readonly style: BasicStyle }
+  | {
+      readonly kind: "client_credentials";
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly tokenEndpoint: string;
+      readonly audience?: string;
+      readonly issuer?: string;
+      readonly clientAuth: ClientAuth;
+    };
+
+/**
+ * What leads to a bearer token of the legacy contract (§5.3): the token itself, or the key's secret and how it is
+ * exchanged. `secret` is absent where the profile has no API key: a command may know another way.
+ */
+export type LegacyCredential =
+  | { readonly kind: "access_token"; readonly token: string }
+  | {
+      readonly kind: "exchange_command";
+      readonly secret?: string;
+      /** Runs the command with a secret on its standard input; the first line of its output is the token. */
+      run(secret: string): Promise<string>;
+    }
+  | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
+
+/** Who a command acts as: the chosen profile and the way to its credentials. Nothing secret is read before it is asked for. */
+export interface ActiveProfile {
+  /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
+  readonly id: string;
+  readonly name: string;
+  readonly source: "flag" | "environment" | "INTEG_PROFILE" | "default";
+  readonly region: Region;
+  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical (sandbox.md). */
+  readonly baseUrl: string;
+  readonly organizationId?: string;
+  readonly serviceVersion?: string;
+  /** The token exchange that the profile knows of, whatever its own credential is. */
+  readonly oauth?: OAuthSettings;
+  /** Resource id of the profile's own access key, where it is known. */
+  readonly keyId?: string;
+  /** @throws Failure `auth` where there is none, it cannot be had, or it belongs to another origin */
+  credential(): Promise<Credential>;
+  /** @throws Failure `usage` without an organization id; `auth` where nothing leads to a token */
+  legacy(): Promise<LegacyCredential>;
+  /** What a person should know about the choice, for stderr. */
+  readonly notes: readonly string[];
+}

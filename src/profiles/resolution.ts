@@ -1,0 +1,181 @@
+// Owns: which profile a command acts as, and from where address and credential come: always the same place. Pure.
+// Must not know: files, keychains, the network; no secret passes through here. Design: cli.md §1, §3.
+import { Failure } from "../errors.ts";
+import { checkBaseUrl } from "./address.ts";
+import {
+  credentialVariablesIn,
+  type Environment,
+  environmentProfile,
+  environmentProfileId,
+  organizationIdFrom,
+  profileVariablesIn,
+  variable,
+} from "./environment.ts";
+import { type OAuthSettings, oauthOf, type Profile, type Region, type StoredProfiles } from "./profile.ts";
+
+/** How the profile was chosen. */
+export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
+
+/** Who we are and where, before any credential is fetched. */
+export interface Resolution {
+  /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
+  readonly id: string;
+  readonly name: string;
+  readonly source: ProfileSource;
+  readonly region: Region;
+  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical (sandbox.md). */
+  readonly baseUrl: string;
+  readonly organizationId?: string;
+  readonly serviceVersion?: string;
+  readonly oauth?: OAuthSettings;
+  readonly from:
+    | { readonly kind: "environment" }
+    | { readonly kind: "stored"; readonly profile: Profile }
+    | { readonly kind: "sandbox" };
+  /** What a person should know about the choice, for stderr. */
+  readonly notes: readonly string[];
+}
+
+export interface ResolutionInput {
+  /** The value of `-p`. */
+  readonly flagProfile?: string;
+  readonly env: Environment;
+  /** Read only where it is needed: a broken store does not stop a command that the environment or `-p sandbox` serves. */
+  readonly stored: StoredProfiles;
+}
+
+/** The profiles that always exist. */
+export const sandboxRegions: ReadonlyMap<string, Region> = new Map([
+  ["sandbox", "us"],
+  ["sandbox-eu", "eu"],
+]);
+
+function unknownProfile(name: string, source: ProfileSource, stored: StoredProfiles): Failure {
+  const known = [...stored.list().map((profile) => profile.name), ...sandboxRegions.keys()];
+  const origin = {
+    flag: "--profile",
+    environment: "--profile",
+    INTEG_PROFILE: "INTEG_PROFILE",
+    default: "the default",
+  };
+  return new Failure("usage", `${origin[source]} names the profile "${name}", which does not exist`, {
+    meaning: `There ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}`,
+    hint: "integ profiles list",
+  });
+}
+
+/** `INTEG_ORGANIZATION_ID` serves a profile that names no organization; one that does keeps its own. */
+function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
+  const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
+  const own = profile.organization_id;
+  if (own === undefined) return { ...(asked !== undefined && { organizationId: asked }), notes: [] };
+  const differs = asked !== undefined && asked.toLowerCase() !== own.toLowerCase();
+  return {
+    organizationId: own,
+    notes: differs ? [`INTEG_ORGANIZATION_ID is not used: profile ${profile.name} has its own organization`] : [],
+  };
+}
+
+function storedResolution(name: string, source: ProfileSource, { env, stored }: ResolutionInput): Resolution {
+  const region = sandboxRegions.get(name);
+  if (region !== undefined) {
+    const id = `sandbox:${region}`;
+    return { id, name, source, region, baseUrl: `sandbox://${region}`, from: { kind: "sandbox" }, notes: [] };
+  }
+  const profile = stored.get(name);
+  if (profile === undefined) throw unknownProfile(name, source, stored);
+  const oauth = oauthOf(profile);
+  return {
+    id: profile.id,
+    name,
+    source,
+    region: profile.region,
+    baseUrl: checkBaseUrl(profile.base_url),
+    ...organizationOf(profile, env),
+    ...(profile.service_version !== undefined && { serviceVersion: profile.service_version }),
+    ...(oauth !== undefined && { oauth }),
+    from: { kind: "stored", profile },
+  };
+}
+
+function withNotes(resolution: Resolution, ...notes: readonly string[]): Resolution {
+  return { ...resolution, notes: [...resolution.notes, ...notes] };
+}
+
+function listed(names: readonly string[]): string {
+  return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used`;
+}
+
+/** `-p` wins over everything: the environment's address and credentials are ignored, and a note says so. */
+function fromFlag(name: string, input: ResolutionInput): Resolution {
+  if (name === "env") {
+    const resolution = fromEnvironment(input, "flag");
+    if (resolution !== undefined) return resolution;
+    throw new Failure("usage", "the profile env is the environment's, and INTEG_BASE_URL is not set");
+  }
+  const unused = profileVariablesIn(input.env);
+  const resolution = storedResolution(name, "flag", input);
+  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: --profile ${name} was given`);
+}
+
+function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resolution | undefined {
+  const profile = environmentProfile(env);
+  if (profile === undefined) return undefined;
+  const passedOver = source === "environment" ? variable(env, "INTEG_PROFILE") : undefined;
+  return {
+    ...profile,
+    id: environmentProfileId(profile.baseUrl),
+    name: "env",
+    source,
+    from: { kind: "environment" },
+    notes:
+      passedOver === undefined || passedOver === "env"
+        ? []
+        : ["INTEG_PROFILE is not used: INTEG_BASE_URL and a credential are set"],
+  };
+}
+
+/** Address variables without an address and a credential are told; the profile's own values hold. */
+function fromProfiles(input: ResolutionInput): Resolution {
+  const { env, stored } = input;
+  const unused = profileVariablesIn(env);
+  const named = variable(env, "INTEG_PROFILE");
+  const name = named ?? stored.default ?? undefined;
+  if (name === undefined) throw nothingChosen(stored);
+  const resolution = storedResolution(name, named === undefined ? "default" : "INTEG_PROFILE", input);
+  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set`);
+}
+
+function nothingChosen(stored: StoredProfiles): Failure {
+  const [first] = stored.list();
+  if (first !== undefined) {
+    return new Failure("usage", "no profile is the default, and none was named", {
+      hint: `integ profiles use ${first.name}`,
+    });
+  }
+  return new Failure("auth", "no profile is set up", {
+    meaning: "To try integ without an account, add --profile sandbox to the command",
+    hint: "integ profiles add <name> --region us|eu --base-url <url>",
+  });
+}
+
+/**
+ * Chooses the profile, in the order of cli.md §1: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
+ * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.
+ * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials at once, an address
+ *   without a credential, an unknown name; `auth` where nothing is set up at all
+ */
+export function resolveProfile(input: ResolutionInput): Resolution {
+  if (input.flagProfile !== undefined) return fromFlag(input.flagProfile, input);
+  const environment = fromEnvironment(input, "environment");
+  if (environment !== undefined) return environment;
+  const stray = credentialVariablesIn(input.env);
+  if (stray.length > 0) {
+    const are = stray.length > 1 ? "are" : "is";
+    throw new Failure("usage", `${stray.join(" and ")} ${are} set, and INTEG_BASE_URL is not`, {
+      meaning: "A credential is only used with its own address, never with that of a profile",
+      hint: "set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>",
+    });
+  }
+  return fromProfiles(input);
+}

@@ -1,0 +1,154 @@
+// Owns: running a command that a person wrote, through the shell: its input, its first line, its end within a time.
+// Must not know: what the command is for. No secret ever stands in an argument or in the child's environment.
+// Design: cli.md §3, §4; Security 4.
+import type { ChildProcess } from "node:child_process";
+import { Failure } from "../errors.ts";
+import { type Environment, withoutSecrets } from "./environment.ts";
+
+/** What a command prints is read up to here; more is no key and no token. */
+const outputLimitBytes = 64 * 1024;
+
+/** How long its output is waited for after it ended, where a process it left behind keeps the pipe open. */
+const lingerMs = 500;
+
+export interface ShellRun {
+  /** Exit status; null where a signal ended it. */
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: Buffer;
+  /** Bytes of the input that the command never read. */
+  readonly unread: number;
+}
+
+export interface ShellOptions {
+  readonly env: Environment;
+  /** Given on standard input; without it the input is empty. */
+  readonly input?: string;
+  readonly timeLimitMs: number;
+  /** Gets what the command writes to its standard error, and with `echo` its output too. Never a secret of ours. */
+  readonly onStderr?: (chunk: Buffer) => void;
+  /** Hands the output to `onStderr` instead of keeping it. */
+  readonly echo?: boolean;
+}
+
+// A child's standard input made by Node is a socket: `/dev/stdin` cannot be opened there, which kubectl, vault and gh
+// users rely on. `cat` turns it into a real pipe; what is left in that pipe when the command has ended was never read,
+// and is counted on descriptor 3.
+const withInput = `cat | { /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
+
+function startOf(command: string, hasInput: boolean): { file: string; args: string[]; shell: boolean } {
+  if (process.platform === "win32") return { file: command, args: [], shell: true };
+  const args = hasInput ? ["-c", withInput, "sh", command] : ["-c", command];
+  return { file: "/bin/sh", args, shell: false };
+}
+
+function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve) => {
+    if (!stream) return resolve();
+    stream.on("data", onChunk);
+    stream.on("error", () => resolve());
+    stream.on("close", () => resolve());
+  });
+}
+
+/** Waits for the end of the child and of its streams; past the limit the child is killed and its pipes are let go. */
+function endOf(child: ChildProcess, timeLimitMs: number, streams: Promise<unknown>): Promise<ChildProcess | "late"> {
+  return new Promise((resolve, reject) => {
+    const letGo = (): void => {
+      for (const stream of child.stdio) stream?.destroy();
+    };
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      letGo();
+      resolve("late");
+    }, timeLimitMs);
+    child.on("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    child.on("exit", () => {
+      clearTimeout(timer);
+      const linger = setTimeout(letGo, lingerMs);
+      void streams.then(() => {
+        clearTimeout(linger);
+        resolve(child);
+      });
+    });
+  });
+}
+
+/**
+ * Runs a command through the shell.
+ * @throws Failure `failed` where it cannot be started, takes too long or prints far too much
+ */
+export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
+  const { spawn } = await import("node:child_process");
+  const { file, args, shell } = startOf(command, options.input !== undefined);
+  const child = spawn(file, args, {
+    shell,
+    env: withoutSecrets(options.env),
+    stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe", "pipe"],
+    windowsHide: true,
+  });
+  const output: Buffer[] = [];
+  const left: Buffer[] = [];
+  let size = 0;
+  const keep = (chunk: Buffer): void => {
+    size += chunk.length;
+    if (options.echo === true) options.onStderr?.(chunk);
+    else if (size <= outputLimitBytes) output.push(chunk);
+  };
+  const [, stdout, stderr, report] = child.stdio;
+  const streams = Promise.all([
+    collect(stdout, keep),
+    collect(stderr, (chunk) => options.onStderr?.(chunk)),
+    collect(report, (chunk) => left.push(chunk)),
+  ]);
+  // A command that ends without reading breaks the pipe: told by `unread` and by its status, not by this stream.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(options.input);
+  const ended = await endOf(child, options.timeLimitMs, streams).catch((error: unknown) => {
+    throw new Failure("failed", "the shell could not be started", { cause: error });
+  });
+  if (ended === "late") {
+    throw new Failure("failed", `the command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s`);
+  }
+  if (options.echo !== true && size > outputLimitBytes) throw new Failure("failed", "the command printed over 64 KiB");
+  return {
+    status: ended.exitCode,
+    signal: ended.signalCode,
+    stdout: Buffer.concat(output),
+    unread: Number(Buffer.concat(left).toString("latin1").trim() || 0),
+  };
+}
+
+/** How a command ended, in words: `exit status 1`, `signal SIGTERM`. */
+export function endWords(run: ShellRun): string {
+  return run.signal === null ? `exit status ${run.status}` : `signal ${run.signal}`;
+}
+
+/**
+ * Runs a command that prints a secret and gives the first line of its output (cli.md §3). The output is never logged
+ * and never quoted in a message.
+ * @param what names the command in a message, e.g. `--api-key-command of profile prod`
+ * @throws Failure `auth`: it cannot be run, fails, hangs, or its first line is empty or holds control characters
+ */
+export async function secretFromCommand(command: string, options: ShellOptions & { what: string }): Promise<string> {
+  const { what } = options;
+  let run: ShellRun;
+  try {
+    run = await runShell(command, options);
+  } catch (error) {
+    throw new Failure("auth", `the ${what} gave nothing: ${error instanceof Failure ? error.message : "unknown"}`, {
+      cause: error,
+    });
+  }
+  if (run.status !== 0) throw new Failure("auth", `the ${what} failed with ${endWords(run)}`);
+  const [line = ""] = run.stdout.toString("utf8").split("\n", 1);
+  const secret = line.replace(/\r$/, "");
+  if (secret === "") throw new Failure("auth", `the ${what} printed nothing on its first line`);
+  if (/[\p{Cc}\uFFFD]/u.test(secret)) {
+    throw new Failure("auth", `the first line of the ${what} holds control characters or is not UTF-8`);
+  }
+  return secret;
+}

@@ -1,0 +1,209 @@
+// Owns: profiles.json in the configuration folder: read, checked, changed under a lock, replaced in one step.
+// Must not know: secrets (credentials.ts keeps them), the environment, the network. Design: cli.md §3.
+import { readFileSync, readdirSync, statSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import { mapJson, placeOf, type Place, placeOfValue } from "./json-place.ts";
+import { withOwnerLock } from "./owner-lock.ts";
+import { ensurePrivateFolder, errorCode, fileFailure, replacePrivateFile } from "./private-file.ts";
+import { checkProfileName, Profile, type StoredProfiles } from "./profile.ts";
+
+const formatVersion = 1;
+
+const ProfileFile = z.looseObject({
+  version: z.literal(formatVersion, { error: `must be ${formatVersion} (a newer integ may have written it)` }),
+  default: z.nullable(z.string()),
+  profiles: z.array(Profile).check(
+    z.refine((all) => new Set(all.map((it) => it.name)).size === all.length, "must not repeat a name"),
+    z.refine((all) => new Set(all.map((it) => it.id)).size === all.length, "must not repeat an id"),
+  ),
+});
+type ProfileFile = z.infer<typeof ProfileFile>;
+
+/** The stored profiles. Reading looks at the file each time; changes of several processes are made one after another. */
+export interface ProfileStore extends StoredProfiles {
+  /** Where they are, for messages. */
+  readonly path: string;
+  readonly default: string | null;
+  list(): readonly Profile[];
+  get(name: string): Profile | undefined;
+  /** Adds a profile; the first one becomes the default, as does one added with `use`. `usage` where the name is taken. */
+  add(profile: Profile, options?: { readonly use?: boolean }): Promise<Profile>;
+  /** Changes a profile as it is at that moment; `change` sees the newest state and may throw to change nothing. */
+  edit(name: string, change: (profile: Profile) => Profile): Promise<Profile>;
+  /** Removes a profile; where it was the default there is none afterwards. */
+  remove(name: string): Promise<Profile>;
+  /** Makes a profile the default: a stored one, `sandbox` or `sandbox-eu`. */
+  use(name: string): Promise<void>;
+}
+
+function damaged(path: string, place: Place, what: string): Failure {
+  return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}`, {
+    meaning:
+      "Nothing was changed, and no other profile or credential was used instead. Mend the line or move the file away",
+    where: `${path}:${place.line}:${place.column}`,
+  });
+}
+
+function parseFile(text: string, path: string): ProfileFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw damaged(path, placeOf(text, mapJson(text).brokenAt ?? 0), "it is not valid JSON");
+  }
+  const parsed = ProfileFile.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const at = issue?.path ?? [];
+  const where = at.length > 0 ? `${at.map(String).join(".")} ` : "";
+  throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
+}
+
+/** Others may have put in a command that runs as this user: a file they could change is not read. */
+function refuseIfOpenToOthers(path: string): void {
+  if (process.platform === "win32") return;
+  if ((statSync(path).mode & 0o022) === 0) return;
+  throw new Failure("usage", `${path} can be changed by other users`, { hint: `chmod 600 '${path}'` });
+}
+
+function readFile(path: string): ProfileFile {
+  let text: string;
+  try {
+    refuseIfOpenToOthers(path);
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return { version: formatVersion, default: null, profiles: [] };
+    throw fileFailure(error, "read", path);
+  }
+  // A byte order mark, as some editors leave it, is no error.
+  return parseFile(text.replace(/^\uFEFF/, ""), path);
+}
+
+/** Whoever holds the lock is the only writer: what an earlier one left half written when it was killed can go. */
+function removeLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith("profiles.json.") && name.endsWith(".tmp")) unlinkSync(join(folder, name));
+  }
+}
+
+function notThere(name: string, file: ProfileFile): Failure {
+  const names = file.profiles.map((profile) => profile.name);
+  return new Failure("usage", `there is no profile "${name}"`, {
+    meaning: names.length > 0 ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}` : "There is none yet",
+    hint: "integ profiles list",
+  });
+}
+
+function placeIn(file: ProfileFile, name: string): { profile: Profile; index: number } {
+  const index = file.profiles.findIndex((profile) => profile.name === name);
+  const profile = file.profiles[index];
+  if (profile === undefined) throw notThere(name, file);
+  return { profile, index };
+}
+
+function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
+  if (file.profiles.some((other) => other.name === profile.name)) {
+    throw new Failure("usage", `there is a profile "${profile.name}" already`, {
+      hint: `integ profiles edit ${profile.name}`,
+    });
+  }
+  const isFirst = file.profiles.length === 0 && file.default === null;
+  return {
+    ...file,
+    profiles: [...file.profiles, profile],
+    default: use || isFirst ? profile.name : file.default,
+  };
+}
+
+class FileProfileStore implements ProfileStore {
+  readonly path: string;
+  readonly #folder: string;
+  readonly #waitMs: number | undefined;
+
+  constructor(folder: string, waitMs: number | undefined) {
+    this.#folder = folder;
+    this.#waitMs = waitMs;
+    this.path = join(folder, "profiles.json");
+  }
+
+  get default(): string | null {
+    return readFile(this.path).default;
+  }
+
+  list(): readonly Profile[] {
+    return readFile(this.path).profiles;
+  }
+
+  get(name: string): Profile | undefined {
+    return this.list().find((profile) => profile.name === name);
+  }
+
+  async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
+    checkProfileName(profile.name);
+    await this.#change((file) => added(file, profile, options.use === true));
+    return profile;
+  }
+
+  async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
+    let result: Profile | undefined;
+    await this.#change((file) => {
+      const { profile, index } = placeIn(file, name);
+      result = { ...change(profile), id: profile.id, name: profile.name };
+      return { ...file, profiles: file.profiles.with(index, result) };
+    });
+    return result!;
+  }
+
+  async remove(name: string): Promise<Profile> {
+    let removed: Profile | undefined;
+    await this.#change((file) => {
+      const { profile, index } = placeIn(file, name);
+      removed = profile;
+      return {
+        ...file,
+        profiles: file.profiles.toSpliced(index, 1),
+        default: file.default === name ? null : file.default,
+      };
+    });
+    return removed!;
+  }
+
+  async use(name: string): Promise<void> {
+    await this.#change((file) => {
+      if (name !== "sandbox" && name !== "sandbox-eu") placeIn(file, name);
+      return { ...file, default: name };
+    });
+  }
+
+  async #change(change: (file: ProfileFile) => ProfileFile): Promise<void> {
+    ensurePrivateFolder(this.#folder);
+    const options = this.#waitMs === undefined ? {} : { waitMs: this.#waitMs };
+    await withOwnerLock(
+      join(this.#folder, "profiles.lock"),
+      () => {
+        removeLeftovers(this.#folder);
+        // What would not be read again is never written.
+        const next = ProfileFile.safeParse(change(readFile(this.path)));
+        if (!next.success) throw invalid(next.error.issues[0]);
+        replacePrivateFile(this.path, `${JSON.stringify(next.data, null, 2)}\n`);
+      },
+      options,
+    );
+  }
+}
+
+function invalid(issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined): Failure {
+  const field = issue?.path.slice(2).map(String).join(".") ?? "";
+  return new Failure("usage", `the profile's ${field || "settings"} ${issue?.message ?? "do not fit"}`);
+}
+
+/**
+ * The profiles of a configuration folder. Nothing is read or made before it is needed.
+ * @param options.configDir the folder; made 0700 at the first change
+ * @param options.lockWaitMs how long another process' change is waited for (default 10 s)
+ */
+export function openProfileStore(options: { readonly configDir: string; readonly lockWaitMs?: number }): ProfileStore {
+  return new FileProfileStore(options.configDir, options.lockWaitMs);
+}
