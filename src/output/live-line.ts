@@ -2,7 +2,7 @@
 // Must not know: why somebody waits. It is never on a pipe. Source: cli.md §2 (progress), quality.md (ora).
 import type { Ora } from "ora";
 import { asciiWidth } from "./display-width.ts";
-import type { Terminal } from "./terminal.ts";
+import type { LiveText, Terminal } from "./terminal.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** Something that takes a while. */
@@ -21,7 +21,7 @@ const frameMs = 80;
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
 /** Of several things under way the last one begun is shown. */
-export class LiveLine {
+export class LiveLine implements LiveText {
   private readonly labels: Array<{ label: () => string }> = [];
   private timer: NodeJS.Timeout | undefined;
   private spinner: Ora | undefined;
@@ -45,7 +45,11 @@ export class LiveLine {
     };
   }
 
-  /** Wipes the line for good: the command is over, or a question is asked. */
+  clear(): void {
+    this.spinner?.clear();
+  }
+
+  /** Wipes the line, and nothing begun so far is shown again: the command is over, or a question is asked. */
   close(): void {
     this.labels.length = 0;
     this.stop();
@@ -53,6 +57,7 @@ export class LiveLine {
 
   // The timers do not keep the process alive: a forgotten spinner must not hang a command that is done.
   private wait(): void {
+    this.terminal.live = this;
     this.timer = setTimeout(() => void this.show(), patienceMs).unref();
   }
 
@@ -67,7 +72,6 @@ export class LiveLine {
       isEnabled: true,
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
     });
-    terminal.live = this.spinner;
     clearTimeout(this.timer);
     this.timer = setInterval(() => this.draw(), frameMs).unref();
     this.draw();

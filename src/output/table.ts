@@ -45,7 +45,7 @@ class TableList implements ListWriter {
   /** Fixes the widths, and gives the heading. */
   private async begin(cells: readonly (readonly string[])[]): Promise<string> {
     const { target, columns } = this;
-    const headings = columns.map(({ heading }) => visibleText(heading));
+    const headings = columns.map(({ heading }) => visibleText(heading.toUpperCase()));
     if (!headings.every(isAscii)) this.measure = await unicodeWidth();
     this.paint = await painter(target.colour);
     const widest = columns.map((column, index) => {

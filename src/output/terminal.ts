@@ -38,7 +38,10 @@ export class BrokenPipe extends Error {
 
 /** Something drawn on the last line of the terminal, which must go before anything else is written. */
 export interface LiveText {
+  /** Wipes it; it may be drawn again. */
   clear(): void;
+  /** Wipes it for good. */
+  close(): void;
 }
 
 export class Terminal {
@@ -48,7 +51,7 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
-  /** What is drawn now, if anything. */
+  /** What is or will be drawn, if anything. */
   live: LiveText | undefined;
   /** True while the last thing on a terminal's stdout was no whole line: nothing may be drawn there. */
   midLine = false;
@@ -118,6 +121,11 @@ export class Terminal {
     } catch {
       // Nobody to tell.
     }
+  }
+
+  /** Takes away what is drawn, for good: the command is over, however it ended. */
+  close(): void {
+    this.live?.close();
   }
 
   /** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the answer. */

@@ -1,0 +1,57 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Cell } from "../../../src/output/cells.ts";
+import { csvLine } from "../../../src/output/csv.ts";
+
+/** A reader after the grammar of RFC 4180 §2, written for this test alone. */
+function readCsv(text: string): string[][] {
+  const records: string[][] = [];
+  const field = /"((?:[^"]|"")*)"(,|\r\n)|([^",\r\n]*)(,|\r\n)/y;
+  let record: string[] = [];
+  while (field.lastIndex < text.length) {
+    const found = field.exec(text);
+    if (found === null) throw new Error(`no RFC 4180 at ${JSON.stringify(text.slice(0, 80))}`);
+    record.push(found[1]?.replaceAll('""', '"') ?? found[3] ?? "");
+    if ((found[2] ?? found[4]) === "\r\n") {
+      records.push(record);
+      record = [];
+    }
+  }
+  return records;
+}
+
+const dangerous = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"];
+const cellText = fc.oneof(
+  fc.string({ unit: fc.constantFrom(...'ab,"\r\n\t =+-@0é', "\r\n") }),
+  fc.string({ unit: "binary" }),
+  fc.tuple(fc.constantFrom(...dangerous), fc.string()).map((parts) => parts.join("")),
+);
+
+describe("CSV", () => {
+  it("reads back as what was written, but for the quote before a formula", () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(cellText, { minLength: 1, maxLength: 4 }), { maxLength: 5 }), (rows) => {
+        const read = readCsv(rows.map(csvLine).join(""));
+        expect(read).toEqual(
+          rows.map((row) => row.map((text) => (dangerous.some((start) => text.startsWith(start)) ? `'${text}` : text))),
+        );
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("leaves no text that a spreadsheet would run", () => {
+    for (const start of dangerous) {
+      expect(readCsv(csvLine([`${start}cmd|' /C calc'!A0`, "x"]))[0]?.[0]).toBe(`'${start}cmd|' /C calc'!A0`);
+    }
+  });
+
+  it("leaves numbers and nested values alone", () => {
+    const cells: Cell[] = [{ json: "-1.50" }, { json: '["=1+1","a"]' }, { json: "true" }, null, undefined, ""];
+    expect(csvLine(cells)).toBe('-1.50,"[""=1+1"",""a""]",true,,,\r\n');
+  });
+
+  it("writes no empty line, which a reader would skip", () => {
+    for (const nothing of ["", null, undefined]) expect(csvLine([nothing])).toBe('""\r\n');
+  });
+});

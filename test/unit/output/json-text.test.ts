@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { compactJson, fieldPaths, indentedJson, projected, withNulls } from "../../../src/output/json-text.ts";
+import { maxNesting, memberOf, parseJson, textOf } from "../../../src/output/json-tree.ts";
+
+/** Any JSON value as text, laid out with white space where JSON allows it; and the same text without. */
+const space = fc.constantFrom("", "", " ", "\n", "\t ", "\r\n  ");
+const number = fc.constantFrom("0", "-0", "1.10", "12345678901234567890123", "1e400", "-1.5E-7", "0.1000");
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 8 }).map((value) => JSON.stringify(value)),
+  fc.constantFrom('"\\u0041\\/"', '"\\ud83d"', '"\\\\"', '"\\\\\\""', '"a: {[ ,]} b"', '" "', '""'),
+);
+interface Laid {
+  readonly loose: string;
+  readonly tight: string;
+}
+const { value: anyJson } = fc.letrec<{ value: Laid; array: Laid; object: Laid }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    fc.oneof(number, text, fc.constantFrom("true", "false", "null")).map((token) => ({ loose: token, tight: token })),
+    tie("array"),
+    tie("object"),
+  ),
+  array: fc
+    .tuple(fc.array(fc.tuple(tie("value"), space, space), { maxLength: 4 }), space)
+    .map(([items, inside]) => ({
+      loose: `[${inside}${items.map(([item, before, after]) => before + item.loose + after).join(",")}]`,
+      tight: `[${items.map(([item]) => item.tight).join(",")}]`,
+    })),
+  object: fc
+    .tuple(
+      fc.array(fc.tuple(fc.oneof(text, fc.constantFrom('"__proto__"', '"1"', '"a"')), tie("value"), space, space), {
+        maxLength: 4,
+      }),
+      space,
+    )
+    .map(([members, inside]) => ({
+      loose: `{${inside}${members.map(([key, { loose }, a, b]) => `${a}${key}${b}:${a}${loose}${b}`).join(",")}}`,
+      tight: `{${members.map(([key, { tight }]) => `${key}:${tight}`).join(",")}}`,
+    })),
+}));
+
+describe("reading and laying out", () => {
+  it("drops white space outside of strings and nothing else", () => {
+    fc.assert(
+      fc.property(anyJson, space, ({ loose, tight }, around) => {
+        expect(compactJson(around + loose + around)).toBe(tight);
+        const indented = indentedJson(loose);
+        expect(compactJson(indented)).toBe(tight);
+        expect(JSON.parse(indented)).toEqual(JSON.parse(tight));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("indents as JSON.stringify does where that loses nothing", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        const json = JSON.stringify(value);
+        expect(indentedJson(json)).toBe(JSON.stringify(JSON.parse(json), undefined, 2));
+      }),
+    );
+  });
+
+  it("takes exactly the texts that JSON.parse takes", () => {
+    const broken = fc.tuple(anyJson, fc.nat(), fc.constantFrom("", ",", "}", '"', "\\", "0", "\u0001", "tru", "-", "."));
+    fc.assert(
+      fc.property(broken, ([{ loose }, at, junk]) => {
+        const place = at % (loose.length + 1);
+        const damaged = loose.slice(0, place) + junk + loose.slice(place + (at % 2));
+        let isJson = true;
+        try {
+          JSON.parse(damaged);
+        } catch {
+          isJson = false;
+        }
+        if (isJson) expect(() => parseJson(damaged)).not.toThrow();
+        else expect(() => parseJson(damaged)).toThrow(Failure);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("takes 200 levels and refuses the next, long before the stack ends", () => {
+    const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+    expect(compactJson(nested(maxNesting))).toBe(nested(maxNesting));
+    expect(() => parseJson(nested(maxNesting + 1))).toThrow(/nested deeper than 200/);
+    expect(() => parseJson('{"a":'.repeat(1_000_000))).toThrow(/nested deeper than 200/);
+    expect(compactJson(`[${"[],".repeat(1000)}[]]`)).toContain("[],[]");
+  });
+
+  it("reads a very long string and a very long number", () => {
+    const long = `["${"x\\\\".repeat(1_000_000)}",${"7".repeat(1_000_000)}]`;
+    expect(compactJson(` ${long} `)).toBe(long);
+  });
+
+  it("takes the last of duplicate keys, and keys every object has for what they are", () => {
+    const tree = parseJson('{"a":1,"__proto__":{"x":2},"a":3}');
+    expect(textOf(tree, memberOf(tree.root, "a")!)).toBe("3");
+    expect(textOf(tree, memberOf(tree.root, "__proto__")!)).toBe('{"x":2}');
+    expect(memberOf(tree.root, "toString")).toBeUndefined();
+  });
+});
+
+describe("withNulls", () => {
+  it("blanks the named keys and touches no other byte", () => {
+    const json = '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }';
+    expect(withNulls(json, ["client_secret"])).toBe(
+      '{ "id" : 12345678901234567890 ,\n "client_secret" : null , "__proto__": {"client_secret": "x"} }',
+    );
+  });
+
+  it("finds a key however it is written, and every time it is", () => {
+    expect(withNulls('{"secr\\u0065t":"a","secret":["b"],"Secret":1}', ["secret"])).toBe(
+      '{"secr\\u0065t":null,"secret":null,"Secret":1}',
+    );
+  });
+
+  it("adds nothing, and takes objects only", () => {
+    expect(withNulls('{"a":1}', ["b"])).toBe('{"a":1}');
+    expect(() => withNulls('["client_secret"]', ["client_secret"])).toThrow(Failure);
+  });
+
+  it("leaves no trace of a secret, wherever the key stands", () => {
+    fc.assert(
+      fc.property(fc.array(anyJson, { maxLength: 5 }), fc.nat(), (values, at) => {
+        const members = values.map(({ loose }, index) => `"k${index}":${loose}`);
+        members.splice(at % (values.length + 1), 0, '"secret" : "CANARY"');
+        const blanked = withNulls(`{${members.join(",")}}`, ["secret"]);
+        expect(blanked).not.toContain("CANARY");
+        expect(blanked).toBe(`{${members.join(",")}}`.replace('"CANARY"', "null"));
+      }),
+    );
+  });
+});
+
+describe("--fields", () => {
+  const row = '{"id":"e1","n":1.10,"b":{"c":[{"d":"x"},2]},"a.b":"dotted","z":null}';
+  const pick = (...names: string[]): string => projected(row, fieldPaths(names));
+
+  it("keeps the fields asked for, in that order, each under the path as typed", () => {
+    expect(pick("n", "b.c", "id")).toBe('{"n":1.10,"b.c":[{"d":"x"},2],"id":"e1"}');
+    expect(pick("b.c.0.d", "b.c.1", "a.b", "z")).toBe('{"b.c.0.d":"x","b.c.1":2,"a.b":"dotted","z":null}');
+  });
+
+  it("gives null for what is not there, and says which", () => {
+    const missing: string[] = [];
+    expect(projected(row, fieldPaths(["nope", "id.x", "b.c.9", "toString", "z"]), (name) => missing.push(name))).toBe(
+      '{"nope":null,"id.x":null,"b.c.9":null,"toString":null,"z":null}',
+    );
+    expect(missing).toEqual(["nope", "id.x", "b.c.9", "toString"]);
+  });
+
+  it("refuses an empty name and a name given twice", () => {
+    expect(() => fieldPaths(["a", ""])).toThrow(/empty name/);
+    expect(() => fieldPaths(["a..b"])).toThrow(/empty name/);
+    expect(() => fieldPaths(["a", " a"])).toThrow(/twice/);
+  });
+});

@@ -1,0 +1,219 @@
+// Every format of a list: on a pipe, on a terminal, with fields, empty, broken off.
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import type { Format, ListView } from "../../../src/output/output.ts";
+import { pageOf } from "../../../src/output/row-page.ts";
+import { stage, type StageOptions } from "./streams.ts";
+
+const view: ListView = {
+  columns: [
+    { path: "id", heading: "id" },
+    { path: "status", heading: "status", kind: "status" },
+    { path: "display_name", heading: "name" },
+    { path: "created_at", heading: "created", kind: "time" },
+  ],
+  singular: "entity",
+  plural: "entities",
+};
+const rows = [
+  '{"id":"e1","status":"active","display_name":"Ann","created_at":"2026-11-18T12:00:00.000Z","big":12345678901234567890}',
+  '{"id":"e2","status":"odd","created_at":null,"display_name":"Bo, \\"x\\"","2":1,"1":2,"__proto__":{"a":1.10}}',
+];
+
+async function printed(options: StageOptions & { pages?: string[][]; hasMore?: boolean; breaks?: boolean } = {}) {
+  const { output, stdout, stderr } = stage(options);
+  const writer = output.list(view);
+  for (const page of options.pages ?? [[rows[0]!], [rows[1]!]]) await writer.page(pageOf(page));
+  if (options.breaks) await writer.abandon();
+  else await writer.end({ nextPageToken: options.hasMore ? "t/+=" : null, hasMore: options.hasMore ?? false });
+  return { out: stdout.text, err: stderr.text, writer, writes: stdout.chunks.length };
+}
+
+describe("json", () => {
+  it("is the envelope with the rows' own text, on a pipe", async () => {
+    const { out } = await printed({ format: "json" });
+    expect(out).toBe(`{"object":"list","data":[${rows.join(",")}],"next_page_token":null,"has_more":false}\n`);
+  });
+
+  it("tells where to go on", async () => {
+    const { out } = await printed({ format: "json", hasMore: true });
+    expect(out).toMatch(/"next_page_token":"t\/\+=","has_more":true}\n$/);
+  });
+
+  it("is one indented document on a terminal, and means the same", async () => {
+    const { out } = await printed({ format: "json", tty: true });
+    expect(out).toMatch(/^{\n {2}"object": "list",\n {2}"data": \[\n {4}{\n {6}"id": "e1",/);
+    expect(out).toContain('"big": 12345678901234567890');
+    expect(out).toMatch(/\n {2}],\n {2}"next_page_token": null,\n {2}"has_more": false\n}\n$/);
+    expect(JSON.parse(out)).toEqual(JSON.parse((await printed({ format: "json" })).out));
+  });
+
+  it("is a whole document when empty", async () => {
+    for (const tty of [true, false]) {
+      const { out } = await printed({ format: "json", tty, pages: [[]] });
+      expect(JSON.parse(out)).toEqual({ object: "list", data: [], next_page_token: null, has_more: false });
+    }
+  });
+
+  it("never parses as a whole one when the walk broke, at whatever page", async () => {
+    for (const tty of [true, false]) {
+      for (const pages of [[], [[]], [[rows[0]!]], [[rows[0]!], rows]]) {
+        const { out } = await printed({ format: "json", tty, pages, breaks: true });
+        expect(() => JSON.parse(out)).toThrow(SyntaxError);
+        for (const row of pages.flat()) expect(out.replaceAll(/\s/g, "")).toContain(row.replaceAll(/\s/g, ""));
+      }
+    }
+  });
+});
+
+describe("ndjson", () => {
+  it("is a row a line and a write a page", async () => {
+    const { out, writes, writer } = await printed({ format: "ndjson", pages: [rows, [rows[1]!], []] });
+    expect(out).toBe(`${rows.join("\n")}\n${rows[1]}\n`);
+    expect(writes).toBe(2);
+    expect(writer.rowsWritten).toBe(3);
+  });
+
+  it("puts a row that came over several lines on one", async () => {
+    const { out } = await printed({ format: "ndjson", pages: [['{\n "a" : [1, 2]\n}', '{"b":" x "}']] });
+    expect(out).toBe('{"a":[1,2]}\n{"b":" x "}\n');
+  });
+
+  it("ends the last line inside the page's own bytes when the array's end leaves room", async () => {
+    const { output, stdout } = stage({ format: "ndjson" });
+    const body = Buffer.from('{"data":[{"a":1},{"a":2}]}');
+    const writer = output.list(view);
+    await writer.page({ body, spans: Uint32Array.from([9, 16, 17, 24]) });
+    expect(stdout.text).toBe('{"a":1}\n{"a":2}\n');
+  });
+});
+
+describe("csv", () => {
+  it("has the documented fields, and tells the others once", async () => {
+    const { out, err } = await printed({ format: "csv" });
+    expect(out).toBe(
+      'id,status,display_name,created_at\r\ne1,active,Ann,2026-11-18T12:00:00.000Z\r\ne2,odd,"Bo, ""x""",\r\n',
+    );
+    expect(err).toBe("note: not in the CSV: big, 1, 2, __proto__ (--fields chooses the columns)\n");
+  });
+
+  it("has a header when there are no rows", async () => {
+    const { out, err } = await printed({ format: "csv", pages: [] });
+    expect(out).toBe("id,status,display_name,created_at\r\n");
+    expect(err).toBe("");
+  });
+
+  it("keeps numbers as they came and nested values as JSON", async () => {
+    const { out, err } = await printed({ format: "csv", fields: ["big", "__proto__", "__proto__.a", "id"] });
+    expect(out).toBe('big,__proto__,__proto__.a,id\r\n12345678901234567890,,,e1\r\n,"{""a"":1.10}",1.10,e2\r\n');
+    expect(err).toBe("");
+  });
+});
+
+describe("yaml", () => {
+  it("is the envelope, readable back", async () => {
+    const { out } = await printed({ format: "yaml", hasMore: true });
+    const read = parse(out, { intAsBigInt: true });
+    expect(read.data[0]).toMatchObject({ id: "e1", big: 12345678901234567890n });
+    expect(Object.keys(read)).toEqual(["object", "data", "next_page_token", "has_more"]);
+    expect(read.next_page_token).toBe("t/+=");
+    expect(out).toContain("a: 1.10");
+    expect(parse((await printed({ format: "yaml", pages: [] })).out)).toEqual({
+      ...{ object: "list", data: [], next_page_token: null, has_more: false },
+    });
+  });
+});
+
+describe("table", () => {
+  it("cuts nothing and colours nothing on a pipe, and keeps times as they came", async () => {
+    const long = `{"id":"e3","status":"active","display_name":"${"n".repeat(300)}","created_at":"x"}`;
+    const { out } = await printed({ env: { NO_COLOR: "" }, pages: [[rows[0]!], [rows[1]!, long]] });
+    expect(out.split("\n")).toEqual([
+      "ID  STATUS  NAME  CREATED",
+      "e1  active  Ann   2026-11-18T12:00:00.000Z",
+      'e2  odd     Bo, "x"  -',
+      `e3  active  ${"n".repeat(300)}  x`,
+      "",
+    ]);
+  });
+
+  it("fits a terminal, with relative times", async () => {
+    const long = `{"id":"ent_0123456789","status":"active","display_name":"${"n".repeat(300)}","created_at":"2026-11-21T11:00:00Z"}`;
+    const { out } = await printed({ tty: true, columns: 60, pages: [[long], [rows[0]!]] });
+    const lines = out.trimEnd().split("\n");
+    expect(lines[1]).toBe(`ent_0123456789  active  ${"n".repeat(19)}…  1 hour ago`);
+    expect(lines[2]).toBe(`e1              active  Ann                   3 days ago`);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  it("leaves out columns for which a narrow terminal has no room, and says so", async () => {
+    const { out, err } = await printed({ tty: true, columns: 20, pages: [rows] });
+    expect(out.split("\n")[0]).toBe("ID  STATUS  NAME");
+    expect(err).toBe("note: the terminal is too narrow for: CREATED (--fields chooses)\n");
+  });
+
+  it("measures what is wider or narrower than its characters", async () => {
+    const pages = [['{"id":"山田","status":"e\u0301","display_name":"🙂x"}', '{"id":"\\u5c71","status":"ab","display_name":"y"}']];
+    const { out } = await printed({ tty: true, pages });
+    expect(out.split("\n").slice(1, 3)).toEqual(["山田  e\u0301       🙂x   -", "山    ab      y     -"]);
+  });
+
+  it("cuts between graphemes", async () => {
+    const { out } = await printed({ tty: true, columns: 20, fields: ["display_name"], pages: [[`{"display_name":"${"山".repeat(30)}"}`]] });
+    expect(out.split("\n")[1]).toBe(`${"山".repeat(9)}…`);
+  });
+
+  it("colours a status on a terminal that has colours, and its word says the same without", async () => {
+    const { out } = await printed({ tty: true, env: { NO_COLOR: "" } });
+    expect(out).toContain("\u001b[32mactive\u001b[39m");
+    expect(out).not.toMatch(/\u001b\[\d+modd/);
+    expect((await printed({ tty: true })).out).not.toContain("\u001b");
+  });
+
+  it("says that nothing is there: to a person in words, on a pipe by its heading alone", async () => {
+    expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "note: no entities\n" });
+    expect(await printed({ pages: [] })).toMatchObject({ out: "ID  STATUS  NAME  CREATED\n", err: "" });
+  });
+});
+
+describe("every format", () => {
+  const formats: Format[] = ["table", "json", "ndjson", "csv", "yaml"];
+
+  it("keeps the fields asked for, in their order", async () => {
+    const fields = ["big", "id"];
+    const out = async (format: Format): Promise<string> => (await printed({ format, fields })).out;
+    expect(await out("table")).toBe("BIG                   ID\n12345678901234567890  e1\n-                     e2\n");
+    expect(await out("ndjson")).toBe('{"big":12345678901234567890,"id":"e1"}\n{"big":null,"id":"e2"}\n');
+    expect(await out("json")).toContain('"data":[{"big":12345678901234567890,"id":"e1"},{"big":null,"id":"e2"}]');
+    expect(await out("csv")).toBe("big,id\r\n12345678901234567890,e1\r\n,e2\r\n");
+    expect(await out("yaml")).toContain("  - big: 12345678901234567890\n    id: e1\n  - big: null\n    id: e2\n");
+  });
+
+  it.each(formats)("says which field no row had: %s", async (format) => {
+    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe('note: no entity here has the field "emial"\n');
+    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("");
+    expect((await printed({ format, fields: ["emial"], quiet: true })).err).toBe("");
+  });
+
+  it.each(formats)("goes elsewhere as if to a pipe: %s", async (format) => {
+    const piped = await printed({ format });
+    const { output, stdout } = stage({ format, tty: true, env: { NO_COLOR: "" } });
+    let file = "";
+    const writer = output.list(view, {
+      sink: {
+        write: async (data) => {
+          file += data.toString();
+        },
+      },
+    });
+    for (const row of rows) await writer.page(pageOf([row]));
+    await writer.end({ nextPageToken: null, hasMore: false });
+    expect(file).toBe(piped.out);
+    expect(stdout.text).toBe("");
+  });
+
+  it.each(formats)("takes rows that are no objects: %s", async (format) => {
+    const { out } = await printed({ format, pages: [['"text"', "[1]", "null", "7"]] });
+    expect(out).not.toBe("");
+  });
+});

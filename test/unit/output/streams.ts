@@ -1,0 +1,83 @@
+// Streams as Node would hand them out, with what was written kept.
+import { PassThrough, Writable } from "node:stream";
+import { createOutput, type Format, type Output } from "../../../src/output/output.ts";
+import { Terminal } from "../../../src/output/terminal.ts";
+
+/** 2026-11-21, the time every test lives at. */
+export const now = Date.parse("2026-11-21T12:00:00.000Z");
+
+export class KeptStream extends Writable {
+  readonly chunks: Buffer[] = [];
+  fails: Error | undefined;
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    if (this.fails === undefined) this.chunks.push(Buffer.from(chunk));
+    // Late, as a slow pipe would.
+    setImmediate(() => done(this.fails));
+  }
+
+  get text(): string {
+    return Buffer.concat(this.chunks).toString();
+  }
+}
+
+/** An output stream that is a terminal: it can move its cursor. */
+export class TerminalStream extends KeptStream {
+  readonly isTTY = true;
+  columns = 80;
+  rows = 24;
+
+  cursorTo(column: number): boolean {
+    return this.write(`\u001b[${column + 1}G`);
+  }
+
+  moveCursor(_dx: number, dy: number): boolean {
+    return dy < 0 ? this.write(`\u001b[${-dy}A`) : true;
+  }
+
+  clearLine(): boolean {
+    return this.write("\u001b[0K");
+  }
+}
+
+/** An input stream that is a terminal: it takes raw mode. */
+export class TerminalInput extends PassThrough {
+  readonly isTTY = true;
+  isRaw = false;
+
+  setRawMode(mode: boolean): this {
+    this.isRaw = mode;
+    return this;
+  }
+}
+
+export interface Stage {
+  readonly terminal: Terminal;
+  readonly output: Output;
+  readonly stdin: PassThrough;
+  readonly stdout: KeptStream;
+  readonly stderr: KeptStream;
+}
+
+export interface StageOptions {
+  /** Which streams are terminals. */
+  readonly tty?: boolean;
+  readonly format?: Format;
+  readonly fields?: readonly string[];
+  readonly quiet?: boolean;
+  readonly noInput?: boolean;
+  readonly yes?: boolean;
+  readonly columns?: number;
+  readonly env?: Record<string, string>;
+}
+
+export function stage(options: StageOptions = {}): Stage {
+  const { tty = false, format = "table", columns = 80 } = options;
+  const stdin = tty ? new TerminalInput() : new PassThrough();
+  const stdout = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
+  const stderr = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
+  const terminal = new Terminal({ stdin, stdout, stderr, env: { TERM: "xterm", NO_COLOR: "1", ...options.env } });
+  const { fields, quiet = false, noInput = false, yes = false } = options;
+  const output = createOutput({ terminal, format, quiet, noInput, yes, now: () => now, ...(fields ? { fields } : {}) });
+  return { terminal, output, stdin, stdout, stderr };
+}
