@@ -19,8 +19,8 @@ export interface OneTimeSecret {
 
 /**
  * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
- * For a file, `device` and `inode` name the reserved file, so that a later process can tell whether the secret reached
- * its name: the finished file *is* the reserved one.
+ * For a file, `device`, `inode` and `born` name the reserved file, so that a later process can tell whether the secret
+ * reached its name: the finished file *is* the reserved one.
  */
 export type DestinationRecord =
   | { readonly kind: "stdout" }
@@ -32,6 +32,10 @@ export type DestinationRecord =
       readonly force: boolean;
       readonly device?: string;
       readonly inode?: string;
+      /** When the reserved file was born (nanoseconds), where the file system tells: an inode number is used again. */
+      readonly born?: string;
+      /** The reserved file's own name until it gets the asked one. */
+      readonly reserved?: string;
     }
   | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
 

@@ -1,0 +1,98 @@
+// Owns: which place a one-time secret goes to, from the secret options of a command or from what the journal remembers.
+// Must not know: flags' spelling elsewhere, the API, the journal. Design: cli.md §4 «Secret options».
+import { Failure } from "../errors.ts";
+import type { ProfileRooms } from "../profiles/configure.ts";
+import type { Environment } from "../profiles/environment.ts";
+import { commandDestination } from "./command.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
+import { fileDestination } from "./file.ts";
+import { type Issuer, profileDestination } from "./profile.ts";
+import { checkSecretFormat } from "./secret-format.ts";
+import { outputDestination } from "./stdout.ts";
+
+/** The secret options as they were typed. */
+export interface SecretOptions {
+  readonly secretFile?: string | undefined;
+  readonly secretCommand?: string | undefined;
+  readonly secretProfile?: string | undefined;
+  readonly secretFormat?: string | undefined;
+  readonly force?: boolean | undefined;
+  /** What the command yields, where it is known before: a profile that is to take an OAuth client needs a token endpoint. */
+  readonly yields?: OneTimeSecret["kind"];
+}
+
+export interface DestinationTools {
+  readonly env: Environment;
+  /** What a relative path is relative to. */
+  readonly cwd: string;
+  /** Descriptor of standard output (1). */
+  readonly stdoutFd: number;
+  /** Writes the receipt, secret and all, to standard output; returns when every byte was taken. */
+  readonly print: (receipt: string) => Promise<void>;
+  /** Writes to standard error as it is: what a command prints, and the mask for GitHub Actions. */
+  readonly onStderr: (chunk: Uint8Array) => void;
+  /** The stored profiles and credentials; asked for only by `--secret-profile`. */
+  readonly profiles: () => Promise<ProfileRooms>;
+  /** Whose service issues the secret. */
+  readonly issuedBy?: Issuer;
+  /** Tells a person something on the side. */
+  readonly note?: (text: string) => void;
+  /** Time `--secret-command` may take (default 60 s). */
+  readonly commandLimitMs?: number;
+}
+
+function checkTogether(options: SecretOptions): void {
+  const given = [
+    options.secretFile !== undefined && "--secret-file",
+    options.secretCommand !== undefined && "--secret-command",
+    options.secretProfile !== undefined && "--secret-profile",
+  ].filter((flag) => flag !== false);
+  if (given.length > 1) {
+    throw new Failure("usage", `${given.join(" and ")} cannot stand together: a secret goes to one place`);
+  }
+  if (options.secretFormat !== undefined && options.secretFile === undefined && options.secretCommand === undefined) {
+    throw new Failure("usage", "--secret-format is for --secret-file and --secret-command");
+  }
+  if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file");
+  if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile");
+}
+
+async function toProfile(
+  name: string,
+  yields: OneTimeSecret["kind"] | undefined,
+  tools: DestinationTools,
+): Promise<Destination> {
+  const { issuedBy, note } = tools;
+  return profileDestination(
+    { name, ...(yields !== undefined && { yields }) },
+    { rooms: await tools.profiles(), ...(issuedBy && { issuedBy }), ...(note && { note }) },
+  );
+}
+
+/**
+ * The place that the secret options name; standard output where they name none. Touches nothing: `check` does.
+ * @throws Failure `usage` where they contradict each other
+ */
+export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
+  checkTogether(options);
+  const format = checkSecretFormat(options.secretFormat);
+  if (options.secretFile !== undefined) {
+    return fileDestination({ path: options.secretFile, format, force: options.force === true }, tools.cwd);
+  }
+  if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
+  if (options.secretProfile !== undefined) return toProfile(options.secretProfile, options.yields, tools);
+  return outputDestination({ ...tools, fd: tools.stdoutFd });
+}
+
+/**
+ * The place that a journal entry remembers, to be used again by recovery. A command is not remembered (it may hold
+ * anything): undefined, like standard output, which is the recovering process' own.
+ */
+export async function destinationOf(
+  record: DestinationRecord,
+  tools: DestinationTools,
+): Promise<Destination | undefined> {
+  if (record.kind === "file") return fileDestination(record, tools.cwd);
+  if (record.kind === "profile") return toProfile(record.name, undefined, tools);
+  return undefined;
+}

@@ -1,0 +1,76 @@
+// Owns: `--secret-command`: the secret on a command's standard input, never in its arguments or its environment.
+// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 4.
+import { accessSync, constants } from "node:fs";
+import { Failure } from "../errors.ts";
+import type { Environment } from "../profiles/environment.ts";
+import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
+import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
+import { renderSecret } from "./secret-format.ts";
+
+export interface CommandTarget {
+  readonly command: string;
+  readonly format: SecretFormat;
+}
+
+export interface CommandTools {
+  readonly env: Environment;
+  /** Gets all that the command prints: its output is not our result. */
+  readonly onStderr: (chunk: Uint8Array) => void;
+  /** Default 60 s. */
+  readonly commandLimitMs?: number;
+}
+
+function notTaken(why: string): Failure {
+  return new Failure("undelivered", `the --secret-command ${why}`);
+}
+
+class CommandDestination implements Destination {
+  readonly isStdout = false;
+  readonly #target: CommandTarget;
+  readonly #tools: CommandTools;
+
+  constructor(target: CommandTarget, tools: CommandTools) {
+    this.#target = target;
+    this.#tools = tools;
+  }
+
+  async check(): Promise<void> {
+    if (this.#target.command.trim() === "") throw new Failure("usage", "--secret-command is empty");
+    if (process.platform === "win32") return;
+    try {
+      accessSync("/bin/sh", constants.X_OK);
+    } catch (error) {
+      throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here", { cause: error });
+    }
+  }
+
+  async prepare(): Promise<DestinationRecord> {
+    await this.check();
+    return { kind: "command" };
+  }
+
+  async deliver(secret: OneTimeSecret): Promise<void> {
+    const { command, format } = this.#target;
+    let run: ShellRun;
+    try {
+      run = await runShell(command, {
+        env: this.#tools.env,
+        input: renderSecret(secret, format),
+        timeLimitMs: this.#tools.commandLimitMs ?? 60_000,
+        onStderr: this.#tools.onStderr,
+        echo: true,
+      });
+    } catch (error) {
+      throw notTaken(`did not take the secret: ${error instanceof Failure ? error.message : "it could not be run"}`);
+    }
+    if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
+    if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");
+  }
+
+  async release(): Promise<void> {}
+}
+
+/** A command as the place for a secret. */
+export function commandDestination(target: CommandTarget, tools: CommandTools): Destination {
+  return new CommandDestination(target, tools);
+}

@@ -1,0 +1,142 @@
+// Owns: `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
+// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 6.
+import { accessSync, closeSync, constants, lstatSync, type Stats, statSync, unlinkSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { Failure } from "../errors.ts";
+import { errorCode, fileFailure, syncFolder } from "../profiles/private-file.ts";
+import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
+import {
+  type FileIdentity,
+  fillReserve,
+  identityOf,
+  isSameFile,
+  putInPlace,
+  reserveFile,
+  wipe,
+} from "./reserved-file.ts";
+import { isWhole, renderSecret } from "./secret-format.ts";
+
+export interface FileTarget {
+  /** Absolute path of the finished file. */
+  readonly path: string;
+  readonly format: SecretFormat;
+  /** Replace a plain file of that name. */
+  readonly force: boolean;
+}
+
+function refuse(path: string, why: string, hint?: string): Failure {
+  return new Failure("usage", `the secret cannot go to ${path}: ${why}`, hint === undefined ? {} : { hint });
+}
+
+function checkFolder(path: string): Stats {
+  const folder = dirname(path);
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) throw refuse(path, `the folder ${folder} does not exist`, `mkdir -p '${folder}'`);
+  if (!stats.isDirectory()) throw refuse(path, `${folder} is not a folder`);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw refuse(
+      path,
+      `the folder ${folder} is ${errorCode(error) === "EROFS" ? "read-only" : "not writable for you"}`,
+    );
+  }
+  return stats;
+}
+
+/** In a folder with the sticky bit (/tmp) only its owner may replace a file. */
+function mayReplace(file: Stats, folder: Stats): boolean {
+  const me = process.getuid?.() ?? 0;
+  return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
+}
+
+function checkTarget({ path, force }: FileTarget): void {
+  if (basename(path) === "") throw refuse(path, "it names no file");
+  const folder = checkFolder(path);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (found.isSymbolicLink()) throw refuse(path, "it is a symbolic link, and a secret is never written through one");
+  if (found.isDirectory()) throw refuse(path, "it is a folder");
+  if (!found.isFile()) throw refuse(path, "it is not a plain file");
+  if (!force) throw refuse(path, "the file exists already", "name another file, or add --force to replace it");
+  if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
+}
+
+/** `.<name>.integ-<work>` in the same folder; cut where the name alone fills what a folder entry may hold. */
+function reservedName(path: string, work: string): string {
+  const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
+  return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
+}
+
+class FileDestination implements Destination {
+  readonly isStdout = false;
+  readonly #target: FileTarget;
+  #reserve: { readonly fd: number; readonly path: string; readonly identity: FileIdentity } | undefined;
+
+  constructor(target: FileTarget) {
+    this.#target = target;
+  }
+
+  async check(): Promise<void> {
+    checkTarget(this.#target);
+  }
+
+  async prepare(work: string): Promise<DestinationRecord> {
+    checkTarget(this.#target);
+    const path = reservedName(this.#target.path, work);
+    if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
+      await this.release();
+      this.#reserve = this.#makeReserve(path);
+    }
+    return { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
+  }
+
+  #makeReserve(path: string): { fd: number; path: string; identity: FileIdentity } {
+    try {
+      const fd = reserveFile(path, (content) => {
+        if (!isWhole(content, this.#target.format)) return;
+        throw new Failure("failed", `${path} holds the secret of an earlier run`, {
+          meaning: "It was written whole and never got its name; recovery puts it there",
+          hint: "integ journal recover",
+        });
+      });
+      return { fd, path, identity: identityOf(fd) };
+    } catch (error) {
+      throw fileFailure(error, "reserve room for the secret in", path);
+    }
+  }
+
+  async deliver(secret: OneTimeSecret): Promise<void> {
+    if (this.#reserve === undefined) throw new Error("deliver before prepare");
+    const { fd, path } = this.#reserve;
+    try {
+      fillReserve(fd, renderSecret(secret, this.#target.format));
+      if (!isSameFile(path, identityOf(fd))) throw Object.assign(new Error(), { code: "ENOENT" });
+      putInPlace(path, this.#target);
+    } catch (error) {
+      const { message } = fileFailure(error, "write the secret to", this.#target.path);
+      throw new Failure("undelivered", message, { cause: error });
+    }
+    closeSync(fd);
+    this.#reserve = undefined;
+  }
+
+  async release(): Promise<void> {
+    const reserve = this.#reserve;
+    if (reserve === undefined) return;
+    this.#reserve = undefined;
+    try {
+      // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
+      if (!isSameFile(this.#target.path, reserve.identity)) wipe(reserve.fd);
+      if (isSameFile(reserve.path, reserve.identity)) unlinkSync(reserve.path);
+      syncFolder(dirname(reserve.path));
+    } finally {
+      closeSync(reserve.fd);
+    }
+  }
+}
+
+/** A file as the place for a secret; `cwd` makes a relative path mean the same to a later process. */
+export function fileDestination(target: FileTarget, cwd: string): Destination {
+  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force });
+}

@@ -1,0 +1,119 @@
+// Owns: `--secret-profile`: the secret becomes an existing profile's credential.
+// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; §5.2 rule 3; Security 1.
+import { Failure } from "../errors.ts";
+import { originOf } from "../profiles/address.ts";
+import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
+import { oauthOf, type Profile } from "../profiles/profile.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
+
+export interface ProfileTarget {
+  readonly name: string;
+  /** What will come, where it is known: an OAuth client needs a token endpoint. */
+  readonly yields?: OneTimeSecret["kind"];
+}
+
+/** Whose service issues the secret: it opens nothing anywhere else (§1, §5.1 rule 4). */
+export interface Issuer {
+  readonly baseUrl: string;
+  readonly organizationId?: string;
+}
+
+export interface ProfileTools {
+  readonly rooms: ProfileRooms;
+  readonly issuedBy?: Issuer;
+  readonly note?: (text: string) => void;
+}
+
+function refuse(name: string, why: string, hint?: string): Failure {
+  const details = hint === undefined ? {} : { hint };
+  return new Failure("usage", `the secret cannot become the credential of profile ${name}: ${why}`, details);
+}
+
+class ProfileDestination implements Destination {
+  readonly isStdout = false;
+  readonly #target: ProfileTarget;
+  readonly #tools: ProfileTools;
+  #profileId: string | undefined;
+
+  constructor(target: ProfileTarget, tools: ProfileTools) {
+    this.#target = target;
+    this.#tools = tools;
+  }
+
+  async check(): Promise<void> {
+    this.#checkedProfile(this.#target.yields);
+  }
+
+  async prepare(): Promise<DestinationRecord> {
+    const { name, yields } = this.#target;
+    const profile = this.#checkedProfile(yields);
+    await this.#tools.rooms.credentials.tryOut();
+    this.#profileId = profile.id;
+    return { kind: "profile", name, profileId: profile.id };
+  }
+
+  async deliver(secret: OneTimeSecret): Promise<void> {
+    const { name } = this.#target;
+    try {
+      const profile = this.#checkedProfile(secret.kind);
+      if (this.#profileId !== undefined && profile.id !== this.#profileId) {
+        throw refuse(name, "it is another profile now");
+      }
+      const { notes } = await editProfile(this.#tools.rooms, name, { credential: credentialFor(profile, secret) });
+      for (const note of notes) this.#tools.note?.(note);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure("undelivered", error.message, error.details);
+    }
+  }
+
+  async release(): Promise<void> {}
+
+  #checkedProfile(yields: OneTimeSecret["kind"] | undefined): Profile {
+    const { name } = this.#target;
+    const { rooms, issuedBy } = this.#tools;
+    if (name === "env") throw refuse(name, "it is the environment's");
+    if (name === "sandbox" || name === "sandbox-eu") throw refuse(name, "its credentials are its own");
+    const profile = rooms.store.get(name);
+    if (profile === undefined) throw refuse(name, "it does not exist", "integ profiles list");
+    if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
+    if (yields === "oauth_client" && oauthOf(profile) === undefined) {
+      throw refuse(name, "it has no token endpoint", `integ profiles edit ${name} --token-endpoint <url>`);
+    }
+    return profile;
+  }
+}
+
+function refuseForeign(profile: Profile, issuer: Issuer): void {
+  const [here, there] = [originOf(profile.base_url), originOf(issuer.baseUrl)];
+  if (here !== there) throw refuse(profile.name, `it belongs to ${here}, and ${there} issues the secret`);
+  const [own, other] = [profile.organization_id?.toLowerCase(), issuer.organizationId?.toLowerCase()];
+  if (own !== undefined && other !== undefined && own !== other)
+    throw refuse(profile.name, "it is another organization's");
+}
+
+function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
+  if (secret.kind === "access_key") {
+    const style = profile.credential?.kind === "api_key" ? profile.credential.basic_style : "apikey-user";
+    return { kind: "api_key", basic_style: style, key_id: secret.id, secret: secret.secret };
+  }
+  const oauth = oauthOf(profile);
+  if (oauth === undefined || secret.clientId === undefined) {
+    throw refuse(profile.name, oauth === undefined ? "it has no token endpoint" : "the client has no client id");
+  }
+  const { token_endpoint, audience, issuer, client_auth } = oauth;
+  return {
+    kind: "client_credentials",
+    client_id: secret.clientId,
+    secret: secret.secret,
+    token_endpoint,
+    client_auth,
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuer }),
+  };
+}
+
+/** A stored profile as the place for a secret. */
+export function profileDestination(target: ProfileTarget, tools: ProfileTools): Destination {
+  return new ProfileDestination(target, tools);
+}

@@ -1,0 +1,146 @@
+// Owns: a file whose room is really written before the secret exists, so that a disk that fills up later cannot lose it.
+// Must not know: what is written. Design: cli.md §4, journal.md; Security 6. All calls are synchronous, on the main
+// thread, so that fault tests meet them in one order.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { createPrivateFile, errorCode, openPrivateFile, syncFolder, writeAll } from "../profiles/private-file.ts";
+
+/** Bytes of zeros written ahead: more than any secret with its receipt. */
+export const reserveBytes = 32 * 1024;
+
+/** Which file it is, whatever its name: numbers as decimal text, since inodes exceed 2^53. */
+export interface FileIdentity {
+  readonly device: string;
+  readonly inode: string;
+  readonly born?: string;
+}
+
+/**
+ * Identity of an open file. The birth time counts only where it is one: some file systems give the time of the last
+ * change instead.
+ */
+export function identityOf(fd: number): FileIdentity {
+  const stats = fstatSync(fd, { bigint: true });
+  const isBirth = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
+  return {
+    device: String(stats.dev),
+    inode: String(stats.ino),
+    ...(isBirth && { born: String(stats.birthtimeNs) }),
+  };
+}
+
+/** True where the name is that very file: no link to it, no other file with a number that was used again. */
+export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stats === undefined || !stats.isFile()) return false;
+  if (String(stats.dev) !== identity.device || String(stats.ino) !== identity.inode) return false;
+  return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
+}
+
+/** Fills an open file with zeros, synced. */
+function blank(fd: number): void {
+  writeAll(fd, Buffer.alloc(reserveBytes));
+  ftruncateSync(fd, reserveBytes);
+  fsyncSync(fd);
+}
+
+/** What stands in an open file, the zeros after it left out; empty for a reserve. */
+export function contentOf(fd: number): string {
+  const bytes = Buffer.alloc(fstatSync(fd).size);
+  for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
+    got = readSync(fd, bytes, at, bytes.length - at, at);
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return bytes.subarray(0, end).toString("utf8");
+}
+
+/**
+ * Makes the reserve, or takes up the one that an earlier process of the same work left.
+ * @param mayBlank decides, given what stands in a file that is already there, whether it may be blanked; it throws else
+ * @returns an open descriptor, synced with its folder entry
+ */
+export function reserveFile(path: string, mayBlank: (content: string) => void): number {
+  let fd: number;
+  try {
+    fd = createPrivateFile(path);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    return takeUp(path, mayBlank);
+  }
+  try {
+    blank(fd);
+    syncFolder(dirname(path));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    unlinkSync(path);
+    throw error;
+  }
+}
+
+function takeUp(path: string, mayBlank: (content: string) => void): number {
+  const fd = openPrivateFile(path, constants.O_RDWR);
+  try {
+    // A second name would be the finished file.
+    if (fstatSync(fd).nlink !== 1) throw Object.assign(new Error(), { code: "EEXIST" });
+    mayBlank(contentOf(fd));
+    blank(fd);
+    syncFolder(dirname(path));
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** Writes over the reserve: synced before and after the rest is cut off, so that no half text ever looks whole. */
+export function fillReserve(fd: number, text: string): void {
+  const bytes = Buffer.from(text);
+  writeAll(fd, bytes);
+  fsyncSync(fd);
+  ftruncateSync(fd, bytes.length);
+  fsyncSync(fd);
+}
+
+/** Zeros over what stands in an open file, as far as it reaches, synced: then its name can go. */
+export function wipe(fd: number): void {
+  writeAll(fd, Buffer.alloc(fstatSync(fd).size));
+  fsyncSync(fd);
+}
+
+/** Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. */
+export function putInPlace(
+  reserved: string,
+  { path, force }: { readonly path: string; readonly force: boolean },
+): void {
+  if (force) renameSync(reserved, path);
+  else {
+    linkOrMove(reserved, path);
+    if (lstatSync(reserved, { throwIfNoEntry: false }) !== undefined) unlinkSync(reserved);
+  }
+  syncFolder(dirname(path));
+}
+
+const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/** `link` fails where the name exists, in one step; a file system without hard links needs a look before the move. */
+function linkOrMove(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (!noLinks.has(errorCode(error) ?? "")) throw error;
+    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw Object.assign(new Error(), { code: "EEXIST" });
+    renameSync(from, to);
+  }
+}

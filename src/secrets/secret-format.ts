@@ -1,0 +1,55 @@
+// Owns: how a one-time secret is written for a file or a command (`--secret-format`), and how to tell a whole one. Pure.
+// Must not know: files, processes. Design: cli.md §4 «Secret options».
+import { Failure } from "../errors.ts";
+import type { OneTimeSecret, SecretFormat } from "./destination.ts";
+
+/** @throws Failure `usage` for anything but raw, json, env; absent is raw */
+export function checkSecretFormat(text: string | undefined): SecretFormat {
+  if (text === undefined) return "raw";
+  if (text === "raw" || text === "json" || text === "env") return text;
+  throw new Failure("usage", `--secret-format is raw, json or env, not "${text}"`);
+}
+
+/** What every reader of such files takes for one word stays bare; the rest is quoted as the shell wants it. */
+function quoted(value: string): string {
+  return /^[\w.~+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+}
+
+function envLines({ kind, secret, clientId }: OneTimeSecret): string {
+  if (kind === "access_key") return `INTEG_API_KEY=${quoted(secret)}\n`;
+  const id = clientId === undefined ? "" : `INTEG_CLIENT_ID=${quoted(clientId)}\n`;
+  return `${id}INTEG_CLIENT_SECRET=${quoted(secret)}\n`;
+}
+
+/**
+ * The secret as a text that ends with a newline: `raw` the secret alone; `json` `{"client_id","client_secret"}` for an
+ * OAuth client and `{"id","secret"}` for an access key; `env` lines that both a shell and a dotenv reader take.
+ */
+export function renderSecret(secret: OneTimeSecret, format: SecretFormat): string {
+  if (format === "raw") return `${secret.secret}\n`;
+  if (format === "env") return envLines(secret);
+  const fields =
+    secret.kind === "oauth_client"
+      ? { client_id: secret.clientId ?? null, client_secret: secret.secret }
+      : { id: secret.id, secret: secret.secret };
+  return `${JSON.stringify(fields)}\n`;
+}
+
+function isJsonLine(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True where a text found after a crash is all that `renderSecret` wrote, and not its beginning. */
+export function isWhole(text: string, format: SecretFormat): boolean {
+  if (!text.endsWith("\n") || text.includes("\0")) return false;
+  const lines = text.slice(0, -1).split("\n");
+  const last = lines.at(-1) ?? "";
+  if (format === "raw") return lines.length === 1 && last !== "";
+  if (format === "json") return lines.length === 1 && isJsonLine(last);
+  return /^INTEG_(CLIENT_SECRET|API_KEY)=./.test(last);
+}

@@ -1,0 +1,162 @@
+// Owns: secrets that could not be delivered, kept 0600 for `journal claim`, their room made before the request is sent.
+// Must not know: the journal, the API. Design: cli.md §4 (exit 12), journal.md.
+import { closeSync, constants, readdirSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import { ensurePrivateFolder, errorCode, fileFailure, openPrivateFile, syncFolder } from "../profiles/private-file.ts";
+import type { OneTimeSecret } from "./destination.ts";
+import { contentOf, fillReserve, reserveFile, wipe } from "./reserved-file.ts";
+
+const Kept = z.object({
+  secret: z.string(),
+  kind: z.enum(["oauth_client", "access_key"]),
+  id: z.string(),
+  clientId: z.optional(z.string()),
+  receipt: z.string(),
+});
+
+/** All calls are synchronous, as those of the journal. `entry` is the id of a journal entry. */
+export interface Undelivered {
+  /** The folder, for messages and `doctor`. */
+  readonly folder: string;
+  /** Makes room for a secret, written and synced. What is kept already stays. Safe to repeat. */
+  reserve(entry: string): void;
+  /** Keeps a secret, synced. It needs no room where `reserve` came before. */
+  keep(entry: string, secret: OneTimeSecret): void;
+  /** True where a secret is kept for the entry. */
+  isKept(entry: string): boolean;
+  /** @throws Failure `failed` where none is kept or what is kept is damaged */
+  read(entry: string): OneTimeSecret;
+  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
+  destroy(entry: string): void;
+  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
+  release(entry: string): void;
+  /** Entries that a secret is kept for. */
+  list(): string[];
+}
+
+const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+class UndeliveredFolder implements Undelivered {
+  readonly folder: string;
+  readonly #stateDir: string;
+
+  constructor(stateDir: string) {
+    this.#stateDir = stateDir;
+    this.folder = join(stateDir, "undelivered");
+  }
+
+  reserve(entry: string): void {
+    if (this.isKept(entry)) return;
+    closeSync(this.#makeRoom(entry));
+  }
+
+  keep(entry: string, secret: OneTimeSecret): void {
+    const { secret: value, kind, id, clientId, receipt } = secret;
+    const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
+    const fd = this.#open(entry) ?? this.#makeRoom(entry);
+    this.#with(fd, entry, "keep the secret in", () => fillReserve(fd, text));
+  }
+
+  isKept(entry: string): boolean {
+    return this.#content(entry) !== "";
+  }
+
+  read(entry: string): OneTimeSecret {
+    const text = this.#content(entry);
+    if (text === "")
+      throw new Failure("failed", `no secret is kept for ${entry}`, { hint: "integ journal list --all" });
+    const parsed = Kept.safeParse(parseJson(text));
+    if (parsed.success) {
+      const { clientId, ...rest } = parsed.data;
+      return clientId === undefined ? rest : { ...rest, clientId };
+    }
+    throw new Failure("failed", `${this.#pathOf(entry)} is damaged`, {
+      meaning: "It was left as it is: a person may still find the secret in it",
+    });
+  }
+
+  destroy(entry: string): void {
+    const fd = this.#open(entry);
+    if (fd === undefined) return;
+    this.#with(fd, entry, "destroy", () => {
+      wipe(fd);
+      this.#unlink(entry);
+    });
+  }
+
+  release(entry: string): void {
+    if (!this.isKept(entry)) this.destroy(entry);
+  }
+
+  list(): string[] {
+    let names: string[];
+    try {
+      names = readdirSync(this.folder);
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return [];
+      throw fileFailure(error, "read the folder", this.folder);
+    }
+    return names.filter((name) => entryPattern.test(name) && this.isKept(name)).sort();
+  }
+
+  #pathOf(entry: string): string {
+    if (!entryPattern.test(entry)) throw new Failure("usage", "that is no journal entry's id");
+    return join(this.folder, entry);
+  }
+
+  #makeRoom(entry: string): number {
+    const path = this.#pathOf(entry);
+    ensurePrivateFolder(this.#stateDir);
+    ensurePrivateFolder(this.folder);
+    try {
+      return reserveFile(path, () => {});
+    } catch (error) {
+      throw fileFailure(error, "make room for the secret in", path);
+    }
+  }
+
+  #open(entry: string): number | undefined {
+    const path = this.#pathOf(entry);
+    try {
+      return openPrivateFile(path, constants.O_RDWR);
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return undefined;
+      throw fileFailure(error, "open", path);
+    }
+  }
+
+  #content(entry: string): string {
+    const fd = this.#open(entry);
+    return fd === undefined ? "" : this.#with(fd, entry, "read", () => contentOf(fd));
+  }
+
+  #unlink(entry: string): void {
+    unlinkSync(this.#pathOf(entry));
+    syncFolder(this.folder);
+  }
+
+  #with<T>(fd: number, entry: string, ...[doing, work]: [string, () => T]): T {
+    try {
+      return work();
+    } catch (error) {
+      throw fileFailure(error, doing, this.#pathOf(entry));
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The undelivered secrets of a state folder; made 0700 when the first room is. */
+export function openUndelivered(options: { readonly stateDir: string }): Undelivered {
+  return new UndeliveredFolder(options.stateDir);
+}
