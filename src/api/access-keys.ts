@@ -1,0 +1,169 @@
+// Owns: API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the
+// one-attempt requests.
+// Must not know: the journal, retries: a POST that may have arrived is never sent again from here.
+import { Failure } from "../errors.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Answer, CallRequest } from "./caller.ts";
+import { BrokenBody, type JsonBody, parseJson } from "./json-body.ts";
+import { type Legacy, readRows, type Rows } from "./legacy.ts";
+import { segment } from "./path.ts";
+
+/** `CreateAccessKey` (§2.4). */
+export interface AccessKeyRequest {
+  /** 1 to 255 characters; usually names the owning integration. */
+  readonly name: string;
+  /** ISO 8601 with a zone; omitted for no scheduled expiration. */
+  readonly expiresAt?: string;
+  readonly keyType?: "user_bound" | "service_account";
+  /** Omitted: `["*"]`, full access. */
+  readonly scopes?: readonly string[];
+}
+
+/** An access key as any answer shows it: every field as far as it is there and has its type. */
+export interface AccessKey {
+  readonly id?: string;
+  readonly name?: string;
+  readonly keyType?: string;
+  readonly boundEmail?: string;
+  readonly status?: string;
+  readonly lastUsedAt?: string | null;
+  readonly expiresAt?: string | null;
+  readonly createdAt?: string;
+  readonly createdByUserId?: string;
+  readonly scopes?: readonly string[];
+}
+
+/** What the answer to a creation or rotation tells. */
+export interface SecretAnswer {
+  readonly key: AccessKey;
+  /** One-time; nothing where the answer has none: then it cannot be had any more. */
+  readonly secret: string | undefined;
+}
+
+const knownScopes = ["*", "push-ingest:*"];
+
+/**
+ * Everything that §2.4 and §8 limit, before anything is sent.
+ * @param nowMs milliseconds since the epoch: a key must not be born expired
+ * @throws Failure `usage`
+ */
+export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
+  const characters = [...name].length;
+  if (characters < 1 || characters > 255)
+    refuse(`A key's name has 1 to 255 characters, not ${characters} (§8).`, "--name <name>");
+  if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
+  if (keyType !== undefined && keyType !== "user_bound" && keyType !== "service_account")
+    refuse(`"${String(keyType)}" is no type of key.`, "--type user_bound, or --type service_account");
+  if (scopes?.length === 0)
+    refuse("A list of scopes without a scope would be a key that may do nothing.", "--scope '*'");
+  for (const scope of scopes ?? [])
+    if (!knownScopes.includes(scope))
+      refuse(`"${scope}" is no scope of a key (§5.3).`, "--scope '*', or --scope 'push-ingest:*'");
+}
+
+function checkExpiry(expiresAt: string, nowMs: number): void {
+  const form = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.exec(expiresAt);
+  const at = form ? Date.parse(expiresAt) : Number.NaN;
+  // Date.parse takes the 31st of February for the 3rd of March.
+  const lastDay = form ? new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate() : 0;
+  if (!form || Number.isNaN(at) || Number(form[3]) > lastDay)
+    refuse(`"${expiresAt}" is no ISO 8601 time with a zone.`, "--expires-at 2027-01-31T00:00:00Z");
+  if (at <= nowMs) refuse(`${expiresAt} is past: the key would be born expired.`, "--expires-in 90d");
+}
+
+function refuse(message: string, hint: string): never {
+  throw new Failure("usage", message, { hint });
+}
+
+/** The exact body of a creation; what was not asked for is left to the service's defaults. */
+export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
+  return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
+}
+
+/** Each call is one attempt. The legacy contract has no idempotency key: what may have arrived is not to be repeated. */
+export interface AccessKeys {
+  /** @param bodyText what `accessKeyBody` made */
+  create(bodyText: string): Promise<Attempt<SecretAnswer>>;
+  list(): Promise<Attempt<Rows>>;
+  /** The API's own rotation, in place: the secret of before may be gone when the answer is lost. */
+  rotate(id: string): Promise<Attempt<SecretAnswer>>;
+  revoke(id: string): Promise<Attempt<AccessKey>>;
+}
+
+export function createAccessKeys(legacy: Legacy): AccessKeys {
+  return {
+    create: (bodyText) =>
+      legacy.json(
+        { method: "POST", path: "/api/v1/access-keys", body: bodyText, success: [201], secretField: "secret" },
+        (body) => readSecretAnswer(body, true),
+      ),
+    // @assumed The response is not shown (§4.4): 200 with the rows, wrapped or not.
+    list: () => legacy.json({ method: "GET", path: "/api/v1/access-keys", success: [200] }, readRows),
+    // @assumed Request and response are not shown (§4.4): no body; 200 or 201 with `secret`.
+    rotate: async (id) =>
+      legacy.json(
+        { method: "POST", path: `${pathOf(id)}/rotate`, success: [200, 201], secretField: "secret" },
+        (body) => readSecretAnswer(body, false),
+      ),
+    // @assumed Request and response are not shown (§4.4): no body; 200, 202 or 204, with or without the key.
+    revoke: async (id) => {
+      const request: CallRequest = { method: "DELETE", path: pathOf(id), success: [200, 202, 204] };
+      return legacy.raw(request, readRevoked);
+    },
+  };
+}
+
+function pathOf(id: string): string {
+  return `/api/v1/access-keys/${segment(id, "key id")}`;
+}
+
+/**
+ * @param documented true for the creation, whose answer is shown: it has an id
+ * @assumed The answer to a rotation may wrap the key in one object, under any name.
+ */
+function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
+  const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? asObject(value);
+  if (!found) throw new BrokenBody("the answer is no access key");
+  const key = readAccessKey(found);
+  if (documented && key.id === undefined) throw new BrokenBody("the answer is no access key (id)");
+  const { secret } = found;
+  if (secret !== undefined && secret !== null && typeof secret !== "string")
+    throw new BrokenBody("the secret is no text");
+  return { key, secret: secret || undefined };
+}
+
+function readRevoked({ status, body }: Answer): AccessKey {
+  if (status === 204 || body.length === 0) return {};
+  const { value } = parseJson(body);
+  return readAccessKey(objectWith(value, "id") ?? asObject(value) ?? {});
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function asObject(value: unknown): Json | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+}
+
+/** The value itself, or the one object within it, that has the member. */
+function objectWith(value: unknown, member: string): Json | undefined {
+  const outer = asObject(value);
+  if (outer === undefined || Object.hasOwn(outer, member)) return outer;
+  return Object.values(outer)
+    .map(asObject)
+    .find((found) => found !== undefined && Object.hasOwn(found, member));
+}
+
+const textFields = ["id", "name", "keyType", "boundEmail", "status", "createdAt", "createdByUserId"] as const;
+const nullableFields = ["lastUsedAt", "expiresAt"] as const;
+
+/** Reads a key leniently: a field that is missing or has another type is left out. */
+export function readAccessKey(value: Json): AccessKey {
+  const key: Record<string, unknown> = {};
+  for (const field of textFields)
+    if (typeof value[field] === "string" && value[field] !== "") key[field] = value[field];
+  for (const field of nullableFields)
+    if (typeof value[field] === "string" || value[field] === null) key[field] = value[field];
+  const { scopes } = value;
+  if (Array.isArray(scopes) && scopes.every((scope) => typeof scope === "string")) key.scopes = scopes;
+  return key;
+}

@@ -1,0 +1,73 @@
+// Owns: what an error of a connection means: which Break it is, in words for a person.
+// Must not know: requests, retries. No secret can be in an error here: it is about the connection, not about what it carries.
+import type { Break } from "./attempt.ts";
+
+export interface Broken {
+  readonly reason: Break;
+  readonly detail: string;
+  readonly temporary?: boolean;
+}
+
+/** A connection that never came about. undici would try one again for ever where the error's code is one of its own. */
+export class NoConnection extends Error {
+  override readonly name = "NoConnection";
+  readonly stage: "direct" | "proxy";
+  constructor(cause: unknown, stage: "direct" | "proxy") {
+    super("no connection", { cause });
+    this.stage = stage;
+  }
+}
+
+/** @param error what a connection attempt failed with: nothing was sent */
+export function breakOfConnect({ cause, stage }: NoConnection): Broken {
+  const code = codeOf(cause);
+  const words = wordsOf(cause);
+  if (stage === "proxy" && !isTls(code)) return { reason: "proxy", detail: `the proxy makes no connection: ${words}` };
+  if (code === "ENOTFOUND" || code.startsWith("EAI_"))
+    return {
+      reason: "dns",
+      detail: `its name cannot be resolved (${code})`,
+      ...(code === "EAI_AGAIN" ? { temporary: true } : {}),
+    };
+  if (isTls(code)) return { reason: "tls", detail: `the TLS handshake failed: ${words}` };
+  if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
+    return { reason: "timeout", detail: "no connection within the time allowed" };
+  if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
+    return { reason: "refused", detail: "the connection was closed before the request could be sent" };
+  return { reason: "refused", detail: `no connection: ${words}` };
+}
+
+/** @param error what an established connection broke with, after the request was handed to it */
+export function breakOfExchange(error: unknown): Broken {
+  const code = codeOf(error);
+  if (code === "UND_ERR_INVALID_ARG")
+    return { reason: "unsendable", detail: "the request is nothing that HTTP can carry" };
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the answer's headers are too large" };
+  if (code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" || code === "HPE_INVALID_EOF_STATE")
+    return { reason: "closed", detail: "the connection closed before the answer was whole" };
+  if (code.startsWith("HPE_")) return { reason: "malformed", detail: "what came is no HTTP answer" };
+  if (isTls(code)) return { reason: "closed", detail: `the TLS connection broke: ${wordsOf(error)}` };
+  return { reason: "closed", detail: "the connection closed before the answer was whole" };
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" ? code : "";
+}
+
+function isTls(code: string): boolean {
+  return (
+    /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|CRL_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH)/.test(
+      code,
+    ) ||
+    code === "EPROTO" ||
+    code === "UND_ERR_PRX_TLS" ||
+    code === "ERR_PROXY_TLS"
+  );
+}
+
+function wordsOf(error: unknown): string {
+  const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
+  const words = first instanceof Error ? first.message : String(first);
+  return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
+}

@@ -1,0 +1,49 @@
+// Owns: the shapes of the credentials that requests are authorized with (§5). `profiles/` declares the same by structure.
+// Must not know: where they are kept.
+
+/** A credential of the /v1 contract (§5.1, §5.2). */
+export type Credential =
+  | {
+      readonly kind: "api_key";
+      readonly key: string;
+      /** §5.1 rule 1: user name `apikey` with the key as password, or the key as user name with an empty password. */
+      readonly style: "apikey-user" | "key-as-user";
+    }
+  | ({ readonly kind: "client_credentials"; readonly clientId: string; readonly clientSecret: string } & TokenEndpoint);
+
+/** What the organization's setup gives for the token exchange (§5.2 rule 3). */
+export interface TokenEndpoint {
+  /** A whole address: its origin is a binding of its own. */
+  readonly tokenEndpoint: string;
+  readonly audience?: string;
+  readonly issuer?: string;
+  readonly clientAuth: "client_secret_basic" | "client_secret_post";
+}
+
+/** How the legacy contract's bearer token is come by (§5.3). */
+export type LegacyCredential =
+  /** The token itself. */
+  | { readonly kind: "access_token"; readonly token: string }
+  /** A way of the person's own (a command) from the key's secret to a token. */
+  | {
+      readonly kind: "exchange";
+      readonly secret: string;
+      readonly exchange: (secret: string) => Promise<{ readonly token: string; readonly expiresInSeconds?: number }>;
+    }
+  /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint` for the request. */
+  | { readonly kind: "endpoint"; readonly secret: string; readonly endpoint: string };
+
+/** A bearer token and how long it may be used. */
+export interface BearerToken {
+  readonly token: string;
+  /** Milliseconds since the epoch; renewed shortly before. */
+  readonly expiresAtMs: number;
+}
+
+/** Keeps tokens between processes: 0600, dropped before their end (quality, Security 14). */
+export interface TokenCache {
+  /** @param key names origin, client and audience; holds no secret */
+  read(key: string): Promise<BearerToken | undefined>;
+  write(key: string, token: BearerToken): Promise<void>;
+  drop(key: string): Promise<void>;
+}

@@ -1,0 +1,129 @@
+// Owns: OAuth clients (§2.3, §3.1, §4.2, §8): what a creation may say, its exact bytes, and its one-attempt requests.
+// Must not know: the journal, retries, where a secret goes. What a caller does about an answer: creation-decision.ts.
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import type { Attempt } from "./attempt.ts";
+import { BrokenBody, type JsonBody } from "./json-body.ts";
+import { segment } from "./path.ts";
+import type { V1 } from "./v1.ts";
+
+export { type CreationDecision, decideCreation } from "./creation-decision.ts";
+
+/** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */
+export const OAuthClient = z.looseObject({
+  object: z.literal("oauth_client"),
+  /** Platform resource id. Not the id used in the token exchange. */
+  id: z.string().check(z.minLength(1)),
+  service_account_id: z.string(),
+  /** The id used in the token exchange; null while creation is pending. */
+  client_id: z.nullable(z.string().check(z.minLength(1))),
+  scopes: z.array(z.string()),
+  /** `active`, `pending`, `revoked`, `disabled`, `expired`, and whatever comes later. */
+  status: z.string(),
+  created_at: z.string(),
+  /** Only in the answer that completes creation. */
+  client_secret: z.optional(z.nullable(z.string())),
+});
+export type OAuthClient = z.infer<typeof OAuthClient>;
+
+export interface CreationRequest {
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+}
+
+/** §8 */
+const maxScopes = 100;
+const maxScopeCharacters = 4096;
+
+/**
+ * Everything that §4.2 and §8 limit, before anything is sent.
+ * @throws Failure `usage`
+ */
+export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
+  const { service_account_id, scopes, idempotencyKey } = request;
+  if (service_account_id === "") refuse("The service account's id is empty.", "--service-account <id>");
+  if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
+  if (scopes.length > maxScopes) refuse(`${scopes.length} scopes are too many: at most ${maxScopes} a client (§8).`);
+  for (const scope of scopes) checkScope(scope);
+  const characters = scopes.reduce((sum, scope) => sum + [...scope].length, 0);
+  if (characters > maxScopeCharacters)
+    refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} (§8).`);
+  if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
+}
+
+function checkScope(scope: string): void {
+  if (scope.trim() === "") refuse("A scope is empty.");
+  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: scopes are named one by one (§4.2).`);
+}
+
+/** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
+export function checkIdempotencyKey(key: string): void {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces (§8).");
+}
+
+function refuse(message: string, hint?: string): never {
+  throw new Failure("usage", message, { hint });
+}
+
+/**
+ * The exact body of a creation. Made once, kept in the journal, and sent byte for byte ever after; scopes keep the order
+ * they were given in, a scope given twice is sent once.
+ */
+export function creationBody({ service_account_id, scopes }: CreationRequest): string {
+  return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
+}
+
+/** Each call is one attempt. */
+export interface OAuthClients {
+  /**
+   * @param bodyText what `creationBody` made
+   * @param idempotencyKey sent as it is; the same key with the same body gives the receipt of the same client
+   */
+  create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
+  /** @param id platform resource id */
+  get(id: string): Promise<Attempt<OAuthClient>>;
+  /** Safe to repeat; `answered` with a status other than `revoked` is possible and is no confirmation. */
+  revoke(id: string): Promise<Attempt<OAuthClient>>;
+}
+
+export function createOAuthClients(v1: V1): OAuthClients {
+  return {
+    create: (bodyText, idempotencyKey) =>
+      v1.json(
+        {
+          method: "POST",
+          path: "/v1/oauth_clients",
+          body: bodyText,
+          headers: { "idempotency-key": idempotencyKey },
+          // «Always 201, also for a recovered receipt» (§4.2).
+          success: [201],
+          secretField: "client_secret",
+        },
+        readOAuthClient,
+      ),
+    get: async (id) =>
+      v1.json({ method: "GET", path: pathOf(id), success: [200] }, (body) => readOAuthClient(body, id)),
+    revoke: async (id) =>
+      v1.json({ method: "DELETE", path: pathOf(id), success: [200] }, (body) => readOAuthClient(body, id)),
+  };
+}
+
+function pathOf(id: string): string {
+  return `/v1/oauth_clients/${segment(id, "client id")}`;
+}
+
+/**
+ * @param expected the id that was asked for, where one was: another one is somebody else's answer
+ * @throws BrokenBody
+ */
+function readOAuthClient({ value }: JsonBody, expected?: unknown): OAuthClient {
+  const result = OAuthClient.safeParse(value);
+  if (!result.success) {
+    const place = result.error.issues[0]?.path.join(".") ?? "";
+    throw new BrokenBody(`the answer is no OAuth client (${place === "" ? "no object" : place})`);
+  }
+  if (typeof expected === "string" && result.data.id !== expected)
+    throw new BrokenBody("the answer is about another client");
+  return result.data;
+}

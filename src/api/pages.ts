@@ -1,0 +1,127 @@
+// Owns: walking a list page by page (§4.3, §2.1): the next page is asked for while the last one is consumed, every page is
+// checked before it is given, and no token is followed twice.
+// Must not know: which list it is, retries (they are `fetchPage`'s), output.
+import { setImmediate as yieldOnce } from "node:timers/promises";
+import { Failure } from "../errors.ts";
+import { BrokenBody } from "./json-body.ts";
+import type { RawPage } from "./list-request.ts";
+import { type ScannedPage, scanPage } from "./page-scanner.ts";
+import { SeenTokens } from "./seen-tokens.ts";
+
+/** A page that keeps the contract. Its rows are slices of `body`: the API's own text. */
+export interface Page extends ScannedPage {
+  readonly body: Buffer;
+  readonly requestId: string | undefined;
+}
+
+export interface PageRequest {
+  readonly pageToken: string | undefined;
+  readonly limit: number | undefined;
+  /** Aborted where the page is not wanted any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Gets one page, with whatever retries; throws `Failure`. */
+export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
+
+type Coming = ReturnType<FetchPage>;
+
+export interface WalkOptions {
+  /** Where to begin; omitted for the first page. */
+  readonly pageToken?: string;
+  /** Rows a page, asked for with each page. */
+  readonly limit?: number;
+  /**
+   * How many rows are still wanted after every page given so far was consumed; the walk ends at 0, and never asks for
+   * more than that. Then the next page is asked for early only where it is certain that all of it is wanted, so that the
+   * token of the last page is exact.
+   */
+  readonly left?: () => number;
+  /** `list entities`, for the words of a failure. */
+  readonly what: string;
+  readonly where?: string;
+}
+
+/**
+ * Walks to the end, or as far as wanted. Short and empty pages are no end; only `has_more` is.
+ * @returns each page as soon as it is checked
+ * @throws Failure `unreachable` after the good pages, where a page breaks §2.1 or a token comes a second time;
+ * what `fetchPage` throws
+ */
+export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
+  const abandoned = new AbortController();
+  const seen = new SeenTokens();
+  if (options.pageToken !== undefined) seen.add(options.pageToken);
+  const ask = (pageToken: string | undefined, limit: number | undefined): Coming => {
+    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal });
+    // Whoever leaves the walk early does not wait for this one; it fails unheard.
+    answer.catch(() => {});
+    return answer;
+  };
+  try {
+    let coming: Coming = ask(options.pageToken, limitFor(options));
+    for (;;) {
+      const raw: RawPage = (await coming).value;
+      const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
+      // A token that the page turns out not to have costs a read, and its answer is thrown away.
+      const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
+      if (ahead) await yieldOnce();
+      const page = checkPage(raw, options);
+      yield page;
+      const token = page.nextPageToken;
+      if (token === null || (options.left && options.left() <= 0)) return;
+      if (!seen.add(token))
+        throw broken("the service gave a page token for the second time: the walk would never end", options);
+      coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
+    }
+  } finally {
+    abandoned.abort();
+  }
+}
+
+function limitFor({ limit, left }: WalkOptions): number | undefined {
+  return left && limit !== undefined ? Math.min(limit, left()) : limit;
+}
+
+/** True where all of the next page is wanted, however many rows the one just received has. */
+function mayAskAhead({ limit, left }: WalkOptions): boolean {
+  return !left || (limit !== undefined && left() >= 2 * limit);
+}
+
+/**
+ * Checks a page and finds its rows.
+ * @throws Failure `unreachable` where it breaks the contract
+ */
+export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
+  try {
+    return { body, requestId, ...scanPage(body) };
+  } catch (error) {
+    if (!(error instanceof BrokenBody)) throw error;
+    throw broken(error.message, context, requestId);
+  }
+}
+
+function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
+  return new Failure("unreachable", `No usable answer to "${what}": ${detail}.`, {
+    where,
+    problem: requestId === undefined ? undefined : { request_id: requestId },
+  });
+}
+
+/**
+ * The next page's token, read from the end of the body alone: what stands after the last `]` is the rest of the envelope
+ * where it has the usual order. Only a guess until the page is checked.
+ */
+export function peekNextToken(body: Buffer): string | undefined {
+  const end = body.lastIndexOf(0x5d);
+  // The rest of an envelope is short; a body without `]` near its end is no usual one.
+  if (end === -1 || body.length - end > 16_384) return undefined;
+  const rest = body.toString("utf8", end + 1).trimStart();
+  if (!rest.startsWith(",")) return undefined;
+  try {
+    const { next_page_token: token } = JSON.parse(`{${rest.slice(1)}`) as { next_page_token?: unknown };
+    return typeof token === "string" && token !== "" ? token : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+// Owns: people of the legacy contract (§4.4): search and membership. Neither parameters nor answers are documented.
+// Must not know: what a person or a membership is: it is handed on as it came.
+import { Failure } from "../errors.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Legacy, Rows } from "./legacy.ts";
+import { readRows } from "./legacy.ts";
+import { type Pair, query, segment } from "./path.ts";
+
+export interface PeopleSearch {
+  /** What is searched for; sent as `query` unless `params` are given. */
+  readonly text?: string;
+  /** Instead of `query`: where there is one, `text` is not sent. */
+  readonly params?: readonly Pair[];
+}
+
+/** Each call is one attempt. */
+export interface People {
+  search(request: PeopleSearch): Promise<Attempt<Rows>>;
+  /** @returns the parsed answer; `text` of the attempt is the API's own */
+  membership(personId: string): Promise<Attempt<unknown>>;
+}
+
+export function createPeople(legacy: Legacy): People {
+  return {
+    // @assumed Parameters and response are not shown (§4.4): `query`, and rows wrapped or not.
+    search: async (request) =>
+      legacy.json(
+        { method: "GET", path: `/api/v1/people/search${query(parametersOf(request))}`, success: [200] },
+        readRows,
+      ),
+    // @assumed The response is not shown (§4.4): any JSON.
+    membership: async (personId) =>
+      legacy.json(
+        { method: "GET", path: `/api/v1/people/${segment(personId, "person id")}/membership`, success: [200] },
+        ({ value }) => value,
+      ),
+  };
+}
+
+function parametersOf({ text, params = [] }: PeopleSearch): readonly Pair[] {
+  if (params.length > 0) {
+    if (params.some(([name]) => name === ""))
+      throw new Failure("usage", "A parameter has no name.", { hint: "--param name=value" });
+    return params;
+  }
+  if (text === undefined || text === "")
+    throw new Failure("usage", "There is nothing to search for.", { hint: "integ people search <text>" });
+  return [["query", text]];
+}

@@ -1,0 +1,127 @@
+// Owns: a request to any endpoint of the service (`integ api`): which paths a credential may be carried to, and as whom.
+// Must not know: what the endpoint does; nothing of it is journalled.
+import { Failure } from "../errors.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Authorization, CallRequest } from "./caller.ts";
+import { createCaller } from "./caller.ts";
+import type { Transport } from "./exchange.ts";
+import { organizationHeader } from "./legacy.ts";
+import { versionHeader } from "./v1.ts";
+
+export interface RawRequest {
+  readonly method: CallRequest["method"];
+  /** Beginning with /v1, /v1-reference or /api/v1, with its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly signal?: AbortSignal;
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+}
+
+export interface Raw {
+  /**
+   * One attempt; any success status, any body.
+   * @throws Failure `usage` for what `checkRaw` refuses
+   */
+  send(request: RawRequest): Promise<Attempt<RawAnswer>>;
+}
+
+export interface RawOptions {
+  readonly transport: Transport;
+  readonly baseUrl: string;
+  readonly serviceVersion: string;
+  readonly organizationId: string | undefined;
+  readonly v1: Authorization;
+  readonly legacy: Authorization;
+  readonly now: () => number;
+}
+
+const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/** Headers that say who asks; they belong to the profile. */
+const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
+
+/**
+ * @returns which contract the path belongs to
+ * @throws Failure `usage` for a path that is, or could be taken for, anything else than it seems: another host, another
+ * path after normalizing; for a header that says who asks; and for a creation without its idempotency key
+ */
+export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
+  if (!methods.includes(method))
+    throw new Failure("usage", `"${String(method)}" is no method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
+  const contract = contractOf(path);
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  for (const name of names)
+    if (ownHeaders.includes(name))
+      throw new Failure("usage", `The header "${name}" comes from the profile.`, {
+        hint: "Choose a profile with -p, or --service-version.",
+      });
+  if (method === "POST" && creates(path) && !names.includes("idempotency-key"))
+    throw new Failure("usage", "Creating an OAuth client needs an idempotency key, and none is made up here.", {
+      meaning: "Without a key that you keep, a lost answer would leave a client that nobody can find again.",
+      hint: "integ oauth-clients create, or -H 'Idempotency-Key: <key>'",
+    });
+  return contract;
+}
+
+function contractOf(path: string): "v1" | "legacy" {
+  const before = path.split("?", 1)[0]!;
+  const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
+  if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
+    throw new Failure("usage", `"${path}" is no path of the API.`, {
+      hint: "It begins with /v1, /v1-reference or /api/v1, and has no spaces.",
+    });
+  const odd =
+    before.includes("//") ||
+    before.includes("\\") ||
+    // Dots, slashes, backslashes, controls and percent signs that something on the way could decode; broken escapes.
+    /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(before) ||
+    before.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
+  if (odd)
+    throw new Failure("usage", `"${path}" could lead somewhere else than it says.`, {
+      hint: "Write the path plainly, without .., // or encoded dots and slashes.",
+    });
+  return match[1] === "api/v1" ? "legacy" : "v1";
+}
+
+/** True where the path is the one that creates OAuth clients, however it is spelled. */
+function creates(path: string): boolean {
+  const before = path.split("?", 1)[0]!;
+  const plain = before.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return /^\/v1\/oauth_clients\/?(?:;.*)?$/i.test(plain);
+}
+
+export function createRaw({ transport, baseUrl, serviceVersion, organizationId, v1, legacy, now }: RawOptions): Raw {
+  const callers = {
+    v1: createCaller({
+      transport,
+      baseUrl,
+      now,
+      authorization: v1,
+      commonHeaders: () => versionHeader(serviceVersion),
+    }),
+    legacy: createCaller({
+      transport,
+      baseUrl,
+      now,
+      authorization: legacy,
+      commonHeaders: () => organizationHeader(organizationId),
+    }),
+  };
+  return {
+    async send(request) {
+      const caller = callers[checkRaw(request)];
+      const success = Array.from({ length: 100 }, (_, index) => 200 + index);
+      return caller.raw({ ...request, success, page: true }, ({ status, headers, body }) => ({
+        status,
+        headers,
+        body,
+      }));
+    },
+  };
+}

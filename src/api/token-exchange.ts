@@ -1,0 +1,123 @@
+// Owns: the client credentials exchange (§5.2; RFC 6749 §4.4), over our own transport: its limits, its timing, no redirect.
+// Must not know: what the token is for, where it is kept.
+import type { Answered, Attempt } from "./attempt.ts";
+import { toAttempt } from "./caller.ts";
+import type { TokenEndpoint } from "./credential.ts";
+import type { Exchange, Transport } from "./exchange.ts";
+import { BrokenBody, parseJson } from "./json-body.ts";
+import { Failure } from "../errors.ts";
+
+export interface ClientCredentialsRequest extends TokenEndpoint {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What the token endpoint gave. The attempt's `text` is its own answer, with the token in it. */
+export interface TokenGrant {
+  readonly token: string;
+  /** Nothing where the answer does not say. */
+  readonly expiresInSeconds: number | undefined;
+}
+
+export interface ExchangeOptions {
+  readonly transport: Transport;
+  readonly now: () => number;
+}
+
+/**
+ * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter where there is one.
+ * @throws Failure `usage` where the endpoint is no address
+ */
+export async function exchangeClientCredentials(
+  request: ClientCredentialsRequest,
+  options: ExchangeOptions,
+): Promise<Attempt<TokenGrant>> {
+  const oauth = await import("oauth4webapi");
+  const { tokenEndpoint, clientId, clientSecret, audience, issuer, clientAuth, signal } = request;
+  // The library is given a name to talk to; only the transport knows addresses.
+  const server = { issuer: issuer ?? standIn, token_endpoint: standIn };
+  const client = { client_id: clientId };
+  const authentication =
+    clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
+  let exchange: Exchange | undefined;
+  const send = async (
+    _url: string,
+    { headers, body }: { headers: Record<string, string>; body: unknown },
+  ): Promise<never> => {
+    exchange = await options.transport.exchange({
+      method: "POST",
+      ...splitAddress(tokenEndpoint),
+      headers,
+      body: String(body),
+      signal,
+    });
+    throw new Captured();
+  };
+  try {
+    await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      authentication,
+      audience === undefined ? {} : { audience },
+      {
+        [oauth.customFetch]: send,
+      },
+    );
+  } catch (error) {
+    if (!(error instanceof Captured)) throw error;
+  }
+  const attempt = toAttempt(exchange!, { request: { success: [200] }, read: ({ body }) => body, now: options.now });
+  if (attempt.kind !== "answered") return attempt;
+  return readGrant(attempt, async (body) => {
+    const response = new Response(new Uint8Array(body), {
+      status: 200,
+      headers: { "content-type": contentTypeOf(exchange!) },
+    });
+    return oauth.processClientCredentialsResponse(server, client, response);
+  });
+}
+
+const standIn = "https://token-endpoint.invalid/";
+
+/** The request was made and sent; the library's own reading of the answer comes later. */
+class Captured extends Error {}
+
+/**
+ * @param address of an endpoint, logical or real
+ * @throws Failure `usage`
+ */
+export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
+  const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
+  if (!match)
+    throw new Failure("usage", "The token endpoint is no address.", {
+      hint: "It looks like https://auth.example.com/oauth/token",
+    });
+  const path = match[2]!;
+  return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
+}
+
+function contentTypeOf(exchange: Exchange): string {
+  return (exchange.kind === "response" && exchange.headers["content-type"]) || "application/json";
+}
+
+type ReadResponse = (body: Buffer) => Promise<{ access_token: string; token_type: string; expires_in?: number }>;
+
+async function readGrant(answer: Answered<Buffer>, read: ReadResponse): Promise<Attempt<TokenGrant>> {
+  try {
+    parseJson(answer.value);
+    const { access_token, token_type, expires_in } = await read(answer.value);
+    if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is no bearer token");
+    checkToken(access_token);
+    return { ...answer, value: { token: access_token, expiresInSeconds: expires_in } };
+  } catch (error) {
+    const detail = error instanceof BrokenBody ? error.message : "the answer is no token response";
+    return { kind: "unknown", status: answer.status, reason: "malformed", detail };
+  }
+}
+
+/** @throws BrokenBody for what cannot stand in a header (RFC 6750 §2.1) */
+export function checkToken(token: string): void {
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot stand in a header");
+}

@@ -1,0 +1,48 @@
+// Owns: proving a new secret by exchanging it for a token (§5.2, §5.3): one attempt, the token thrown away or shown.
+// Must not know: why it is proven, what follows.
+import type { Attempt } from "./attempt.ts";
+import type { LegacyCredential, TokenEndpoint } from "./credential.ts";
+import type { Transport } from "./exchange.ts";
+import { exchangeAtEndpoint } from "./legacy-exchange.ts";
+import { exchangeClientCredentials, type TokenGrant } from "./token-exchange.ts";
+
+/** What a client or key is proven with. */
+export interface Tokens {
+  /**
+   * One client credentials exchange (RFC 6749 §4.4) at the profile's token endpoint, or at the one given.
+   * @returns nothing where no token endpoint is known: there is no proof
+   */
+  exchangeClient(client: {
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly at?: TokenEndpoint;
+  }): Promise<Attempt<TokenGrant> | undefined>;
+  /**
+   * The exchange of an access key's secret for a bearer token, by the way the profile has.
+   * @returns nothing where the profile has a token and no way to get one: there is no proof
+   * @throws Failure of the person's own command
+   */
+  exchangeAccessKey(secret: string): Promise<Attempt<TokenGrant> | undefined>;
+}
+
+export interface TokensOptions {
+  readonly transport: Transport;
+  readonly now: () => number;
+  readonly tokenEndpoint?: TokenEndpoint;
+  readonly legacyCredential: () => Promise<LegacyCredential>;
+}
+
+export function createTokens(options: TokensOptions): Tokens {
+  return {
+    async exchangeClient({ clientId, clientSecret, at = options.tokenEndpoint }) {
+      return at && exchangeClientCredentials({ ...at, clientId, clientSecret }, options);
+    },
+    async exchangeAccessKey(secret) {
+      const way = await options.legacyCredential();
+      if (way.kind === "access_token") return undefined;
+      if (way.kind === "endpoint") return exchangeAtEndpoint({ endpoint: way.endpoint, secret }, options);
+      const { token, expiresInSeconds } = await way.exchange(secret);
+      return { kind: "answered", status: 200, value: { token, expiresInSeconds }, text: "" };
+    },
+  };
+}
