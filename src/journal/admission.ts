@@ -1,0 +1,128 @@
+// Owns: what an intent is, and which entry of the journal already stands for it: by its key, or as its twin. Pure.
+// Must not know: files, locks, the API. design: journal.md «What it promises» 2 and 3.
+import { Failure } from "../errors.ts";
+import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, nextStep } from "./entry.ts";
+
+/** A change that somebody asked for, before it has a key. */
+export interface Intent
+  extends Pick<
+    EntryIdentity,
+    | "operation"
+    | "profile"
+    | "profile_id"
+    | "organization_id"
+    | "region"
+    | "base_url"
+    | "service_version"
+    | "request_text"
+    | "twin"
+    | "method"
+    | "path"
+  > {
+  /** Whether the contract has an idempotency key for it. */
+  readonly idempotent: boolean;
+  readonly destination?: EntryProgress["destination"];
+  /** Entry of the larger piece of work; it and `replaces` must be the same in an entry that is resumed. */
+  readonly parent?: string | null;
+  readonly replaces?: string | null;
+  readonly detail?: EntryProgress["detail"];
+}
+
+export function newEntry(intent: Intent, made: { id: string; key: string | null; at: string }): Entry {
+  const { idempotent: _, destination = null, parent = null, replaces = null, detail = {}, ...rest } = intent;
+  return {
+    ...rest,
+    id: made.id,
+    idempotency_key: made.key,
+    state: "open",
+    resource_id: null,
+    attempts: 0,
+    last_error: null,
+    destination,
+    replaces,
+    replaced_by: null,
+    parent,
+    detail,
+    created_at: made.at,
+    updated_at: made.at,
+    format: formatVersion,
+  };
+}
+
+function isSameRequest(entry: Entry, intent: Intent): boolean {
+  return (
+    entry.operation === intent.operation &&
+    entry.base_url === intent.base_url &&
+    entry.organization_id === intent.organization_id &&
+    entry.service_version === intent.service_version &&
+    entry.twin === intent.twin
+  );
+}
+
+/** An entry that a newer program has written is shown and never changed. */
+export function assertChangeable(entry: Entry): void {
+  if (entry.format <= formatVersion) return;
+  throw new Failure("usage", `journal entry ${entry.id} was written by a newer integ (format ${entry.format})`, {
+    meaning: "This one shows it and does not change it; nothing was sent, nothing changed",
+    hint: "upgrade integ, then run the command again",
+    entry: entry.id,
+  });
+}
+
+/**
+ * The entry that holds a key given by hand, within one base URL; undefined where none does.
+ * @throws Failure `conflict` where it holds it for another request.
+ */
+export function entryOfKey(entries: readonly Entry[], intent: Intent, key: string): Entry | undefined {
+  // The oldest one: should two ever hold a key, the first was sent first.
+  const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
+  if (entry === undefined) return undefined;
+  if (!isSameRequest(entry, intent)) {
+    throw new Failure("conflict", "this idempotency key stands in the journal with another request", {
+      meaning: "Nothing was sent, nothing changed. A key belongs to one request for ever",
+      hint: `integ journal show ${entry.id}`,
+      entry: entry.id,
+    });
+  }
+  assertChangeable(entry);
+  return entry;
+}
+
+/** Unsettled entries of the same request in the same role, the oldest first. */
+export function twinsOf(entries: readonly Entry[], intent: Intent): Entry[] {
+  return entries
+    .filter(
+      (entry) =>
+        isSameRequest(entry, intent) &&
+        entry.parent === (intent.parent ?? null) &&
+        entry.replaces === (intent.replaces ?? null),
+    )
+    .toReversed();
+}
+
+export function isResumable(entry: Entry): boolean {
+  return entry.state === "open" || entry.state === "unknown" || entry.state === "pending";
+}
+
+/**
+ * Stops an intent whose twin exists and lacks its secret.
+ * @throws Failure `secret_lost` or `undelivered` with the twin's next step.
+ */
+export function assertNoneLost(twins: readonly Entry[]): void {
+  const lost = twins.findLast((twin) => twin.state === "secret_lost" || twin.state === "undelivered");
+  if (lost === undefined) return;
+  assertChangeable(lost);
+  const words =
+    lost.state === "secret_lost"
+      ? ({ kind: "secret_lost", message: "the same request was made before, and its one-time secret is lost" } as const)
+      : ({
+          kind: "undelivered",
+          message: "the same request was made before, and its secret waits to be claimed",
+        } as const);
+  const hint = nextStep(lost);
+  throw new Failure(words.kind, words.message, {
+    meaning: "Nothing was sent, nothing changed; --new makes another one all the same",
+    entry: lost.id,
+    ...(hint === null ? {} : { hint }),
+  });
+}

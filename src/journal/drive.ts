@@ -1,0 +1,47 @@
+// Owns: driving an entry: the one process that may move it on, and each of its steps.
+// Must not know: files, what the steps are.
+import type { Entry, EntryProgress } from "./entry.ts";
+import type { HeldLock } from "./lock.ts";
+
+/** An entry that this process alone may move on, until it is released. */
+export interface Drive {
+  /** As it stands after the last step that was recorded. */
+  readonly entry: Entry;
+  /**
+   * Records a step: on disk and synced when it returns.
+   * @throws Failure `usage` or `failed` where that cannot be done; the entry then stands as before.
+   */
+  record(change: Partial<EntryProgress>): Entry;
+  /** Lets others drive it. Safe to repeat. */
+  release(): void;
+  readonly isDriven: true;
+}
+
+/**
+ * @param from the entry as it stands, read after its lock was taken.
+ * @param means.append puts a whole entry on the disk, synced, or throws.
+ */
+export function driveOf(
+  from: Entry,
+  means: { readonly lock: HeldLock; readonly now: () => number; readonly append: (entry: Entry) => void },
+): Drive {
+  let entry = from;
+  let driven = true;
+  return {
+    get entry() {
+      return entry;
+    },
+    record(change) {
+      if (!driven) throw new Error(`journal entry ${entry.id} is recorded after its release`);
+      const next = { ...entry, ...change, updated_at: new Date(means.now()).toISOString() };
+      means.append(next);
+      entry = next;
+      return entry;
+    },
+    release() {
+      driven = false;
+      means.lock.release();
+    },
+    isDriven: true,
+  };
+}

@@ -1,0 +1,63 @@
+// Owns: how a failing file call of the journal is told: which kind of failure it is, and what to do about it. Pure.
+// Must not know: which call failed beyond its words, the API.
+import { Failure, type FailureKind } from "../errors.ts";
+
+/** The path, its mode or its folder cannot be used: something for the person to mend. Anything else is an I/O error. */
+const unusable = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOTDIR",
+  "EISDIR",
+  "ELOOP",
+  "ENAMETOOLONG",
+  "ENOENT",
+  "ENXIO",
+  "EEXIST",
+  "EINVAL",
+]);
+
+/** errno name and call of a failed system call, or undefined where it is no such error. */
+export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
+  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
+  const { code, syscall } = error;
+  return typeof code === "string" && typeof syscall === "string" ? { code, call: syscall } : undefined;
+}
+
+/** errno name of a failed system call. */
+export function errorCode(error: unknown): string | undefined {
+  return failedCall(error)?.code;
+}
+
+const advice: Readonly<Record<string, string>> = {
+  EACCES: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
+  EPERM: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
+  EROFS: "set INTEG_JOURNAL to a path on a file system that can be written",
+  ELOOP: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
+  ENOSPC: "make room on the disk, then run the command again",
+  EDQUOT: "make room in your quota, then run the command again",
+};
+
+/** What a failed operation means for the person; told with every failure of an admission. */
+export const nothingSent = "Nothing was sent, nothing changed";
+
+/**
+ * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and
+ * what is no failing file call (a bug) too.
+ * @param action what was being done, e.g. `append to the journal`.
+ */
+export function fileFailure(
+  error: unknown,
+  action: string,
+  options: { path: string; meaning?: string | undefined },
+): unknown {
+  const code = errorCode(error);
+  if (code === undefined || !(error instanceof Error)) return error;
+  const kind: FailureKind = unusable.has(code) ? "usage" : "failed";
+  const hint = advice[code];
+  return new Failure(kind, `cannot ${action} (${code}): ${options.path}`, {
+    ...(options.meaning === undefined ? {} : { meaning: options.meaning }),
+    ...(hint === undefined ? {} : { hint }),
+    cause: error,
+  });
+}

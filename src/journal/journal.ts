@@ -1,0 +1,252 @@
+// Owns: the record, on this machine, of every change asked for: admission under one key, who drives an entry, its steps.
+// Must not know: the API, a secret, how often to try (changes/). design: journal.md. Another engine (one journal for a
+// fleet) implements the same interface.
+import { randomInt, randomUUID } from "node:crypto";
+import { Failure } from "../errors.ts";
+import * as admission from "./admission.ts";
+import { assertChangeable, type Intent } from "./admission.ts";
+import { type Drive, driveOf } from "./drive.ts";
+import type { Entry } from "./entry.ts";
+import { newEntryId } from "./entry-id.ts";
+import { fileFailure, nothingSent } from "./faults.ts";
+import { assertCurrent, JournalFile } from "./file.ts";
+import type { Fold } from "./fold.ts";
+import { JournalLocks } from "./journal-locks.ts";
+import type { HeldLock } from "./lock.ts";
+import { findEntry } from "./lookup.ts";
+import { prunable } from "./prune.ts";
+import { entryLine } from "./record.ts";
+import { type Finding, findings } from "./verify.ts";
+import type { Look } from "./waiting.ts";
+
+export type { Intent } from "./admission.ts";
+export type { Drive } from "./drive.ts";
+export type { Finding } from "./verify.ts";
+
+export interface Admission {
+  /**
+   * `resumed`: an unfinished entry of the same request, left by a process that is gone. `same_key`: the entry, in any
+   * state, that holds the key given by hand. Their stored bytes are what is sent.
+   */
+  readonly kind: "new" | "resumed" | "same_key";
+  readonly drive: Drive;
+}
+
+export interface Journal {
+  /** Path of the file. */
+  readonly path: string;
+  /** All entries, the newest first. A missing journal has none. */
+  entries(): Entry[];
+  /** @throws Failure `not_found`, or `usage` where the beginning of an id fits several. */
+  find(idOrPrefix: string): Entry;
+  /**
+   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller drives it.
+   * @param options.fresh starts another one though a twin is unfinished. `key`: an idempotency key given by hand.
+   * @throws Failure: `usage` or `failed` where it cannot be written, `conflict` where the key has another request,
+   * `secret_lost` or `undelivered` where a twin stops it. Nothing was sent, nothing changed.
+   */
+  admit(intent: Intent, options?: { readonly fresh?: boolean; readonly key?: string }): Promise<Admission>;
+  /** Waits for a living driver up to the bound, then names it. The entry is read again once it is driven. */
+  drive(id: string): Promise<Drive>;
+  /** null where a living process drives it. */
+  tryDrive(id: string): Drive | null;
+  verify(): Finding[];
+  /** Forgets settled entries last touched longer ago than that. */
+  prune(olderThanMs: number): { removed: number };
+}
+
+export interface JournalOptions {
+  /** The file; it and its folder are made by the first admission. */
+  readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** A whole number from 0 up to below the bound. */
+  readonly random?: (bound: number) => number;
+  readonly pid?: number;
+  /** false: the owner files alone, as where the kernel's locks cannot be had. */
+  readonly nativeLocks?: boolean;
+  /** How long a living holder is waited for. */
+  readonly waitMs?: number;
+}
+
+/** Opens the journal at a path. Nothing on the disk is touched until something is asked of it. */
+export function openJournal(options: JournalOptions): Journal {
+  return new FileJournal(options);
+}
+
+class FileJournal implements Journal {
+  readonly path: string;
+  readonly #file: JournalFile;
+  readonly #options: Required<JournalOptions>;
+  readonly #locks: JournalLocks;
+  #swept = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = {
+      ...options,
+      random: options.random ?? ((bound) => randomInt(bound)),
+      pid: options.pid ?? process.pid,
+      nativeLocks: options.nativeLocks ?? true,
+      waitMs: options.waitMs ?? 10_000,
+    };
+    this.#locks = new JournalLocks(this.#options);
+    this.path = options.path;
+    this.#file = new JournalFile(options.path, options.now);
+  }
+
+  entries(): Entry[] {
+    return [...this.#read().entries()];
+  }
+
+  find(idOrPrefix: string): Entry {
+    return findEntry(this.#read().entries(), idOrPrefix);
+  }
+
+  async admit(intent: Intent, options: { readonly fresh?: boolean; readonly key?: string } = {}): Promise<Admission> {
+    try {
+      this.#file.prepareFolder();
+      return await this.#locks.waitUntil(() => this.#locks.underLock(() => this.#admitNow(intent, options)));
+    } catch (error) {
+      throw this.#told(error, "write to the journal", nothingSent);
+    }
+  }
+
+  /** One look at the journal, which nobody else changes meanwhile. */
+  #admitNow(intent: Intent, options: { readonly fresh?: boolean; readonly key?: string }): Look<Admission> {
+    if (!this.#swept) this.#locks.sweep();
+    this.#swept = true;
+    const { fold } = this.#file.read();
+    assertCurrent(fold, this.path);
+    const entries = fold.entries();
+    if (options.key !== undefined) {
+      const holder = admission.entryOfKey(entries, intent, options.key);
+      if (holder) return this.#take("same_key", holder);
+    } else if (options.fresh !== true) {
+      const twins = admission.twinsOf(entries, intent);
+      for (const twin of twins.filter(admission.isResumable)) {
+        assertChangeable(twin);
+        const taken = this.#take("resumed", twin);
+        if (taken.done) return taken;
+      }
+      admission.assertNoneLost(twins);
+    }
+    return this.#admitNew(intent, { newest: entries[0]?.id, key: options.key });
+  }
+
+  #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Look<Admission> {
+    const now = this.#options.now();
+    const id = newEntryId(now, { random: this.#options.random(2 ** 20), newest: options.newest });
+    const key = intent.idempotent ? (options.key ?? randomUUID()) : null;
+    const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
+    const taken = this.#take("new", entry);
+    if (!taken.done) return taken;
+    try {
+      this.#file.append(entryLine(entry));
+      return taken;
+    } catch (error) {
+      taken.value.drive.release();
+      throw error;
+    }
+  }
+
+  #take(kind: Admission["kind"], entry: Entry): Look<Admission> {
+    const taken = this.#locks.tryEntry(entry.id);
+    return taken.done ? { done: true, value: { kind, drive: this.#driveOf(entry, taken.value) } } : taken;
+  }
+
+  async drive(id: string): Promise<Drive> {
+    try {
+      const entry = this.find(id);
+      assertChangeable(entry);
+      return await this.#locks.waitUntil(() => this.#tryDriveNow(entry.id));
+    } catch (error) {
+      throw this.#told(error, "lock the journal entry", nothingSent);
+    }
+  }
+
+  tryDrive(id: string): Drive | null {
+    try {
+      const entry = this.find(id);
+      assertChangeable(entry);
+      const look = this.#tryDriveNow(entry.id);
+      return look.done ? look.value : null;
+    } catch (error) {
+      throw this.#told(error, "lock the journal entry", nothingSent);
+    }
+  }
+
+  #tryDriveNow(id: string): Look<Drive> {
+    const taken = this.#locks.tryEntry(id);
+    if (!taken.done) return taken;
+    try {
+      const entry = this.find(id); // again: its last driver may have moved it on, or it was pruned
+      assertChangeable(entry);
+      return { done: true, value: this.#driveOf(entry, taken.value) };
+    } catch (error) {
+      taken.value.release();
+      throw error;
+    }
+  }
+
+  #driveOf(entry: Entry, lock: HeldLock): Drive {
+    return driveOf(entry, { lock, now: this.#options.now, append: (next) => this.#append(entryLine(next)) });
+  }
+
+  #append(line: string): void {
+    const meaning = "The journal still shows the entry as it was before this step";
+    try {
+      this.#locks.wait(() => this.#file.append(line), { meaning });
+    } catch (error) {
+      throw this.#told(error, "update the journal", meaning);
+    }
+  }
+
+  verify(): Finding[] {
+    try {
+      let reading = this.#file.read();
+      if (reading.size === 0) return [];
+      const found: Finding[] = [];
+      try {
+        this.#locks.wait(() => this.#file.setAside((reading = this.#file.read())), { atMostMs: 1000 });
+      } catch (error) {
+        const told = this.#told(error, "lock the journal");
+        if (!(told instanceof Failure)) throw told;
+        found.push({ severity: "warning", where: this.path, message: `it was read without its lock: ${told.message}` });
+      }
+      return [...findings(this.path, reading), ...found];
+    } catch (error) {
+      throw this.#told(error, "read the journal");
+    }
+  }
+
+  prune(olderThanMs: number): { removed: number } {
+    try {
+      if (this.#file.read().size === 0) return { removed: 0 };
+      return this.#locks.wait(() => this.#pruneNow(olderThanMs));
+    } catch (error) {
+      throw this.#told(error, "prune the journal", "The journal is as it was");
+    }
+  }
+
+  #pruneNow(olderThanMs: number): { removed: number } {
+    this.#locks.sweep();
+    const reading = this.#file.read();
+    const before = new Date(this.#options.now() - olderThanMs).toISOString();
+    const going = prunable(reading.fold.entries(), { before, driven: this.#locks.driven() });
+    const isWhole = reading.fold.damage.length === 0 && reading.damage.length === 0;
+    if (going.size > 0 || !isWhole) this.#file.replace(reading, going);
+    return { removed: going.size };
+  }
+
+  #read(): Fold {
+    try {
+      return this.#file.read().fold;
+    } catch (error) {
+      throw this.#told(error, "read the journal");
+    }
+  }
+
+  #told(error: unknown, action: string, meaning?: string): unknown {
+    return fileFailure(error, action, { path: this.path, meaning });
+  }
+}

@@ -1,0 +1,48 @@
+// Owns: the kernel's lock on an open file, which dies with its process, where the optional package can be loaded.
+// Must not know: what is locked, the lock's file.
+import { createRequire } from "node:module";
+
+export interface KernelLock {
+  /** Never waits. undefined where the file system has no locks. */
+  tryLock(fd: number): boolean | undefined;
+}
+
+interface FsNativeExtensions {
+  tryLock(fd: number, offset: number, length: number): boolean;
+}
+
+/** Windows locks keep others from reading what is locked: a byte far behind the owner's name is locked there. */
+const range: readonly [number, number] = process.platform === "win32" ? [2 ** 30, 1] : [0, 0];
+
+const taken = new Set(["EAGAIN", "EACCES", "EBUSY"]);
+const unsupported = new Set(["ENOLCK", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL"]);
+
+function load(): unknown {
+  try {
+    return createRequire(import.meta.url)("fs-native-extensions");
+  } catch {
+    return undefined;
+  }
+}
+
+function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
+  return typeof loaded === "object" && loaded !== null && "tryLock" in loaded && typeof loaded.tryLock === "function";
+}
+
+/** The kernel's lock, or undefined where its package has no build for this system (musl) or is not installed. */
+export function loadKernelLock(): KernelLock | undefined {
+  const native = load();
+  if (!isFsNativeExtensions(native)) return undefined;
+  return {
+    tryLock(fd) {
+      try {
+        return native.tryLock(fd, range[0], range[1]);
+      } catch (error) {
+        const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+        if (taken.has(code)) return false;
+        if (unsupported.has(code)) return undefined;
+        throw error;
+      }
+    },
+  };
+}
