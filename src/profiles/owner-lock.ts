@@ -6,13 +6,14 @@
 // kind (its holder may die too, and is inherited in the same way). Under that right the dead lock cannot change any
 // more, so "still the dead one?" and the rename over it need not be one step. Tokens never repeat: a right that came
 // late finds another token and does nothing.
-import { closeSync, fsyncSync, linkSync, readFileSync, readlinkSync, renameSync, unlinkSync } from "node:fs";
+import { linkSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
-import { createPrivateFile, errorCode, fileFailure, writeAll } from "./private-file.ts";
+import { errorCode, fileFailure, writeNewPrivateFile } from "./private-file.ts";
 
 const Owner = z.object({
   pid: z.int(),
@@ -125,17 +126,34 @@ function writeClaim(path: string): Claim {
   const me = describeMyself();
   const file = `${path}-${me.token}`;
   try {
-    const fd = createPrivateFile(file);
-    try {
-      writeAll(fd, Buffer.from(JSON.stringify(me)));
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    writeNewPrivateFile(file, JSON.stringify(me));
   } catch (error) {
     throw fileFailure(error, "make the lock", file);
   }
   return { me, file };
+}
+
+/**
+ * Removes what dead processes left beside a lock that is ours: claims, and rights to locks that are no more. Only of
+ * the proven dead; whoever still counts on such a right looks again and finds our lock.
+ */
+function sweep(path: string, me: Owner): void {
+  const folder = dirname(path);
+  const name = basename(path);
+  for (const other of readdirSync(folder)) {
+    if (!other.startsWith(`${name}-`) && !other.startsWith(`${name}.`)) continue;
+    const text = readText(join(folder, other));
+    const owner = text === "" ? undefined : Owner.safeParse(parseJson(text)).data;
+    if (owner !== undefined && isProvenDead(owner, me)) rmSync(join(folder, other), { force: true });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function waitForLock(path: string, claim: Claim, waitMs: number): Promise<void> {
@@ -174,6 +192,7 @@ export async function withOwnerLock<T>(
     unlinkSync(claim.file);
   }
   try {
+    sweep(path, claim.me);
     return await work();
   } finally {
     unlinkSync(path);

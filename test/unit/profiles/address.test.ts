@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { checkBaseUrl, checkEndpoint, checkOrigin, isLoopback, originOf } from "../../../src/profiles/address.ts";
+import { Failure } from "../../../src/errors.ts";
+import { failureOf } from "./a-profile.ts";
+
+describe("checkBaseUrl", () => {
+  it.each([
+    ["https://api.example.com", "https://api.example.com"],
+    ["https://api.example.com/", "https://api.example.com"],
+    ["HTTPS://API.Example.com:443//", "https://api.example.com"],
+    ["https://api.example.com:8443/integration/", "https://api.example.com:8443/integration"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
+    ["http://127.8.9.10", "http://127.8.9.10"],
+    ["http://127.1", "http://127.0.0.1"],
+    ["http://[::1]:1/", "http://[::1]:1"],
+    ["http://[0:0:0:0:0:0:0:1]", "http://[::1]"],
+    ["http://localhost:3000", "http://localhost:3000"],
+  ])("takes %s as %s", (given, kept) => {
+    expect(checkBaseUrl(given)).toBe(kept);
+  });
+
+  it.each([
+    "http://api.example.com",
+    "http://localhost.example.com",
+    "http://localhost.",
+    "http://127.0.0.1.example.com",
+    "http://127.0.0.1@example.com",
+    "http://128.0.0.1",
+    "http://0.0.0.0",
+    "http://[::]",
+    "http://[::ffff:127.0.0.1]",
+    "http://2130706433.example.com",
+    "https://user@api.example.com",
+    "https://user:pw@api.example.com",
+    "https://@api.example.com",
+    "https://:@api.example.com",
+    "https://api.example.com?x=1",
+    "https://api.example.com?",
+    "https://api.example.com/#",
+    "https://api.example.com#a",
+    "https:api.example.com",
+    "https:/api.example.com",
+    "https:///api.example.com",
+    "https:\\\\api.example.com",
+    "https://api.example.com\\@evil.example",
+    "https://api.exa\tmple.com",
+    " https://api.example.com",
+    "https://api.example.com\n",
+    "https://",
+    "https://api.example.com:99999",
+    "ftp://api.example.com",
+    "sandbox://us",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "api.example.com",
+    "",
+  ])("refuses %j", async (given) => {
+    const failure = await failureOf(() => checkBaseUrl(given, "--base-url"));
+    expect(failure.kind).toBe("usage");
+    expect(failure.message).toMatch(/^--base-url /);
+  });
+
+  it("never quotes the address: it may hold a password", async () => {
+    const failure = await failureOf(() => checkBaseUrl("https://me:hunter2@api.example.com"));
+    expect(JSON.stringify(failure)).not.toContain("hunter2");
+  });
+
+  it("is stable, and plain http stays on this machine, whatever is typed", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.webUrl(),
+          fc.string(),
+          fc.webUrl().map((url) => url.replace("https", "http")),
+        ),
+        (text) => {
+          let kept: string;
+          try {
+            kept = checkBaseUrl(text);
+          } catch (error) {
+            if (error instanceof Failure) return;
+            throw error;
+          }
+          expect(checkBaseUrl(kept)).toBe(kept);
+          const url = new URL(kept);
+          expect(url.protocol === "https:" || isLoopback(url.hostname)).toBe(true);
+          expect([url.username, url.password, url.search, url.hash]).toEqual(["", "", "", ""]);
+        },
+      ),
+    );
+  });
+});
+
+describe("checkEndpoint", () => {
+  it("keeps path and query (RFC 6749 §3.2), refuses a fragment", async () => {
+    expect(checkEndpoint("https://id.example.com/token/?tenant=1")).toBe("https://id.example.com/token/?tenant=1");
+    expect((await failureOf(() => checkEndpoint("https://id.example.com/token#x"))).kind).toBe("usage");
+    expect((await failureOf(() => checkEndpoint("http://id.example.com/token"))).kind).toBe("usage");
+  });
+});
+
+describe("checkOrigin", () => {
+  it.each([
+    ["https://api.example.com", "https://api.example.com/v1/entities"],
+    ["https://api.example.com/x", "https://api.example.com:443/v1"],
+    ["sandbox://us", "sandbox://us/v1/entities"],
+  ])("lets what is bound to %s go to %s", (bound, address) => {
+    expect(() => checkOrigin(bound, address)).not.toThrow();
+  });
+
+  it.each([
+    ["https://api.example.com", "http://api.example.com"],
+    ["https://api.example.com", "https://api.example.com:8443"],
+    ["https://api.example.com", "https://api.example.com.evil.net"],
+    ["https://api.example.com", "https://evilapi.example.com"],
+    ["https://api.us.example.com", "https://api.eu.example.com"],
+    ["sandbox://us", "sandbox://eu"],
+    ["sandbox://us", "https://us"],
+  ])("keeps what is bound to %s from %s", async (bound, address) => {
+    const failure = await failureOf(() => checkOrigin(bound, address));
+    expect(failure.kind).toBe("auth");
+    expect(failure.message).toContain(originOf(address));
+  });
+});

@@ -1,0 +1,26 @@
+// Bundles a small TypeScript program, so that tests can run it in processes of their own (Node 20 runs no TypeScript).
+import { mkdtempSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { rolldown } from "rolldown";
+import { onTestFinished } from "vitest";
+
+const cache = join(import.meta.dirname, "../../../node_modules/.cache");
+
+/** Builds `file` as the product is built and returns the path of the result; the caller's `remove` ends its life. */
+export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {
+  await mkdir(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "integ-driver-"));
+  const bundle = await rolldown({ input: file, platform: "node", external: [/^node:/, "@napi-rs/keyring"] });
+  const name = `${basename(file, ".ts")}.cjs`;
+  await bundle.write({ dir: folder, format: "cjs", entryFileNames: name });
+  await bundle.close();
+  return { path: join(folder, name), remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A folder of one test's own. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(process.env.TMPDIR ?? "/tmp", "integ-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}

@@ -1,0 +1,109 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withOwnerLock } from "../../../src/profiles/owner-lock.ts";
+import { failureOf } from "./a-profile.ts";
+import { bundleDriver, temporaryFolder } from "./bundle-driver.ts";
+
+let driver: { path: string; remove: () => void };
+beforeAll(async () => {
+  driver = await bundleDriver(join(import.meta.dirname, "store-driver.ts"));
+});
+afterAll(() => driver.remove());
+
+function start(...args: string[]): ChildProcess {
+  return spawn(process.execPath, [driver.path, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+async function deadLock(folder: string): Promise<Record<string, unknown>> {
+  const child = start("hold", folder, "die");
+  await once(child, "exit");
+  expect(child.signalCode).toBe("SIGKILL");
+  return JSON.parse(readFileSync(join(folder, "lock"), "utf8")) as Record<string, unknown>;
+}
+
+describe("a lock between processes", () => {
+  it("counts right with eight processes that meet the lock of a dead one", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "counter"), "0");
+    await deadLock(folder);
+    const children = Array.from({ length: 8 }, () => start("countUp", folder, "", "25"));
+    const ends = await Promise.all(children.map((child) => once(child, "exit")));
+    expect(ends.map(([status]) => status as number)).toEqual(Array(8).fill(0));
+    expect(readFileSync(join(folder, "counter"), "utf8")).toBe("200");
+    expect(existsSync(join(folder, "lock"))).toBe(false);
+  });
+
+  it("is taken over at once from a dead owner, also along a chain of dead heirs", async () => {
+    const folder = temporaryFolder();
+    const lock = join(folder, "lock");
+    const first = await deadLock(folder);
+    // Two processes died one after the other while they held the right to take over.
+    const heir = { ...first, token: "heir-1" };
+    writeFileSync(`${lock}.${String(first.token)}`, JSON.stringify(heir));
+    writeFileSync(`${lock}.${String(first.token)}.heir-1`, JSON.stringify({ ...first, token: "heir-2" }));
+    let ran = false;
+    await withOwnerLock(lock, () => void (ran = true), { waitMs: 0 });
+    expect(ran).toBe(true);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("waits for a living owner, then names it and the file", async () => {
+    const folder = temporaryFolder();
+    const child = start("hold", folder);
+    await once(child.stdout!, "data");
+    const failure = await failureOf(() => withOwnerLock(join(folder, "lock"), () => "no", { waitMs: 100 }));
+    expect(failure).toMatchObject({ kind: "failed", details: { hint: `rm '${join(folder, "lock")}'` } });
+    expect(failure.message).toContain(`process ${child.pid}`);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await expect(withOwnerLock(join(folder, "lock"), () => "yes", { waitMs: 0 })).resolves.toBe("yes");
+  });
+
+  it.each([
+    ["the same number with another start time", { started: "1" }, true],
+    ["an earlier start of the machine", { boot: "another" }, true],
+    ["another machine", { host: "elsewhere", pid: 999_999_999 }, false],
+    ["another container's numbers", { pid_namespace: "pid:[1]", pid: 999_999_999 }, false],
+    ["itself", {}, false],
+  ])("judges an owner by proof: %s", async (_what, facts, isDead) => {
+    if (process.platform !== "linux") return;
+    const folder = temporaryFolder();
+    const lock = join(folder, "lock");
+    let mine = "";
+    await withOwnerLock(lock, () => void (mine = readFileSync(lock, "utf8")));
+    writeFileSync(lock, JSON.stringify({ ...(JSON.parse(mine) as object), ...facts }));
+    const attempt = withOwnerLock(lock, () => "taken", { waitMs: 30 });
+    if (isDead) await expect(attempt).resolves.toBe("taken");
+    else await expect(attempt).rejects.toThrow("is held by process");
+  });
+
+  it("comes too late with a right that was used: the lock of the living stays", async () => {
+    const folder = temporaryFolder();
+    const lock = join(folder, "lock");
+    await deadLock(folder);
+    linkSync(lock, `${lock}.stale`);
+    await withOwnerLock(lock, async () => {
+      await expect(withOwnerLock(lock, () => "no", { waitMs: 30 })).rejects.toThrow("is held by");
+    });
+  });
+
+  it("names a lock file that no integ wrote, and leaves it", async () => {
+    const lock = join(temporaryFolder(), "lock");
+    writeFileSync(lock, "");
+    expect((await failureOf(() => withOwnerLock(lock, () => "no"))).details.hint).toBe(`rm '${lock}'`);
+    expect(existsSync(lock)).toBe(true);
+  });
+
+  it("is given back when the work fails", async () => {
+    const folder = temporaryFolder();
+    await expect(
+      withOwnerLock(join(folder, "lock"), () => {
+        throw new Error("work");
+      }),
+    ).rejects.toThrow("work");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});

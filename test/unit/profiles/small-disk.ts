@@ -1,0 +1,32 @@
+// A disk that is really full: a tmpfs of a few pages, where the machine lets us mount one.
+import { spawnSync } from "node:child_process";
+import { closeSync, ftruncateSync, fstatSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { temporaryFolder } from "./bundle-driver.ts";
+
+/** Mounts a disk of `kilobytes`; undefined, said aloud, where that is not allowed. */
+export function mountSmallDisk(kilobytes: number): string | undefined {
+  const folder = temporaryFolder();
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k,mode=0700`, "tmpfs", folder]);
+  if (mounted.status !== 0) {
+    console.warn("skipped: a small disk cannot be mounted here (it needs the superuser)");
+    return undefined;
+  }
+  onTestFinished(() => {
+    spawnSync("umount", ["-l", folder]);
+  });
+  return folder;
+}
+
+/** Fills a disk and leaves exactly `free` bytes (whole pages of 4096). */
+export function fillDisk(folder: string, free: number): void {
+  const fd = openSync(join(folder, "filling"), "w");
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(4096));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+  }
+  ftruncateSync(fd, fstatSync(fd).size - free);
+  closeSync(fd);
+}

@@ -1,0 +1,261 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openProfileStore } from "../../../src/profiles/store.ts";
+import { aProfile, failureOf } from "./a-profile.ts";
+import { bundleDriver, temporaryFolder } from "./bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "./small-disk.ts";
+
+let driver: { path: string; remove: () => void };
+beforeAll(async () => {
+  driver = await bundleDriver(join(import.meta.dirname, "store-driver.ts"));
+});
+afterAll(() => driver.remove());
+
+const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe("the profile store", () => {
+  it("keeps what it is given, makes the first the default, writes 0600 in 0700 whatever the umask", async () => {
+    const configDir = join(temporaryFolder(), "new", "config");
+    const store = openProfileStore({ configDir });
+    expect([store.list(), store.default]).toEqual([[], null]);
+    const before = process.umask(0);
+    const one = await store.add(aProfile({ name: "one" }));
+    process.umask(before);
+    const two = await store.add(aProfile({ name: "two" }));
+    expect(openProfileStore({ configDir }).list()).toEqual([one, two]);
+    expect(store.default).toBe("one");
+    await store.add(aProfile({ name: "three" }), { use: true });
+    expect(store.default).toBe("three");
+    expect([mode(configDir), mode(store.path)]).toEqual(["700", "600"]);
+    expect(readdirSync(configDir)).toEqual(["profiles.json"]);
+  });
+
+  it("edits, removes and chooses", async () => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    const one = await store.add(aProfile({ name: "one" }));
+    await store.add(aProfile({ name: "two" }));
+    const edited = await store.edit("one", (profile) => ({ ...profile, region: "us", id: "x", name: "y" }));
+    expect(edited).toEqual({ ...one, region: "us" });
+    expect(store.get("one")).toEqual(edited);
+    await store.use("two");
+    expect(store.default).toBe("two");
+    await store.remove("two");
+    expect([store.default, store.list().length]).toEqual([null, 1]);
+    await store.use("sandbox-eu");
+    expect(store.default).toBe("sandbox-eu");
+  });
+
+  it.each([
+    ["add a name twice", (store: Store) => store.add(aProfile({ name: "one" }))],
+    ["add sandbox", (store: Store) => store.add(aProfile({ name: "sandbox" }))],
+    ["add env", (store: Store) => store.add(aProfile({ name: "env" }))],
+    ["add a path", (store: Store) => store.add(aProfile({ name: "../x" }))],
+    ["add a long name", (store: Store) => store.add(aProfile({ name: "n".repeat(65) }))],
+    ["edit nobody", (store: Store) => store.edit("nobody", (it) => it)],
+    ["remove nobody", (store: Store) => store.remove("nobody")],
+    ["use nobody", (store: Store) => store.use("nobody")],
+    ["edit to nonsense", (store: Store) => store.edit("one", (it) => ({ ...it, base_url: "http://example.com" }))],
+  ])("refuses to %s, and changes nothing", async (_what, work) => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    await store.add(aProfile({ name: "one" }));
+    const before = readFileSync(store.path, "utf8");
+    expect((await failureOf(() => work(store))).kind).toBe("usage");
+    expect(readFileSync(store.path, "utf8")).toBe(before);
+  });
+  type Store = ReturnType<typeof openProfileStore>;
+
+  it("keeps what a newer integ wrote into a profile, a credential and the file", async () => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    const credential = {
+      kind: "api_key",
+      basic_style: "apikey-user",
+      source: "command",
+      command: "x",
+      later: 1,
+    } as const;
+    const profile = aProfile({ name: "one", credential, credential_origins: ["https://api.eu.example.com"] });
+    const file = { version: 1, default: null, profiles: [{ ...profile, later: [2] }], later: { three: 3 } };
+    writeFileSync(store.path, JSON.stringify(file), { mode: 0o600 });
+    await store.edit("one", (it) => ({ ...it, region: "us" }));
+    expect(JSON.parse(readFileSync(store.path, "utf8"))).toEqual({
+      ...file,
+      profiles: [{ ...profile, later: [2], region: "us" }],
+    });
+  });
+});
+
+describe("a broken profiles.json", () => {
+  const good = aProfile({ name: "one" });
+  it.each([
+    ["a trailing comma", `{\n  "version": 1,\n}`, "line 3, column 1: it is not valid JSON"],
+    ["a cut file", `{"version": 1, "default": nu`, "line 1, column 27: it is not valid JSON"],
+    ["an empty file", "", "line 1, column 1: it is not valid JSON"],
+    [
+      "a wrong region",
+      JSON.stringify({ version: 1, default: null, profiles: [{ ...good, region: "mars" }] }, null, 2),
+      "line 7, column 17: profiles.0.region must be us or eu",
+    ],
+    [
+      "plain http",
+      JSON.stringify(
+        { version: 1, default: null, profiles: [{ ...good, base_url: "http://api.example.com" }] },
+        null,
+        2,
+      ),
+      "line 8, column 19: profiles.0.base_url must be an https:// address",
+    ],
+    [
+      "a name twice",
+      JSON.stringify({ version: 1, default: null, profiles: [good, { ...good, id: crypto.randomUUID() }] }),
+      "must not repeat a name",
+    ],
+    ["a newer format", `{"version": 2, "default": null, "profiles": []}`, "line 1, column 13: version must be 1"],
+    ["another thing", "[]", "line 1, column 1"],
+  ])("%s: exit 2 with the place; nothing is touched by any command", async (_what, text, words) => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    writeFileSync(store.path, text, { mode: 0o600 });
+    for (const work of [
+      () => store.list(),
+      () => store.default,
+      () => store.add(aProfile({ name: "new" })),
+      () => store.remove("one"),
+      () => store.use("one"),
+    ]) {
+      const failure = await failureOf(work);
+      expect(failure.kind).toBe("usage");
+      expect(failure.message).toContain(words);
+      expect(failure.message).toContain(store.path);
+    }
+    expect(readFileSync(store.path, "utf8")).toBe(text);
+  });
+
+  it("reads past a byte order mark", () => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    writeFileSync(store.path, `\uFEFF${JSON.stringify({ version: 1, default: null, profiles: [good] })}`, {
+      mode: 0o600,
+    });
+    expect(store.list()).toEqual([good]);
+  });
+});
+
+describe("permissions and links", () => {
+  it("does not read a file that others can change: it may name commands", async () => {
+    const store = openProfileStore({ configDir: temporaryFolder() });
+    await store.add(aProfile({ name: "one" }));
+    chmodSync(store.path, 0o620);
+    expect(await failureOf(() => store.list())).toMatchObject({
+      kind: "usage",
+      details: { hint: `chmod 600 '${store.path}'` },
+    });
+    chmodSync(store.path, 0o644);
+    expect(store.list()).toHaveLength(1);
+    await store.use("one");
+    expect(mode(store.path)).toBe("600");
+  });
+
+  it("refuses a folder that others can write to", async () => {
+    const configDir = temporaryFolder();
+    chmodSync(configDir, 0o777);
+    const store = openProfileStore({ configDir });
+    expect((await failureOf(() => store.add(aProfile({ name: "one" })))).kind).toBe("usage");
+    expect(readdirSync(configDir)).toEqual([]);
+  });
+
+  it("keeps a link to the file (dotfiles) and replaces what it names", async () => {
+    const folder = temporaryFolder();
+    const real = join(folder, "dotfiles");
+    mkdirSync(real, { mode: 0o700 });
+    mkdirSync(join(folder, "config"), { mode: 0o700 });
+    const store = openProfileStore({ configDir: join(folder, "config") });
+    writeFileSync(join(real, "mine.json"), `{"version":1,"default":null,"profiles":[]}`, { mode: 0o600 });
+    symlinkSync(join(real, "mine.json"), store.path);
+    await store.add(aProfile({ name: "one" }));
+    expect(lstatSync(store.path).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(real, "mine.json"), "utf8")).toContain('"one"');
+    expect(readdirSync(real)).toEqual(["mine.json"]);
+  });
+
+  it("says when the folder cannot be made", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "file"), "");
+    const store = openProfileStore({ configDir: join(folder, "file", "config") });
+    expect(await failureOf(() => store.add(aProfile({ name: "one" })))).toMatchObject({ kind: "usage" });
+  });
+});
+
+describe("a full disk", () => {
+  it("is a clear failure, and the old file stays whole (conf left a cut one here and called it written)", async (context) => {
+    const disk = mountSmallDisk(64);
+    if (disk === undefined) return context.skip();
+    const store = openProfileStore({ configDir: disk });
+    await store.add(aProfile({ name: "one" }));
+    for (let index = 0; index < 30; index++) await store.add(aProfile({ name: `more-${index}` }));
+    const before = readFileSync(store.path, "utf8");
+    expect(before.length).toBeGreaterThan(4096);
+    for (const free of [8192, 4096, 0]) {
+      fillDisk(disk, free);
+      const failure = await failureOf(() => store.add(aProfile({ name: "last" })));
+      expect(failure).toMatchObject({ kind: "failed" });
+      expect(failure.message).toContain("no space left");
+      expect(readFileSync(store.path, "utf8")).toBe(before);
+      expect(readdirSync(disk).sort()).toEqual(["filling", "profiles.json"]);
+    }
+  });
+});
+
+describe("several processes", () => {
+  it("eight that add ten profiles each lose none", async () => {
+    const folder = temporaryFolder();
+    const children = Array.from({ length: 8 }, (_, index) =>
+      spawn(process.execPath, [driver.path, "addMany", folder, `p${index}`, "10"], {
+        stdio: ["ignore", "ignore", "inherit"],
+      }),
+    );
+    const ends = await Promise.all(children.map((child) => once(child, "exit")));
+    expect(ends.map(([status]) => status as number)).toEqual(Array(8).fill(0));
+    const names = openProfileStore({ configDir: folder })
+      .list()
+      .map((profile) => profile.name);
+    expect(new Set(names).size).toBe(80);
+    expect(readdirSync(folder)).toEqual(["profiles.json"]);
+  });
+
+  it("killed at any moment they leave a whole file with all that was reported, and block nobody", async () => {
+    const folder = temporaryFolder();
+    const reported = new Set<string>();
+    for (let round = 0; round < 25; round++) {
+      const child = spawn(process.execPath, [driver.path, "addMany", folder, `r${round}`, "1000"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        for (const name of text.split("\n").filter(Boolean)) reported.add(name);
+      });
+      await once(child.stdout, "data");
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 15));
+      child.kill("SIGKILL");
+      await once(child, "close");
+      const names = new Set(
+        openProfileStore({ configDir: folder })
+          .list()
+          .map((profile) => profile.name),
+      );
+      expect([...reported].filter((name) => !names.has(name))).toEqual([]);
+    }
+    const store = openProfileStore({ configDir: folder, lockWaitMs: 0 });
+    await store.add(aProfile({ name: "after" }));
+    // What a process killed between making and filling its claim left is empty and stays.
+    expect(readdirSync(folder).filter((name) => statSync(join(folder, name)).size > 0)).toEqual(["profiles.json"]);
+  });
+});
