@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Cell } from "../../../src/output/cells.ts";
 import { csvLine } from "../../../src/output/csv.ts";
@@ -22,7 +22,7 @@ function readCsv(text: string): string[][] {
 
 const dangerous = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"];
 const cellText = fc.oneof(
-  fc.string({ unit: fc.constantFrom(...'ab,"\r\n\t =+-@0é', "\r\n") }),
+  fc.string({ unit: fc.constantFrom(...'ab,"\r\n\t =+-@0é'.split(""), "\r\n") }),
   fc.string({ unit: "binary" }),
   fc.tuple(fc.constantFrom(...dangerous), fc.string()).map((parts) => parts.join("")),
 );

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { compactJson, fieldPaths, indentedJson, projected, withNulls } from "../../../src/output/json-text.ts";
@@ -22,12 +22,10 @@ const { value: anyJson } = fc.letrec<{ value: Laid; array: Laid; object: Laid }>
     tie("array"),
     tie("object"),
   ),
-  array: fc
-    .tuple(fc.array(fc.tuple(tie("value"), space, space), { maxLength: 4 }), space)
-    .map(([items, inside]) => ({
-      loose: `[${inside}${items.map(([item, before, after]) => before + item.loose + after).join(",")}]`,
-      tight: `[${items.map(([item]) => item.tight).join(",")}]`,
-    })),
+  array: fc.tuple(fc.array(fc.tuple(tie("value"), space, space), { maxLength: 4 }), space).map(([items, inside]) => ({
+    loose: `[${inside}${items.map(([item, before, after]) => before + item.loose + after).join(",")}]`,
+    tight: `[${items.map(([item]) => item.tight).join(",")}]`,
+  })),
   object: fc
     .tuple(
       fc.array(fc.tuple(fc.oneof(text, fc.constantFrom('"__proto__"', '"1"', '"a"')), tie("value"), space, space), {
@@ -64,7 +62,11 @@ describe("reading and laying out", () => {
   });
 
   it("takes exactly the texts that JSON.parse takes", () => {
-    const broken = fc.tuple(anyJson, fc.nat(), fc.constantFrom("", ",", "}", '"', "\\", "0", "\u0001", "tru", "-", "."));
+    const broken = fc.tuple(
+      anyJson,
+      fc.nat(),
+      fc.constantFrom("", ",", "}", '"', "\\", "0", "\u0001", "tru", "-", "."),
+    );
     fc.assert(
       fc.property(broken, ([{ loose }, at, junk]) => {
         const place = at % (loose.length + 1);
@@ -105,7 +107,8 @@ describe("reading and laying out", () => {
 
 describe("withNulls", () => {
   it("blanks the named keys and touches no other byte", () => {
-    const json = '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }';
+    const json =
+      '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }';
     expect(withNulls(json, ["client_secret"])).toBe(
       '{ "id" : 12345678901234567890 ,\n "client_secret" : null , "__proto__": {"client_secret": "x"} }',
     );

@@ -119,7 +119,10 @@ describe("yaml", () => {
     expect(read.next_page_token).toBe("t/+=");
     expect(out).toContain("a: 1.10");
     expect(parse((await printed({ format: "yaml", pages: [] })).out)).toEqual({
-      ...{ object: "list", data: [], next_page_token: null, has_more: false },
+      object: "list",
+      data: [],
+      next_page_token: null,
+      has_more: false,
     });
   });
 });
@@ -153,13 +156,20 @@ describe("table", () => {
   });
 
   it("measures what is wider or narrower than its characters", async () => {
-    const pages = [['{"id":"山田","status":"e\u0301","display_name":"🙂x"}', '{"id":"\\u5c71","status":"ab","display_name":"y"}']];
+    const pages = [
+      ['{"id":"山田","status":"e\u0301","display_name":"🙂x"}', '{"id":"\\u5c71","status":"ab","display_name":"y"}'],
+    ];
     const { out } = await printed({ tty: true, pages });
     expect(out.split("\n").slice(1, 3)).toEqual(["山田  e\u0301       🙂x   -", "山    ab      y     -"]);
   });
 
   it("cuts between graphemes", async () => {
-    const { out } = await printed({ tty: true, columns: 20, fields: ["display_name"], pages: [[`{"display_name":"${"山".repeat(30)}"}`]] });
+    const { out } = await printed({
+      tty: true,
+      columns: 20,
+      fields: ["display_name"],
+      pages: [[`{"display_name":"${"山".repeat(30)}"}`]],
+    });
     expect(out.split("\n")[1]).toBe(`${"山".repeat(9)}…`);
   });
 
@@ -190,7 +200,9 @@ describe("every format", () => {
   });
 
   it.each(formats)("says which field no row had: %s", async (format) => {
-    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe('note: no entity here has the field "emial"\n');
+    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(
+      'note: no entity here has the field "emial"\n',
+    );
     expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("");
     expect((await printed({ format, fields: ["emial"], quiet: true })).err).toBe("");
   });

@@ -1,11 +1,14 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compactJson, indentedJson } from "../../../src/output/json-text.ts";
 import { isCompact, joinedRows, pageOf, type RowPage, rowTexts } from "../../../src/output/row-page.ts";
 
 /** Rows with everything in them that looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc
-  .dictionary(fc.string({ maxLength: 3 }), fc.oneof(fc.string({ unit: fc.constantFrom(..."ab ,:{}[]\"\\é\n") }), fc.integer()))
+  .dictionary(
+    fc.string({ maxLength: 3 }),
+    fc.oneof(fc.string({ unit: fc.constantFrom(...'ab ,:{}[]"\\é\n'.split("")) }), fc.integer()),
+  )
   .map((value) => JSON.stringify(value));
 const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "indented")).map(([json, how]) => {
   if (how === "indented") return indentedJson(json);

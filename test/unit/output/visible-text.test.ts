@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "../../../src/output/visible-text.ts";
 import { parse } from "yaml";

@@ -1,0 +1,208 @@
+// Text of the service in a headless terminal: every field, every format, every error. It may be read; it may not act.
+import * as fc from "fast-check";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { Failure, type FailureDetails, type Problem } from "../../src/errors.ts";
+import { renderBug, renderFailure } from "../../src/output/failure.ts";
+import type { Column, Format } from "../../src/output/output.ts";
+import { pageOf } from "../../src/output/row-page.ts";
+import { stage } from "../unit/output/streams.ts";
+import { corpus } from "./corpus.ts";
+import { shown } from "./screen.ts";
+
+const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
+const kinds = ["text", "status", "time", "list"] as const;
+const columns: readonly Column[] = kinds.map((kind) => ({ path: kind, heading: kind, kind }));
+let looked = 0;
+let effects = 0;
+afterAll(() => console.log(`hostile text: ${looked} strings shown, ${effects} effects`));
+
+/** Feeds output that holds `count` hostile strings to a terminal: nothing but text may come of it. */
+async function onlyText(output: string, count: number): Promise<readonly string[]> {
+  const screen = await shown(output, { columns: 100 });
+  looked += count;
+  effects += screen.effects.length;
+  expect(screen.effects).toEqual([]);
+  expect(screen.cursor.x).toBe(0);
+  // What a terminal shows is, letter for letter, what was written: nothing moved, nothing overwritten, nothing eaten.
+  const written = output.split("\n").map((line) => line.trimEnd());
+  while (written.at(-1) === "") written.pop();
+  expect(screen.lines).toEqual(written);
+  return screen.lines;
+}
+
+function rowOf(text: string): string {
+  return JSON.stringify({ text, status: text, time: text, list: [text, text], other: text, [`key${text}`]: text });
+}
+
+describe("the terminal of the test", () => {
+  it("does act on the corpus, so that the tests below can fail", async () => {
+    const { effects: raw, lines } = await shown(corpus.join("\n"));
+    expect(raw).toEqual(expect.arrayContaining(["bell", 'title "owned"']));
+    expect(raw.some((effect) => effect.startsWith("answer"))).toBe(true);
+    expect(lines.join("\n")).not.toBe(corpus.join("\n"));
+  });
+
+  it.each([
+    ["style at 0,0", "\u001b[31mred"],
+    ["other buffer", "\u001b[?1049h"],
+    ["modes", "\u001b[?2004h"],
+    ["bell", "\u0007"],
+    ["answer", "\u001b[6n"],
+    ["title", "\u009d0;x\u009c"],
+  ])("sees each kind of effect: %s", async (effect, text) => {
+    expect(corpus.some((hostile) => hostile.includes(text.slice(0, 2)))).toBe(true);
+    expect((await shown(text)).effects).toEqual([expect.stringContaining(effect)]);
+  });
+});
+
+describe.each(formats)("%s", (format) => {
+  it("shows a list", async () => {
+    const { output, stdout, stderr } = stage({ tty: true, format, columns: 100 });
+    const writer = output.list({ columns, singular: "row", plural: "rows" });
+    for (let at = 0; at < corpus.length; at += 50) await writer.page(pageOf(corpus.slice(at, at + 50).map(rowOf)));
+    await writer.end({ nextPageToken: `\u001b]0;owned\u0007`, hasMore: true });
+    await sleep(5);
+    const lines = await onlyText(stdout.text, corpus.length * 6);
+    await onlyText(stderr.text, 0);
+    if (format === "table") expect(lines).toHaveLength(corpus.length + 1);
+    if (format === "ndjson") for (const line of lines) expect(line).toMatch(/^{.*}$/);
+  });
+
+  it("shows a list of fields whose names are hostile too", async () => {
+    const { output, stdout, stderr } = stage({
+      tty: true,
+      format,
+      columns: 100,
+      fields: ["a\u001b[2J", "b\u202e", "missing\u0007"],
+    });
+    const writer = output.list({ columns, singular: "row", plural: "rows" });
+    for (const text of corpus.slice(0, 100))
+      await writer.page(pageOf([JSON.stringify({ "a\u001b[2J": text, "b\u202e": text })]));
+    await writer.end({ nextPageToken: null, hasMore: false });
+    await sleep(5);
+    await onlyText(stdout.text, 200);
+    await onlyText(stderr.text, 1);
+  });
+
+  it("shows a resource", async () => {
+    let written = "";
+    for (const text of corpus) {
+      const { output, stdout, stderr } = stage({ tty: true, format, columns: 100 });
+      await output.resource(rowOf(text), { title: `thing ${text}`, columns, secretField: "other" });
+      await output.document({ [text]: text, nested: { [text]: [text] } });
+      await sleep(0);
+      written += stdout.text + stderr.text;
+    }
+    await onlyText(written, corpus.length * 10);
+  });
+});
+
+describe("a table on a pipe", () => {
+  it("is as safe to look at later", async () => {
+    const { output, stdout } = stage({ format: "table" });
+    const writer = output.list({ columns, singular: "row", plural: "rows" });
+    await writer.page(pageOf(corpus.map(rowOf)));
+    await onlyText(stdout.text, corpus.length * 4);
+  });
+});
+
+describe("an error", () => {
+  const words = ["code", "title", "detail", "param", "request_id", "doc_url"] as const;
+  const details = ["meaning", "hint", "where", "entry"] as const;
+
+  it.each(formats)("shows every field of itself: %s", async (format) => {
+    let written = "";
+    for (const text of corpus) {
+      const problem: Problem = Object.fromEntries(words.map((word) => [word, text]));
+      const rest: FailureDetails = Object.fromEntries(details.map((detail) => [detail, text]));
+      const failure = new Failure("conflict", text, { ...rest, problem });
+      const told = renderFailure(failure, { format, colour: 0, exitCode: 5 });
+      if (format.endsWith("json")) expect(JSON.parse(told).error.detail).toBe(text);
+      written += told + renderBug(new Error(text));
+    }
+    await onlyText(written, corpus.length * (words.length + details.length + 2));
+  });
+});
+
+describe("what is said beside the result", () => {
+  it("shows notes, warnings, hints and text", async () => {
+    let written = "";
+    for (const text of corpus) {
+      const { output, stdout, stderr } = stage({ tty: true, columns: 100 });
+      output.note(text);
+      output.warn(text);
+      output.hint(text);
+      await output.text(text.replaceAll("\t", " "));
+      await sleep(0);
+      written += stderr.text + stdout.text;
+    }
+    await onlyText(written, corpus.length * 4);
+  });
+
+  it("shows a spinner that wipes itself and nothing else", async () => {
+    const spin = async (text: string): Promise<void> => {
+      const { output, stderr } = stage({ tty: true, columns: 100 });
+      const progress = output.progress(text);
+      const isShown = (): void => expect(stderr.text).toContain("?2026h");
+      await vi.waitFor(isShown, { timeout: 20_000 });
+      output.warn("in between");
+      await sleep(100);
+      progress.done();
+      await sleep(5);
+      const { effects: found, lines } = await shown(stderr.text, { columns: 100, mayStyle: true });
+      looked += 1;
+      effects += found.length;
+      expect(found).toEqual([]);
+      expect(lines).toEqual(["warning: in between"]);
+    };
+    await Promise.all(corpus.map(spin));
+  });
+
+  it("asks questions", async () => {
+    const keys: Record<string, string> = { confirm: "n", choice: "\r", text: "x\r" };
+    for (const text of corpus.filter((candidate, index) => index % 9 === 0 && candidate !== "")) {
+      for (const kind of Object.keys(keys)) {
+        const { output, stdin, stderr } = stage({ tty: true, columns: 100 });
+        const answer =
+          kind === "confirm"
+            ? output.confirm(text)
+            : output.ask(text, kind === "choice" ? { choices: [text, "b"] } : {});
+        await sleep(4);
+        stdin.write(keys[kind]);
+        await answer;
+        await sleep(4);
+        const screen = await shown(stderr.text, { columns: 100, mayStyle: true });
+        looked += 1;
+        effects += screen.effects.length;
+        expect(screen.effects).toEqual([]);
+        expect(screen.lines.join("\n")).not.toMatch(/owned\u0007|\u001b/);
+      }
+    }
+  });
+});
+
+describe("any text at all", () => {
+  it("is only text", async () => {
+    const hostile = fc.string({
+      unit: fc.oneof(
+        fc.constantFrom(..."\u001b\u009b\u009d\u0090[]();?0123456789mHJhlPq\\\u0007\r\n\b".split("")),
+        fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(hostile, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(...formats),
+        async (texts, format) => {
+          const { output, stdout } = stage({ tty: true, format, columns: 100 });
+          const writer = output.list({ columns, singular: "row", plural: "rows" });
+          await writer.page(pageOf(texts.map(rowOf)));
+          await writer.end({ nextPageToken: null, hasMore: false });
+          await onlyText(stdout.text, texts.length * 6);
+        },
+      ),
+      { numRuns: process.env.INTEG_TEST_FULL === "1" ? 5000 : 300 },
+    );
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { exitCodes, Failure, type FailureKind } from "../../../src/errors.ts";
+import { renderBug, renderFailure } from "../../../src/output/failure.ts";
+
+const person = { format: "table", colour: false, exitCode: 7 };
+const lost = new Failure("outcome_unknown", 'no answer to "create OAuth client" (connection closed after 30 s)', {
+  meaning: "The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
+  hint: "integ journal recover 6k2f9",
+  where: "profile prod (eu) · POST /v1/oauth_clients",
+});
+const refused = new Failure("conflict", "the service refused the request", {
+  hint: "integ oauth-clients list",
+  where: "profile prod (eu) · POST /v1/oauth_clients",
+  problem: {
+    status: 409,
+    code: "invalid_request",
+    title: "Conflict",
+    detail: "The client limit is reached.",
+    param: "scopes",
+    request_id: "req_1",
+    doc_url: "https://docs.example/developers/v1/errors/invalid_request",
+    retryable: false,
+  },
+});
+
+describe("a failure, for a person", () => {
+  it("says what happened, what it means, what to type next, and where it was", () => {
+    expect(renderFailure(lost, person)).toBe(
+      [
+        'integ: no answer to "create OAuth client" (connection closed after 30 s)',
+        "  The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
+        "  Next: integ journal recover 6k2f9",
+        "  profile prod (eu) · POST /v1/oauth_clients · request id unknown · exit 7",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("gives the service's words, the request id and the error's address", () => {
+    expect(renderFailure(refused, { ...person, exitCode: 5 })).toBe(
+      [
+        "integ: the service refused the request",
+        "  The service says: Conflict: The client limit is reached. (invalid_request, parameter scopes)",
+        "  Next: integ oauth-clients list",
+        "  profile prod (eu) · POST /v1/oauth_clients · request id req_1 · status 409 · https://docs.example/developers/v1/errors/invalid_request · exit 5",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("is as short as what is known", () => {
+    expect(renderFailure(new Failure("usage", "--limit is missing"), { ...person, exitCode: 2 })).toBe(
+      "integ: --limit is missing\n  exit 2\n",
+    );
+    const bare = new Failure("auth", "refused", { problem: { code: "x" } });
+    expect(renderFailure(bare, person)).toContain("  The service says: (x)\n");
+  });
+
+  it("is coloured where asked, with the same words", () => {
+    const coloured = renderFailure(lost, { ...person, colour: 1 });
+    expect(coloured).toContain("\u001b[");
+    expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(renderFailure(lost, person));
+    expect(renderFailure(lost, { ...person, colour: true })).toBe(coloured);
+  });
+
+  it("does not let the service write a line, or a book", () => {
+    const evil = "x\ninteg: all is well\u001b]0;owned\u0007".repeat(1000);
+    const problem = { title: evil, detail: evil, code: evil, param: evil, request_id: evil, doc_url: evil };
+    const text = renderFailure(
+      new Failure("failed", evil, { meaning: evil, hint: evil, where: evil, problem }),
+      person,
+    );
+    const lines = text.split("\n");
+    expect(lines.filter((line) => line.startsWith("integ:"))).toHaveLength(1);
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    expect(text.length).toBeLessThan(30_000);
+  });
+});
+
+describe("a failure, for a program", () => {
+  const json = (failure: Failure, exitCode: number, format = "json") => {
+    const text = renderFailure(failure, { format, colour: 1, exitCode });
+    expect(text).toMatch(/^[^\n]+\n$/);
+    return JSON.parse(text);
+  };
+
+  it("is one line with exactly the documented keys that apply", () => {
+    for (const format of ["json", "ndjson"]) {
+      expect(json(refused, 5, format)).toEqual({
+        error: {
+          kind: "conflict",
+          message: "the service refused the request",
+          exit_code: 5,
+          status: 409,
+          code: "invalid_request",
+          title: "Conflict",
+          detail: "The client limit is reached.",
+          param: "scopes",
+          request_id: "req_1",
+          doc_url: "https://docs.example/developers/v1/errors/invalid_request",
+          retryable: false,
+          hint: "integ oauth-clients list",
+        },
+      });
+    }
+    expect(Object.keys(json(new Failure("usage", "no"), 2).error)).toEqual(["kind", "message", "exit_code"]);
+  });
+
+  it("names every kind as the command line does", () => {
+    const kinds: readonly FailureKind[] = ["failed", "usage", "outcome_unknown", "secret_lost", "terminated"];
+    for (const kind of kinds) {
+      const told = json(new Failure(kind, "x"), exitCodes[kind]).error;
+      expect(told).toEqual({ kind, message: "x", exit_code: exitCodes[kind] });
+    }
+  });
+
+  it("keeps the service's words as they are, escaped so that none acts on a terminal", () => {
+    const detail = "a\u009b31m\u202e\u{e0041}\n\u001b[2J";
+    const text = renderFailure(new Failure("failed", "x", { problem: { detail } }), { ...person, format: "json" });
+    expect(text).toMatch(/^[\x20-\x7e]+\n$/);
+    expect(JSON.parse(text).error.detail).toBe(detail);
+  });
+});
+
+describe("a bug", () => {
+  it("is told with its stack, and nothing in it acts", () => {
+    const text = renderBug(new TypeError("x is\u001b[2J not\na function"));
+    expect(text).toMatch(/^integ: a bug in integ: x is\\u\{1b\}\[2J not\\u\{a\}a function\n/);
+    expect(text).toMatch(/\n {4}TypeError: x is/);
+    expect(text).toMatch(/failure\.test\.ts/);
+    expect(text).toMatch(/\n {2}exit 1\n$/);
+    expect(renderBug("thrown text")).toContain("thrown text");
+  });
+
+  it("is one JSON object for a program", () => {
+    const text = renderBug(new Error("x"), { format: "ndjson", colour: 0, exitCode: 1 });
+    expect(JSON.parse(text)).toEqual({ error: { kind: "failed", message: "a bug in integ: x", exit_code: 1 } });
+  });
+});

@@ -1,0 +1,118 @@
+// Small pure rules: column widths, relative times, YAML text.
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { fittedWidths, gap } from "../../../src/output/column-widths.ts";
+import { relativeTime, relativeTimeWidth } from "../../../src/output/relative-time.ts";
+import { yamlText } from "../../../src/output/yaml.ts";
+import { now } from "./streams.ts";
+
+describe("column widths", () => {
+  const wish = fc.record({ width: fc.nat(100), isKept: fc.boolean() });
+
+  it("fit the room, give every column what it needs where there is room, and keep the first column", () => {
+    fc.assert(
+      fc.property(fc.array(wish, { minLength: 1, maxLength: 10 }), fc.integer({ min: 1, max: 200 }), (wishes, room) => {
+        const widths = fittedWidths(wishes, room);
+        const total = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) + gap * (list.length - 1);
+        const wanted = wishes.map(({ width }) => width);
+        expect(widths.length).toBeGreaterThan(0);
+        expect(total(widths)).toBeLessThanOrEqual(room);
+        if (total(wanted) <= room) expect(widths).toEqual(wanted);
+        for (const [index, width] of widths.entries()) expect(width).toBeLessThanOrEqual(wanted[index] ?? 0);
+      }),
+    );
+  });
+
+  it("takes from the widest, and last from what is kept", () => {
+    const wishes = [30, 50, 10].map((width, index) => ({ width, isKept: index === 0 }));
+    expect(fittedWidths(wishes, 74)).toEqual([30, 30, 10]);
+    expect(fittedWidths(wishes, 40)).toEqual([20, 8, 8]);
+  });
+
+  it("is quick with a cell of any size", () => {
+    expect(fittedWidths([{ width: 1e9, isKept: false }], 80)).toEqual([80]);
+  });
+});
+
+describe("relative times", () => {
+  const ago = (ms: number): string => relativeTime(new Date(now - ms).toISOString(), now);
+  const minute = 60_000;
+  const day = 24 * 60 * minute;
+
+  it.each([
+    [0, "just now"],
+    [1000, "1 second ago"],
+    [59_999, "59 seconds ago"],
+    [minute, "1 minute ago"],
+    [60 * minute, "1 hour ago"],
+    [3 * day + minute, "3 days ago"],
+    [30 * day, "1 month ago"],
+    [364 * day, "12 months ago"],
+    [800 * day, "2 years ago"],
+    [-5 * minute, "in 5 minutes"],
+  ])("%d ms", (ms, expected) => {
+    expect(ago(ms)).toBe(expected);
+  });
+
+  it("leaves alone what is no time with a zone", () => {
+    for (const text of [
+      "",
+      "never",
+      "2026-11-21",
+      "2026-11-21T12:00:00",
+      "2026-99-99T12:00:00Z",
+      "1",
+      "Sat, 21 Nov 2026",
+    ]) {
+      expect(relativeTime(text, now)).toBe(text);
+    }
+    expect(relativeTime("2026-11-21T13:30:00+01:00", now)).toBe("in 30 minutes");
+  });
+
+  it("take no more room than a table gives them", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -99 * 365 * day, max: 99 * 365 * day }), (ms) => {
+        expect(ago(ms).length).toBeLessThanOrEqual(relativeTimeWidth);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("YAML", () => {
+  it("reads back as the JSON it came from", () => {
+    const key = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 6 }),
+      fc.constantFrom("yes", "n", "1", "-", "a b", "#x"),
+    );
+    const { value: anyValue } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        fc.oneof(
+          key,
+          fc.integer(),
+          fc.boolean(),
+          fc.constant(null),
+          fc.double({ noNaN: true, noDefaultInfinity: true }),
+        ),
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.dictionary(key, tie("value"), { maxKeys: 3 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(anyValue, (value) => {
+        const json = JSON.stringify(value);
+        fc.pre(!/\\ud[89a-f]/.test(json));
+        expect(parse(yamlText(json))).toEqual(JSON.parse(json));
+        expect(parse(yamlText(json), { version: "1.1" })).toEqual(JSON.parse(json));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("keeps digits, and the last of duplicate keys", () => {
+    expect(yamlText('{"a":12345678901234567890,"b":1.10,"a":2.50}')).toBe("a: 2.50\nb: 1.10");
+    expect(yamlText('[[1,[]],{"a":[{"b":{}}]}]')).toBe("- - 1\n  - []\n- a:\n    - b: {}");
+  });
+});

@@ -1,0 +1,298 @@
+// What goes to which stream, what is silent when, what is asked of whom.
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
+import { Failure } from "../../../src/errors.ts";
+import type { Format, ResourceView } from "../../../src/output/output.ts";
+import { pageOf } from "../../../src/output/row-page.ts";
+import { stage, type StageOptions } from "./streams.ts";
+
+const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
+const view: ResourceView = {
+  title: "OAuth client c1",
+  columns: [
+    { path: "id", heading: "id" },
+    { path: "scopes", heading: "scopes", kind: "list" },
+    { path: "status", heading: "status", kind: "status" },
+    { path: "created_at", heading: "created", kind: "time" },
+    { path: "owner.name", heading: "owner" },
+  ],
+  secretField: "client_secret",
+};
+const client =
+  '{"id":"c1", "scopes":["a:read","b:read"],"status":"active","created_at":"2026-11-18T12:00:00.000Z","owner":{"name":"Ann"},"client_secret":"CANARY-1","n":1.10}';
+
+describe("one resource", () => {
+  async function shown(options: StageOptions & { nulls?: string[] } = {}): Promise<{ out: string; err: string }> {
+    const { output, stdout, stderr } = stage(options);
+    await output.resource(client, { ...view, ...(options.nulls ? { nulls: options.nulls } : {}) });
+    return { out: stdout.text, err: stderr.text };
+  }
+
+  it("is the API's object as it came: compact on a pipe, indented on a terminal", async () => {
+    expect((await shown({ format: "json" })).out).toBe(`${client.replace(", ", ",")}\n`);
+    expect((await shown({ format: "ndjson" })).out).toBe(`${client.replace(", ", ",")}\n`);
+    expect((await shown({ format: "json", tty: true })).out).toMatch(/^{\n {2}"id": "c1",[^]*"n": 1\.10\n}\n$/);
+  });
+
+  it("is a line a field for a person, with fields nobody documented at the end", async () => {
+    expect((await shown()).out).toBe(
+      [
+        "id             c1",
+        "scopes         a:read, b:read",
+        "status         active",
+        "created        2026-11-18T12:00:00.000Z",
+        "owner          Ann",
+        "client_secret  CANARY-1",
+        "n              1.10",
+        "",
+      ].join("\n"),
+    );
+    const { out } = await shown({ tty: true, columns: 20 });
+    expect(out).toMatch(/^OAuth client c1\n/);
+    expect(out).toContain("3 days ago (2026-11-18T12:00:00.000Z)");
+  });
+
+  it("can be read back from YAML and CSV", async () => {
+    expect(parse((await shown({ format: "yaml" })).out)).toEqual(JSON.parse(client));
+    expect((await shown({ format: "csv" })).out).toBe(
+      'id,scopes,status,created_at,owner.name,client_secret\r\nc1,"[""a:read"",""b:read""]",active,2026-11-18T12:00:00.000Z,Ann,CANARY-1\r\n',
+    );
+  });
+
+  it.each(formats)("shows null for a secret that went elsewhere, and no byte of it: %s", async (format) => {
+    for (const tty of [true, false]) {
+      const { out, err } = await shown({ format, tty, nulls: ["client_secret"] });
+      expect(out + err).not.toContain("CANARY");
+      expect(err).not.toContain("once");
+    }
+  });
+
+  it.each(formats)(
+    "shows a secret that goes to stdout whatever the fields, and says that it is shown once: %s",
+    async (format) => {
+      for (const fields of [undefined, ["id"], ["client_secret", "id"]]) {
+        const { out, err } = await shown({ format, ...(fields ? { fields } : {}) });
+        expect(out.match(/CANARY-1/g)).toHaveLength(1);
+        expect(err).toContain("client_secret is shown this once");
+        expect(err).not.toContain("CANARY");
+      }
+      expect((await shown({ format, quiet: true })).err).not.toContain("once");
+    },
+  );
+});
+
+describe("a document of our own", () => {
+  const document = { object: "sandbox", us: { base_url: "http://127.0.0.1:1", ids: ["a", "b"] }, none: null };
+
+  it.each(formats)("means the same in every format: %s", async (format) => {
+    const { output, stdout } = stage({ format });
+    await output.document(document);
+    if (format === "csv") expect(stdout.text).toMatch(/^object,us,none\r\nsandbox,"{""base_url"":/);
+    else expect(parse(stdout.text)).toEqual(document);
+  });
+});
+
+describe("beside the result", () => {
+  it("goes to stderr; notes and hints are silenced by --quiet, warnings are not", async () => {
+    for (const quiet of [false, true]) {
+      const { output, stdout, stderr } = stage({ quiet });
+      output.note("good to know");
+      output.warn("look out");
+      output.hint("integ doctor");
+      await sleep(10);
+      expect(stderr.text).toBe(
+        quiet ? "warning: look out\n" : "note: good to know\nwarning: look out\nhint: integ doctor\n",
+      );
+      expect(stdout.text).toBe("");
+    }
+  });
+
+  it("lets nobody's text pass for a line of ours", () => {
+    const { output, stderr } = stage();
+    output.warn("the name is x\ninteg: all is well\u001b[1A");
+    expect(stderr.text).toBe("warning: the name is x\n  integ: all is well\\u{1b}[1A\n");
+  });
+
+  it("prints text exactly on a pipe, visibly on a terminal", async () => {
+    const piped = stage();
+    await piped.output.text("a\tb\u001b[1m\n");
+    await piped.output.text("c");
+    expect(piped.stdout.text).toBe("a\tb\u001b[1m\nc\n");
+    const shown = stage({ tty: true });
+    await shown.output.text("a\tb\u001b[1m");
+    expect(shown.stdout.text).toBe("a\tb\\u{1b}[1m\n");
+  });
+});
+
+describe("progress", () => {
+  it("is never on a pipe, with --quiet or on a dumb terminal", async () => {
+    for (const options of [{}, { tty: true, quiet: true }, { tty: true, env: { TERM: "dumb" } }]) {
+      const { output, stderr } = stage(options);
+      const progress = output.progress("reading");
+      const countdown = output.countdown("waiting", 10_000);
+      await sleep(450);
+      progress.done();
+      countdown.done();
+      expect(stderr.text).toBe("");
+    }
+  });
+
+  it("is not shown of what takes less than 300 ms", async () => {
+    const { output, stderr } = stage({ tty: true });
+    const progress = output.progress("reading");
+    await sleep(150);
+    progress.done();
+    await sleep(300);
+    expect(stderr.text).toBe("");
+  });
+
+  it("is ended by close, also when nobody said that it is done", async () => {
+    const { output, terminal, stderr } = stage({ tty: true });
+    output.progress("reading");
+    await vi.waitFor(() => expect(stderr.text).toContain("reading"), { timeout: 10_000 });
+    terminal.close();
+    await sleep(20);
+    const { length } = stderr.chunks;
+    await sleep(200);
+    expect(stderr.chunks.length).toBe(length);
+    output.close();
+  });
+
+  it("does not draw while a terminal's line is not whole", async () => {
+    const { output, terminal, stderr } = stage({ tty: true });
+    await terminal.writeOut("half a line");
+    const progress = output.progress("reading");
+    await sleep(450);
+    expect(stderr.text).not.toContain("reading");
+    await terminal.writeOut("\n");
+    await vi.waitFor(() => expect(stderr.text).toContain("reading"), { timeout: 10_000 });
+    progress.done();
+  });
+});
+
+describe("questions", () => {
+  const keys = async (stdin: NodeJS.WritableStream, text: string): Promise<void> => {
+    await sleep(60);
+    stdin.write(text);
+  };
+
+  it("are answered by --yes without asking", async () => {
+    const { output, stderr } = stage({ yes: true });
+    expect(await output.confirm("Revoke?", { destructive: true })).toBe(true);
+    expect(stderr.text).toBe("");
+  });
+
+  it.each([
+    ["no terminal", {}],
+    ["--no-input", { tty: true, noInput: true }],
+    ["CI", { tty: true, env: { CI: "true" } }],
+  ])("end with a usage failure where nobody can be asked: %s", async (_why, options) => {
+    const { output, stderr } = stage(options);
+    expect(output.interactive).toBe(false);
+    await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({
+      kind: "usage",
+      details: { hint: expect.stringContaining("--yes") },
+    });
+    await expect(output.ask("Which account?", { flag: "--service-account <id>" })).rejects.toMatchObject({
+      kind: "usage",
+      message: "--service-account <id> is missing",
+    });
+    expect(stderr.text).toBe("");
+  });
+
+  it("take CI=false for no CI", () => {
+    expect(stage({ tty: true, env: { CI: "false" } }).output.interactive).toBe(true);
+  });
+
+  it.each([
+    ["y", "y", false, true],
+    ["n", "n", false, false],
+    ["Enter", "\r", false, true],
+    ["Enter at something that destroys", "\r", true, false],
+    ["y at something that destroys", "y", true, true],
+    ["Escape", "\u001b", false, false],
+    ["Ctrl-D", "\u0004", false, false],
+  ])("take %s for what it is", async (_key, typed, destructive, expected) => {
+    const { output, stdin, stdout } = stage({ tty: true });
+    const answer = output.confirm("Revoke?", { destructive });
+    await keys(stdin, typed);
+    expect(await answer).toBe(expected);
+    expect(stdout.text).toBe("");
+    expect(stdin).toMatchObject({ isRaw: false });
+  });
+
+  it("never take the end of the input for a yes, before or while it is asked", async () => {
+    const { output, stdin } = stage({ tty: true });
+    const answer = output.confirm("Revoke?");
+    await sleep(60);
+    stdin.end();
+    expect(await answer).toBe(false);
+    await sleep(10);
+    expect(await output.confirm("Revoke?")).toBe(false);
+    await expect(output.ask("Name?", { flag: "--name <name>" })).rejects.toMatchObject({ kind: "usage" });
+  });
+
+  it("are interrupted by Ctrl-C", async () => {
+    const { output, stdin } = stage({ tty: true });
+    const answer = output.confirm("Revoke?");
+    await Promise.all([expect(answer).rejects.toMatchObject({ kind: "interrupted" }), keys(stdin, "\u0003")]);
+    const other = output.ask("Name?");
+    await Promise.all([expect(other).rejects.toBeInstanceOf(Failure), keys(stdin, "\u0003")]);
+  });
+
+  it("take a text, and again where it is not right", async () => {
+    const { output, stdin, stderr } = stage({ tty: true });
+    const answer = output.ask("Name?", { validate: (name) => (name === "ok" ? undefined : "only ok is\u0007 ok") });
+    await keys(stdin, "no\r");
+    await keys(stdin, "\u007f\u007fok\r");
+    expect(await answer).toBe("ok");
+    expect(stderr.text).toContain("only ok is\\u{7} ok");
+  });
+
+  it("never show what is typed hidden", async () => {
+    const { output, stdin, stdout, stderr } = stage({ tty: true });
+    const answer = output.ask("API key?", { hidden: true });
+    await keys(stdin, "CANARY-2\r");
+    expect(await answer).toBe("CANARY-2");
+    expect(stdout.text + stderr.text).not.toMatch(/C.*A.*N.*A.*R.*Y.*2/s);
+  });
+
+  it("offer choices and give back the one chosen as it is", async () => {
+    const { output, stdin } = stage({ tty: true });
+    const answer = output.ask("Region?", { choices: ["us", "eu"] });
+    await keys(stdin, "\u001b[B\r");
+    expect(await answer).toBe("eu");
+  });
+
+  it("are without colour where there is to be none, whatever clack would do", async () => {
+    for (const [env, expected] of [
+      [{}, false],
+      [{ NO_COLOR: "" }, true],
+    ] as const) {
+      // clack asks the process itself, which is no terminal here.
+      vi.stubEnv("FORCE_COLOR", "1");
+      const { output, stdin, stderr } = stage({ tty: true, env });
+      const answer = output.confirm("Revoke?");
+      await keys(stdin, "n");
+      await answer;
+      expect(/\u001b\[\d+m/.test(stderr.text)).toBe(expected);
+      vi.unstubAllEnvs();
+    }
+  });
+});
+
+describe("a list that is shown while a spinner turns", () => {
+  it("keeps both whole", async () => {
+    const { output, stdout } = stage({ tty: true, format: "json" });
+    const progress = output.progress("reading");
+    const writer = output.list({ columns: [], singular: "row", plural: "rows" });
+    for (let page = 0; page < 3; page += 1) {
+      await writer.page(pageOf([`{"n":${page}}`]));
+      await sleep(200);
+    }
+    progress.done();
+    await writer.end({ nextPageToken: null, hasMore: false });
+    expect(JSON.parse(stdout.text).data).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+  });
+});

@@ -1,0 +1,189 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { afterAll, describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { colourLevel } from "../../../src/output/colour.ts";
+import { BrokenPipe, Terminal, type TerminalFacts } from "../../../src/output/terminal.ts";
+import { KeptStream, TerminalStream } from "./streams.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "integ-terminal-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function terminal(facts: Partial<TerminalFacts> = {}): Terminal {
+  return new Terminal({
+    stdin: new PassThrough(),
+    stdout: new KeptStream(),
+    stderr: new KeptStream(),
+    env: {},
+    ...facts,
+  });
+}
+
+function errno(code: string): Error {
+  return Object.assign(new Error(`${code}: made by the test`), { code });
+}
+
+describe("writing to a file", () => {
+  async function written(
+    data: string,
+    writeFile: (fd: number, data: Buffer, offset: number) => number,
+  ): Promise<{ content: string; error: unknown }> {
+    const path = join(folder, "out");
+    const fd = openSync(path, "w");
+    const stdout = Object.assign(new KeptStream(), { fd });
+    try {
+      await terminal({ stdout, writeFile }).writeOut(data);
+      return { content: readFileSync(path, "utf8"), error: undefined };
+    } catch (error) {
+      return { content: readFileSync(path, "utf8"), error };
+    } finally {
+      closeSync(fd);
+      expect(stdout.text).toBe("");
+    }
+  }
+
+  it("goes on after every short write", async () => {
+    const data = "Zoë 🙂 ".repeat(1000);
+    const some = (fd: number, bytes: Buffer, offset: number): number =>
+      writeSync(fd, bytes, offset, Math.min(7, bytes.length - offset));
+    expect(await written(data, some)).toEqual({ content: data, error: undefined });
+  });
+
+  it("says that the disk is full, also when it took a part", async () => {
+    let room = 10;
+    const { content, error } = await written("x".repeat(100), (fd, bytes, offset) => {
+      if (room === 0) throw errno("ENOSPC");
+      const taken = writeSync(fd, bytes, offset, room);
+      room -= taken;
+      return taken;
+    });
+    expect(content).toBe("x".repeat(10));
+    expect(error).toBeInstanceOf(Failure);
+    expect(error).toMatchObject({
+      kind: "failed",
+      message: expect.stringContaining("ENOSPC"),
+      details: { meaning: expect.stringContaining("disk is full") },
+    });
+  });
+
+  it("does not wait for ever on a file that takes nothing", async () => {
+    expect((await written("x", () => 0)).error).toMatchObject({ kind: "failed" });
+  });
+
+  it("writes to a real full device, and to a real one that takes all", async () => {
+    for (const [path, fails] of [
+      ["/dev/full", true],
+      ["/dev/null", false],
+    ] as const) {
+      const fd = openSync(path, "w");
+      const attempt = terminal({ stdout: Object.assign(new KeptStream(), { fd }) }).writeOut("x");
+      await (fails
+        ? expect(attempt).rejects.toMatchObject({ kind: "failed" })
+        : expect(attempt).resolves.toBeUndefined());
+      closeSync(fd);
+    }
+  });
+});
+
+describe("writing to a stream", () => {
+  it("resolves when the stream has taken it", async () => {
+    const stdout = new KeptStream();
+    let isTaken = false;
+    const write = terminal({ stdout }).writeOut("x".repeat(1_000_000));
+    void write.then(() => (isTaken = true));
+    await Promise.resolve();
+    expect(isTaken).toBe(false);
+    await write;
+    expect(stdout.text.length).toBe(1_000_000);
+  });
+
+  it.each(["EPIPE", "ECONNRESET"])("tells a reader that went away by its own error: %s", async (code) => {
+    const stdout = new KeptStream();
+    stdout.fails = errno(code);
+    const out = terminal({ stdout });
+    await expect(out.writeOut("x")).rejects.toBeInstanceOf(BrokenPipe);
+    await expect(out.writeOut("y")).rejects.toBeInstanceOf(BrokenPipe);
+  });
+
+  it("remembers a reader that went away between two writes", async () => {
+    const stdout = new KeptStream();
+    const out = terminal({ stdout });
+    stdout.emit("error", errno("EPIPE"));
+    await expect(out.writeOut("x")).rejects.toBeInstanceOf(BrokenPipe);
+    const destroyed = new KeptStream();
+    const other = terminal({ stdout: destroyed });
+    destroyed.destroy();
+    await expect(other.writeOut("x")).rejects.toBeInstanceOf(BrokenPipe);
+  });
+
+  it("tells any other error as a failure", async () => {
+    const stdout = new KeptStream();
+    stdout.fails = errno("EIO");
+    await expect(terminal({ stdout }).writeOut("x")).rejects.toMatchObject({
+      kind: "failed",
+      message: "cannot write to standard output: EIO: made by the test",
+    });
+  });
+
+  it("does not fail over a standard error that takes nothing", async () => {
+    const stderr = new KeptStream();
+    stderr.fails = errno("EPIPE");
+    const out = terminal({ stderr });
+    out.writeErr("x");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    out.writeErr("y");
+    await out.writeOut("z");
+  });
+});
+
+describe("what the streams are", () => {
+  it("says which are terminals and how wide", () => {
+    const wide = Object.assign(new TerminalStream(), { columns: 132 });
+    expect(terminal({ stdout: wide })).toMatchObject({
+      isTTY: { stdin: false, stdout: true, stderr: false },
+      width: 132,
+    });
+    expect(terminal({ stderr: wide }).width).toBe(132);
+    expect(terminal().width).toBe(80);
+    expect(terminal({ stdout: Object.assign(new TerminalStream(), { columns: 0 }) }).width).toBe(80);
+  });
+
+  it("resolves the colour of each stream for itself", () => {
+    const stdout = new TerminalStream();
+    expect(terminal({ stdout, env: { TERM: "xterm-256color" } }).colour).toEqual({ stdout: 2, stderr: 0 });
+    expect(terminal({ stdout, env: { TERM: "xterm" }, noColor: true }).colour).toEqual({ stdout: 0, stderr: 0 });
+  });
+});
+
+describe("colour", () => {
+  const level = (env: Record<string, string>, isTerminal = true, noColour = false): number =>
+    colourLevel({ env, isTerminal, noColour });
+
+  it.each([
+    ["a terminal", {}, 1],
+    ["256 colours", { TERM: "screen-256color" }, 2],
+    ["true colour", { COLORTERM: "truecolor" }, 3],
+    ["a dumb terminal", { TERM: "dumb" }, 0],
+    ["NO_COLOR", { NO_COLOR: "1" }, 0],
+    ["an empty NO_COLOR, which counts for nothing", { NO_COLOR: "" }, 1],
+    ["NO_COLOR before FORCE_COLOR", { NO_COLOR: "1", FORCE_COLOR: "3" }, 0],
+    ["FORCE_COLOR=0", { FORCE_COLOR: "0" }, 0],
+    ["FORCE_COLOR=false", { FORCE_COLOR: "false" }, 0],
+    ["FORCE_COLOR before TERM=dumb", { FORCE_COLOR: "1", TERM: "dumb" }, 1],
+    ["CLICOLOR=0", { CLICOLOR: "0" }, 0],
+  ])("%s", (_what, env: Record<string, string>, expected) => {
+    expect(level(env)).toBe(expected);
+  });
+
+  it("is on a pipe only where it is forced", () => {
+    expect(level({ COLORTERM: "truecolor" }, false)).toBe(0);
+    expect([level({ FORCE_COLOR: "" }, false), level({ FORCE_COLOR: "3" }, false)]).toEqual([1, 3]);
+    expect([level({ CLICOLOR_FORCE: "1" }, false), level({ CLICOLOR_FORCE: "0" }, false)]).toEqual([1, 0]);
+  });
+
+  it("is off whatever the environment says where --no-color was typed", () => {
+    expect(level({ FORCE_COLOR: "3" }, true, true)).toBe(0);
+  });
+});
