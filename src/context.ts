@@ -2,7 +2,8 @@
 import type { Service } from "./api/connect.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
-import type { ActiveProfile } from "./profiles/profile.ts";
+import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
+import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, DestinationRecord } from "./secrets/destination.ts";
@@ -18,6 +19,8 @@ export interface Settings {
   readonly yes: boolean;
   readonly configDir: string;
   readonly stateDir: string;
+  /** What relative paths are relative to. */
+  readonly cwd: string;
   /** The journal's file, or the address of a shared one. */
   readonly journalPath: string;
   /** This program's version, and how to start it again (its own executable and script). */
@@ -50,6 +53,9 @@ export interface Profiles {
   named(name: string): Promise<ActiveProfile>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
+  add(settings: Parameters<typeof addProfile>[1], options: { readonly use: boolean }): Promise<Configured>;
+  edit(name: string, settings: ProfileSettings): Promise<Configured>;
+  remove(name: string): Promise<Profile>;
 }
 
 /** Where one-time secrets may go. */
@@ -57,8 +63,12 @@ export interface Secrets {
   /** @param print writes the receipt to standard output, where no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
+  /** The secret that a finished delivery left in a file, for a proof after a crash. */
+  reread(record: DestinationRecord): Promise<string | undefined>;
+  /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
+  fromStdin(what: string): Promise<string>;
   /** True where the place that the journal remembers holds the secret; completes a delivery that a crash cut short. */
-  wasDelivered(record: DestinationRecord, facts: { clientId?: string }): Promise<boolean>;
+  wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
 }
 
 export interface Context {

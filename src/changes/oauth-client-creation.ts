@@ -3,7 +3,13 @@
 // Must not know: flags, terminals, files.
 import type { Attempt } from "../api/attempt.ts";
 import { failureOf } from "../api/failure-of.ts";
-import { checkCreation, creationBody, decideCreation, type CreationDecision, type OAuthClient } from "../api/oauth-clients.ts";
+import {
+  checkCreation,
+  creationBody,
+  decideCreation,
+  type CreationDecision,
+  type OAuthClient,
+} from "../api/oauth-clients.ts";
 import { nextDelay } from "../api/retry.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
@@ -63,11 +69,16 @@ export async function createOAuthClient<T>(
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
   await options.destination.check();
-  const admission = await bench.journal.admit(creationIntent(bench, request), { fresh: options.fresh, key: options.key });
+  const admission = await bench.journal.admit(creationIntent(bench, request), {
+    fresh: options.fresh,
+    key: options.key,
+  });
   const { drive } = admission;
   try {
     if (admission.kind === "resumed")
-      bench.tell.note(`Going on with the unfinished creation ${drive.entry.id}, under its own key (--new starts another).`);
+      bench.tell.note(
+        `Going on with the unfinished creation ${drive.entry.id}, under its own key (--new starts another).`,
+      );
     return await options.then(await driveCreation(bench, drive, options), drive);
   } finally {
     drive.release();
@@ -175,7 +186,11 @@ async function makeReady(course: Course): Promise<void> {
 }
 
 /** A secret in hand is delivered before anything else is said or complained about. */
-async function deliver(course: Course, client: OAuthClient, got: { secret: string; text: string }): Promise<CreationEnd> {
+async function deliver(
+  course: Course,
+  client: OAuthClient,
+  got: { secret: string; text: string },
+): Promise<CreationEnd> {
   const { bench, drive, options } = course;
   const secret: OneTimeSecret = {
     secret: got.secret,
@@ -184,7 +199,11 @@ async function deliver(course: Course, client: OAuthClient, got: { secret: strin
     clientId: client.client_id ?? undefined,
     receipt: got.text,
   };
-  const known = { resource_id: client.id, last_error: null, detail: { ...drive.entry.detail, client_id: client.client_id } };
+  const known = {
+    resource_id: client.id,
+    last_error: null,
+    detail: { ...drive.entry.detail, client_id: client.client_id },
+  };
   try {
     await options.destination.deliver(secret);
   } catch (error) {
@@ -201,19 +220,27 @@ async function keep(course: Course, secret: OneTimeSecret, because: unknown): Pr
     await course.bench.secrets.keep(course.drive.entry.id, secret);
   } catch (error) {
     recordAfterwards(course.bench, course.drive, { state: "secret_lost", resource_id: secret.id });
-    throw new Failure("secret_lost", `The secret could neither be delivered (${words(because)}) nor kept (${words(error)}).`, {
-      ...detailsOf(course.drive.entry),
-      hint: nextStep(course.drive.entry) ?? undefined,
-    });
+    throw new Failure(
+      "secret_lost",
+      `The secret could neither be delivered (${words(because)}) nor kept (${words(error)}).`,
+      {
+        ...detailsOf(course.drive.entry),
+        hint: nextStep(course.drive.entry) ?? undefined,
+      },
+    );
   }
 }
 
 function undelivered(entry: Entry, because: unknown): Failure {
-  return new Failure("undelivered", `The client was created, but its secret could not be delivered: ${words(because)}`, {
-    ...detailsOf(entry),
-    meaning: "The secret is kept on this machine, readable by you alone, until you claim it.",
-    hint: nextStep(entry) ?? undefined,
-  });
+  return new Failure(
+    "undelivered",
+    `The client was created, but its secret could not be delivered: ${words(because)}`,
+    {
+      ...detailsOf(entry),
+      meaning: "The secret is kept on this machine, readable by you alone, until you claim it.",
+      hint: nextStep(entry) ?? undefined,
+    },
+  );
 }
 
 function words(error: unknown): string {
@@ -223,7 +250,11 @@ function words(error: unknown): string {
 /** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
 async function withoutSecret(course: Course, client: OAuthClient, receipt: string): Promise<CreationEnd> {
   const { bench, drive } = course;
-  const known = { resource_id: client.id, last_error: null, detail: { ...drive.entry.detail, client_id: client.client_id } };
+  const known = {
+    resource_id: client.id,
+    last_error: null,
+    detail: { ...drive.entry.detail, client_id: client.client_id },
+  };
   if (course.settledBefore) return { kind: "delivered_before", entry: drive.entry, receipt };
   if (bench.secrets.isKept(drive.entry.id)) {
     recordAfterwards(bench, drive, { ...known, state: "undelivered" });
@@ -294,7 +325,7 @@ async function unknown(
   answer: Attempt<OAuthClient>,
   decision: Extract<CreationDecision, { kind: "unknown" }>,
 ): Promise<undefined> {
-  const { bench, drive } = course;
+  const { drive } = course;
   course.uncertain = !course.settledBefore;
   const failure = failureOf(answer, { what: "create OAuth client", change: true });
   noteError(course, failure, course.settledBefore ? drive.entry.state : "unknown");
@@ -320,7 +351,8 @@ async function againLater(course: Course, answer: Attempt<OAuthClient>): Promise
 
 async function pause(course: Course, answer: Attempt<OAuthClient>, failure: Failure): Promise<void> {
   const { bench } = course;
-  const retryAfterSeconds = answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
+  const retryAfterSeconds =
+    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
   const hopeless = (answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason);
   const elapsedMs = bench.clock.now() - course.startedAt;
   const delay = hopeless

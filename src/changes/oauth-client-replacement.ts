@@ -29,7 +29,8 @@ export async function replaceLostSecret(bench: Workbench, lost: Drive, options: 
   await options.destination.prepare(lost.entry.id);
   await options.destination.release();
   const begun = unfinishedReplacement(bench.journal, lost.entry);
-  const replacement = begun === undefined ? await admitReplacement(bench, lost.entry) : await bench.journal.drive(begun.id);
+  const replacement =
+    begun === undefined ? await admitReplacement(bench, lost.entry) : await bench.journal.drive(begun.id);
   try {
     await revokeLost(bench, lost);
     const end = await driveCreation(bench, replacement, { ...options, key: undefined });

@@ -19,7 +19,6 @@ export async function revokeOAuthClient(bench: Workbench, id: string): Promise<s
     request_text: JSON.stringify({ id }),
     twin: JSON.stringify([id]),
     idempotent: false,
-    resource_id: id,
   });
   try {
     return await driveRevocation(bench, drive, id);
@@ -33,7 +32,7 @@ export async function driveRevocation(bench: Workbench, drive: Drive, id: string
   let uncertain = drive.entry.attempts > 0;
   try {
     const text = await untilRevoked(bench, id, (before) => {
-      if (before === "send") drive.record({ attempts: drive.entry.attempts + 1 });
+      if (before === "send") drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
       else {
         uncertain = true;
         recordAfterwards(bench, drive, { state: "unknown", last_error: errorOf(before) });
@@ -46,7 +45,9 @@ export async function driveRevocation(bench: Workbench, drive: Drive, id: string
     // A 404 says that there is nothing of ours under this id: an earlier attempt that arrived would still be seen (§3.1).
     const settles = !uncertain || error.kind === "not_found";
     recordAfterwards(bench, drive, { state: settles ? "refused" : "unknown", last_error: errorOf(error) });
-    throw settles ? new Failure(error.kind, error.message, detailsOf(drive.entry, error.details)) : outcomeUnknown(drive.entry, error);
+    throw settles
+      ? new Failure(error.kind, error.message, detailsOf(drive.entry, error.details))
+      : outcomeUnknown(drive.entry, error);
   }
 }
 
@@ -82,13 +83,21 @@ export async function untilRevoked(
 
 function notRevoked(answer: Attempt<OAuthClient>): Failure {
   if (answer.kind !== "answered") return failureOf(answer, { what: "revoke OAuth client", change: true });
-  return new Failure("outcome_unknown", `The service answered "${answer.value.status}" to the revocation, not "revoked".`);
+  return new Failure(
+    "outcome_unknown",
+    `The service answered "${answer.value.status}" to the revocation, not "revoked".`,
+  );
 }
 
-function delayBefore(bench: Workbench, answer: Attempt<OAuthClient>, at: { attempt: number; elapsedMs: number }): number | null {
+function delayBefore(
+  bench: Workbench,
+  answer: Attempt<OAuthClient>,
+  at: { attempt: number; elapsedMs: number },
+): number | null {
   if (answer.kind === "refused" && answer.status !== 429) return null;
   if ((answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason)) return null;
-  const retryAfterSeconds = answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
+  const retryAfterSeconds =
+    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
   return nextDelay({ ...at, retryForMs: bench.retryForMs, retryAfterSeconds, random: () => bench.clock.random() });
 }
 

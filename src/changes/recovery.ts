@@ -7,6 +7,7 @@ import type { Destination } from "../secrets/destination.ts";
 import { driveCreation, type CreationEnd } from "./oauth-client-creation.ts";
 import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
+import { driveRotation } from "./oauth-client-rotation.ts";
 import { detailsOf, type Account, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
@@ -14,6 +15,8 @@ export interface RecoveryOptions {
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** Asked before a rotation revokes the old client though the new one cannot be proven any more. */
+  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
   readonly waitMs: number;
   /** The account that the entry was made for; throws where its profile is gone or unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
@@ -43,7 +46,8 @@ const worstFirst: readonly FailureKind[] = [
 /** @returns the failure to end with, or nothing where all is settled */
 export function worstOf(results: readonly Recovered[]): Failure | undefined {
   const failures = results.flatMap((result) => (result.failure ? [result.failure] : []));
-  const rank = (failure: Failure): number => (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
+  const rank = (failure: Failure): number =>
+    (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
   return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
@@ -51,7 +55,11 @@ export function worstOf(results: readonly Recovered[]): Failure | undefined {
  * Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others.
  * @param entries unsettled ones; settled ones are reported as they stand
  */
-export async function recover(journal: Journal, entries: readonly Entry[], options: RecoveryOptions): Promise<Recovered[]> {
+export async function recover(
+  journal: Journal,
+  entries: readonly Entry[],
+  options: RecoveryOptions,
+): Promise<Recovered[]> {
   const results: Recovered[] = [];
   const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
   for (const entry of oldestFirst) results.push(await recoverOne(journal, entry.id, options));
@@ -75,24 +83,35 @@ async function recoverOne(journal: Journal, id: string, options: RecoveryOptions
   }
 }
 
-/** A replacement is finished through the entry it replaces: the lost client is revoked before the new one is made. */
+/**
+ * A replacement is finished through the entry it replaces, a step of a rotation through the rotation: what has to be
+ * revoked, and when, stands there.
+ */
 function rootOf(journal: Journal, id: string): Entry {
   const entry = journal.find(id);
-  const lost = entry.replaces ? journal.find(entry.replaces) : undefined;
-  return lost && !isSettled(lost.state) && !isSettled(entry.state) ? rootOf(journal, lost.id) : entry;
+  if (isSettled(entry.state)) return entry;
+  const above = [entry.parent, entry.replaces]
+    .map((name) => (name ? journal.entries().find((other) => other.id === name) : undefined))
+    .find((other) => other && !isSettled(other.state));
+  return above ? rootOf(journal, above.id) : entry;
 }
 
 /** An entry that is still unknown is unknown, whatever stood in the way this time. */
 function told(entry: Entry, failure: Failure): Failure {
   const kind: FailureKind =
-    entry.state === "unknown" || entry.state === "open" ? (failure.kind === "interrupted" || failure.kind === "terminated" ? failure.kind : "outcome_unknown") : failure.kind;
+    entry.state === "unknown" || entry.state === "open"
+      ? failure.kind === "interrupted" || failure.kind === "terminated"
+        ? failure.kind
+        : "outcome_unknown"
+      : failure.kind;
   return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));
 }
 
 /** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */
 function checkBinding(entry: Entry, account: Account): void {
   const moved =
-    (account.baseUrl !== entry.base_url && `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
+    (account.baseUrl !== entry.base_url &&
+      `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
     (account.organizationId !== entry.organization_id && "is bound to another organization now") ||
     (account.profileId !== entry.profile_id && "is another profile of the same name");
   if (!moved) return;
@@ -110,9 +129,22 @@ async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions):
     case "oauth_client.revoke":
       await driveRevocation(bench, drive, drive.entry.resource_id ?? "");
       return;
+    case "oauth_client.rotate":
+      await driveRotation(bench, drive, {
+        destination: await options.destinationOf(childOf(bench.journal, drive.entry) ?? drive.entry),
+        waitMs: options.waitMs,
+        mayReplace: options.mayReplace,
+        mayRevokeUnproven: options.mayRevokeUnproven,
+      });
+      return;
     default:
       throw new Failure("failed", `This version cannot finish "${drive.entry.operation}".`, detailsOf(drive.entry));
   }
+}
+
+/** The creation of a rotation: it remembers where the secret was to go. */
+function childOf(journal: Journal, rotation: Entry): Entry | undefined {
+  return journal.entries().find((entry) => entry.parent === rotation.id && entry.destination !== null);
 }
 
 async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {

@@ -17,6 +17,10 @@ export interface Account {
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
+  /** Resource id of the profile's own access key, where it is known. */
+  readonly keyId?: string;
+  /** One token exchange as a given client, where the profile knows the token endpoint; throws where it is refused. */
+  readonly proveClient?: (client: { clientId: string; secret: string }) => Promise<void>;
 }
 
 /** How a change tells what goes on. Nothing of it is a result. */
@@ -39,11 +43,18 @@ export interface WorkClock {
 /** Where secrets of unfinished work are looked for, and kept where a destination broke. */
 export interface SecretKeeping {
   /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
-  wasDelivered(record: DestinationRecord, facts: { clientId?: string }): Promise<boolean>;
+  wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
+  reread(record: DestinationRecord): Promise<string | undefined>;
   /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
   isKept(entry: string): boolean;
+  /** The kept secret; throws `failed` where none is kept or what is kept is damaged. */
+  readKept(entry: string): Promise<OneTimeSecret>;
+  /** Removes the kept copy of a secret that was delivered. Safe to repeat. */
+  destroyKept(entry: string): Promise<void>;
+  /** Gives back an empty reserve; a kept secret stays. */
   release(entry: string): Promise<void>;
 }
 
@@ -58,10 +69,9 @@ export interface Workbench {
 }
 
 /** The part of an intent that the account decides. */
-export function madeFor(account: Account): Pick<
-  Intent,
-  "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version"
-> {
+export function madeFor(
+  account: Account,
+): Pick<Intent, "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version"> {
   return {
     profile: account.profile,
     profile_id: account.profileId,
@@ -113,5 +123,7 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 
 /** True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong. */
 export function mayPass(reason: Break | "status"): boolean {
-  return reason !== "dns" && reason !== "tls" && reason !== "proxy" && reason !== "redirect" && reason !== "interrupted";
+  return (
+    reason !== "dns" && reason !== "tls" && reason !== "proxy" && reason !== "redirect" && reason !== "interrupted"
+  );
 }

@@ -1,20 +1,24 @@
 // Owns: how a list command walks and prints: one page, or all of them, and what it says when more exists (§4.3).
 // Must not know: which list it is.
 import type { Command } from "@commander-js/extra-typings";
+import type { Attempt } from "../api/attempt.ts";
+import type { Service } from "../api/connect.ts";
+import type { RawPage } from "../api/list-request.ts";
 import type { Page } from "../api/pages.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../errors.ts";
 import type { ListView } from "../output/output.ts";
+import { readAnswer, whereOf } from "./read.ts";
 
-export interface ListFlags {
+export type ListFlags = {
   limit?: string;
   pageToken?: string;
   all?: true;
-}
+};
 
 export interface ListRequest {
-  readonly limit?: number;
-  readonly pageToken?: string;
+  readonly limit: number | undefined;
+  readonly pageToken: string | undefined;
 }
 
 /** Declares the options that every list has. */
@@ -38,26 +42,36 @@ export function parseLimit(flags: ListFlags): number | undefined {
   return limit;
 }
 
-/**
- * Prints one page, or every page to the end.
- * @param walk the pages from a token on, one after the other
- */
+/** One page of one list, one attempt. */
+export type ReadPage = (request: ListRequest & { readonly signal: AbortSignal }) => Promise<Attempt<RawPage>>;
+
+/** Prints one page, or every page to the end. */
 export async function printList(
   context: Context,
   view: ListView,
-  { flags, walk }: { flags: ListFlags; walk: (request: ListRequest) => AsyncIterable<Page> },
+  { flags, pagesOf }: { flags: ListFlags; pagesOf: (service: Service) => ReadPage },
 ): Promise<void> {
   const { output } = context;
-  const request = { limit: parseLimit(flags), pageToken: flags.pageToken };
+  const what = `list ${view.plural}`;
+  const limit = parseLimit(flags);
+  const readPage = pagesOf(await context.connect());
+  const where = await whereOf(context);
+  const { walk } = await import("../api/pages.ts");
+  const pages = walk((request) => readAnswer(context, { what, where }, () => readPage(request)), {
+    limit,
+    pageToken: flags.pageToken,
+    what,
+    where,
+    left: flags.all ? undefined : () => 0,
+  });
   const writer = output.list(view);
   const progress = output.progress(`Reading ${view.plural}`);
   let last: Page | undefined;
   try {
-    for await (const page of walk(request)) {
-      last = page;
+    for await (const page of pages) {
       await writer.page(page);
+      last = page;
       progress.update(`Reading ${view.plural}: ${writer.rowsWritten}`);
-      if (!flags.all) break;
     }
     await writer.end({ nextPageToken: last?.nextPageToken ?? null, hasMore: last?.hasMore ?? false });
   } catch (error) {
@@ -67,7 +81,9 @@ export async function printList(
     progress.done();
   }
   if (last?.hasMore)
-    output.note(`More ${view.plural} exist: --all walks to the end, --page-token ${last.nextPageToken} goes on from here.`);
+    output.note(
+      `More ${view.plural} exist: --all walks to the end, --page-token ${last.nextPageToken} goes on from here.`,
+    );
 }
 
 function broken(error: unknown, at: { rows: number; token?: string | null; view: ListView }): unknown {

@@ -1,6 +1,8 @@
 // Owns: how a command reads one thing from the service: retried within the time the person gave, failing in words.
-import type { Attempt } from "../api/attempt.ts";
+import type { Answered, Attempt } from "../api/attempt.ts";
+import { retryRead } from "../api/retry-read.ts";
 import type { Context } from "../context.ts";
+import type { Progress } from "../output/output.ts";
 
 /**
  * @param what the action in words, for the failure: "get OAuth client"
@@ -10,21 +12,42 @@ export async function read<T>(
   context: Context,
   what: string,
   attempt: () => Promise<Attempt<T>>,
-): Promise<Extract<Attempt<T>, { kind: "answered" }>> {
-  const { retryRead } = await import("../api/retry-read.ts");
+): Promise<Answered<T>> {
   const progress = context.output.progress(what);
   try {
-    return await retryRead(attempt, {
-      what,
-      where: await whereOf(context),
-      retryForMs: context.settings.retryForMs,
-      clock: context.clock,
-      random: () => context.clock.random(),
-      signal: context.clock.interruption,
-      onWait: ({ delayMs, failure }) => void context.output.countdown(failure.message, delayMs),
-    });
+    return await readAnswer(context, { what, where: await whereOf(context) }, attempt);
   } finally {
     progress.done();
+  }
+}
+
+/** The same with no word on the terminal but for waits between attempts. */
+export async function readAnswer<T>(
+  context: Context,
+  { what, where }: { what: string; where: string },
+  attempt: () => Promise<Attempt<T>>,
+): Promise<Answered<T>> {
+  let wait: Progress | undefined;
+  try {
+    return await retryRead(
+      () => {
+        wait?.done();
+        return attempt();
+      },
+      {
+        what,
+        where,
+        retryForMs: context.settings.retryForMs,
+        clock: context.clock,
+        random: () => context.clock.random(),
+        signal: context.clock.interruption,
+        onWait: ({ delayMs, failure }) => {
+          wait = context.output.countdown(`${failure.message} Trying again`, delayMs);
+        },
+      },
+    );
+  } finally {
+    wait?.done();
   }
 }
 

@@ -1,6 +1,7 @@
 // Owns: what a command file gives: how it is typed (arguments, options, examples) and what it runs.
 // Must not know: argv, streams, which other commands there are.
 import type { Command } from "@commander-js/extra-typings";
+import type { DeclaredCommand } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
 
 /** One line a person can type as it stands, and what it does. */
@@ -29,4 +30,11 @@ export function defineVerb<Args extends unknown[], Options extends Record<string
   run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }): Verb {
   return definition as unknown as Verb;
+}
+
+/** Every command with every verb's arguments and options declared on it, as a verb that tells of them all is handed it. */
+export interface WholeTree {
+  readonly root: DeclaredCommand;
+  /** @returns nothing for a noun */
+  readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }

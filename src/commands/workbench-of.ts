@@ -1,21 +1,36 @@
 // Owns: how a command's context becomes the workbench of a change, and how a change is told to a person.
 // Must not know: any one command.
 import type { Account, SecretKeeping, Tell, Workbench } from "../changes/workbench.ts";
+import type { Service } from "../api/connect.ts";
+import { contractVersion } from "../api/contract-version.ts";
 import type { Context } from "../context.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
+import { read } from "./read.ts";
 
 /** The account of the chosen profile, or of a given one. */
 export async function accountOf(context: Context, given?: ActiveProfile): Promise<Account> {
   const profile = given ?? (await context.profiles.active());
+  const service = await context.connect(profile);
   return {
     profile: profile.name,
     profileId: profile.id,
     region: profile.region,
     baseUrl: profile.baseUrl,
     organizationId: profile.organizationId ?? null,
-    serviceVersion: context.settings.serviceVersion ?? profile.serviceVersion ?? "2026-07-01",
-    service: await context.connect(profile),
+    serviceVersion: context.settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
+    service,
+    proveClient: profile.oauth && ((client) => prove(context, service, client)),
   };
+}
+
+/** One token exchange, repeated where that may help; its token is thrown away. */
+async function prove(context: Context, service: Service, client: { clientId: string; secret: string }): Promise<void> {
+  const { clientId, secret: clientSecret } = client;
+  await read(context, "prove the new client by a token exchange", async () => {
+    const attempt = await service.tokens.exchangeClient({ clientId, clientSecret });
+    if (!attempt) throw new Error("a profile with a token endpoint made a connection without one");
+    return attempt;
+  });
 }
 
 export async function workbenchOf(context: Context, given?: ActiveProfile): Promise<Workbench> {
@@ -33,9 +48,12 @@ async function keepingOf(context: Context): Promise<SecretKeeping> {
   const undelivered = await context.secrets.undelivered();
   return {
     wasDelivered: (record, facts) => context.secrets.wasDelivered(record, facts),
+    reread: (record) => context.secrets.reread(record),
     reserve: async (entry) => undelivered.reserve(entry),
     keep: async (entry, secret) => undelivered.keep(entry, secret),
     isKept: (entry) => undelivered.isKept(entry),
+    readKept: async (entry) => undelivered.read(entry),
+    destroyKept: async (entry) => undelivered.destroy(entry),
     release: async (entry) => undelivered.release(entry),
   };
 }
@@ -59,5 +77,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
   if (unsettled.length === 0) return;
   const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;
-  context.output.note(`${what} unsettled in the journal: integ journal list shows them, integ journal recover finishes them.`);
+  context.output.note(
+    `${what} unsettled in the journal: integ journal list shows them, integ journal recover finishes them.`,
+  );
 }

@@ -5,15 +5,17 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) => addListOptions(command.argument("<cohort-id>", "the cohort")),
   examples: [
-    { line: "integ cohorts members coh_1 --profile sandbox", does: "one page; the API gives at most 50 members a page" },
+    {
+      line: "integ cohorts members coh_1 --profile sandbox",
+      does: "one page; the API gives at most 50 members a page",
+    },
     { line: "integ cohorts members coh_1 --all --ndjson", does: "every member, one a line" },
   ],
   async run(context, { args: [cohortId], options }) {
-    const service = await context.connect();
     await printList(
       context,
       { columns: [], singular: "member", plural: "members" },
-      { flags: options, walk: (request) => service.cohorts.walkMembers(cohortId, request) },
+      { flags: options, pagesOf: (service) => (request) => service.cohorts.membersPage(cohortId, request) },
     );
   },
 });

@@ -24,11 +24,10 @@ export const command = defineVerb({
     { line: "integ entities list --type person --limit 500 --ndjson", does: "one row a line" },
   ],
   async run(context, { options }) {
-    const service = await context.connect();
     await printList(
       context,
       { ...view, columns: [...view.columns] },
-      { flags: options, walk: (request) => service.entities.walk({ ...request, type: options.type }) },
+      { flags: options, pagesOf: (service) => (request) => service.entities.page({ ...request, type: options.type }) },
     );
   },
 });

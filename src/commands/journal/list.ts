@@ -17,7 +17,9 @@ export const command = defineVerb({
     await list.end({ nextPageToken: null, hasMore: false });
     if (shown.length === 0)
       context.output.note(
-        entries.length === 0 ? "The journal is empty." : "Nothing is unsettled. integ journal list --all shows everything.",
+        entries.length === 0
+          ? "The journal is empty."
+          : "Nothing is unsettled. integ journal list --all shows everything.",
       );
   },
 });

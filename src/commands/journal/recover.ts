@@ -33,6 +33,7 @@ export const command = defineVerb({
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, options),
       mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
+      mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile)),
     });
     await report(context, results);
@@ -45,19 +46,25 @@ function chosen(journal: Journal, ids: readonly string[], profile: string | unde
   return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
 }
 
-async function destinationOf(context: Context, entry: Entry, flags: SecretFlags): ReturnType<Context["secrets"]["destination"]> {
+async function destinationOf(
+  context: Context,
+  entry: Entry,
+  flags: SecretFlags,
+): ReturnType<Context["secrets"]["destination"]> {
   const { oauthClientView } = await import("../oauth-clients/view.ts");
   const asked = secretOptionsOf(flags);
   const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
   const options = named === undefined ? { ...remembered(entry), secretFormat: asked.secretFormat } : asked;
-  return context.secrets.destination(options, async (receipt) => {
-    await context.output.resource(receipt, oauthClientView);
-    context.output.note("This secret is shown once: store it now.");
-  });
+  return context.secrets.destination(options, (receipt) => context.output.resource(receipt, oauthClientView));
 }
 
 /** The destination of the original command, as far as it can be used again. */
-function remembered(entry: Entry): { secretFile?: string; secretProfile?: string; secretFormat?: string; force?: boolean } {
+function remembered(entry: Entry): {
+  secretFile?: string;
+  secretProfile?: string;
+  secretFormat?: string;
+  force?: boolean;
+} {
   const record = entry.destination;
   if (record?.kind === "file")
     return { secretFile: String(record.path), secretFormat: String(record.format), force: record.force === true };
@@ -68,9 +75,12 @@ function remembered(entry: Entry): { secretFile?: string; secretProfile?: string
 async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
   if (asked || context.settings.yes) return true;
   if (!context.output.interactive) return false;
-  return context.output.confirm(`The secret of client ${entry.resource_id} is lost. Revoke this client and create another?`, {
-    destructive: true,
-  });
+  return context.output.confirm(
+    `The secret of client ${entry.resource_id} is lost. Revoke this client and create another?`,
+    {
+      destructive: true,
+    },
+  );
 }
 
 async function report(context: Context, results: readonly Recovered[]): Promise<void> {

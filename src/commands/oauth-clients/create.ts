@@ -52,7 +52,8 @@ export const command = defineVerb({
     const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
     await createOAuthClient(bench, request, {
       ...chosen,
-      then: (end, drive) => conclude(context, end, { bench, drive, chosen, replace: options.replaceLostSecret === true }),
+      then: (end, drive) =>
+        conclude(context, end, { bench, drive, chosen, replace: options.replaceLostSecret === true }),
     });
   },
 });
@@ -80,14 +81,16 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
 async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> {
   const { output, settings } = context;
   if (!settings.yes && !output.interactive) return false;
-  return output.confirm(`The secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`, {
-    destructive: true,
-  });
+  return output.confirm(
+    `The secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`,
+    {
+      destructive: true,
+    },
+  );
 }
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
   await context.output.resource(receipt, { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] });
-  if (withSecret) context.output.note("This secret is shown once: store it now.");
 }
 
 async function showRequest(

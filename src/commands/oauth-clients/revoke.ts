@@ -12,7 +12,8 @@ export const command = defineVerb({
     { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },
   ],
   async run(context, { args: [id] }) {
-    if (id.trim() === "") throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });
+    if (id.trim() === "")
+      throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });
     const bench = await workbenchOf(context);
     const { profile, region } = bench.account;
     const agreed = await context.output.confirm(

@@ -11,5 +11,5 @@ export const oauthClientView: ResourceView = {
     { path: "status", heading: "status", kind: "status" },
     { path: "created_at", heading: "created", kind: "time" },
   ],
-  nulls: [],
+  secretField: "client_secret",
 };

@@ -1,10 +1,18 @@
 // Owns: how a person writes a length of time (`500ms`, `30s`, `5m`, `36h`, `90d`, `PT30S`, a bare number of seconds). Pure.
 import { Failure } from "../../errors.ts";
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
 const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
 /** ISO 8601 durations without years and months, whose length is not fixed. */
-const iso = /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+const iso =
+  /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const longestMs = 100 * 365 * 86_400_000;
 
 /**

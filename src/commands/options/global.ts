@@ -96,21 +96,27 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
 }
 
 function chooseFormat(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): Format {
-  const asked = [...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined))];
+  const asked = [
+    ...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined)),
+  ];
   if (asked.length > 1)
     throw new Failure("usage", `Two output formats at once: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
   const source = asked.length === 1 ? "--output" : "INTEG_OUTPUT";
   const text = asked[0] ?? (env.INTEG_OUTPUT || "table");
   const format = formats.find((known) => known === text);
   if (!format)
-    throw new Failure("usage", `${source}: "${text}" is no output format.`, { hint: `Choose one of ${formats.join(", ")}.` });
+    throw new Failure("usage", `${source}: "${text}" is no output format.`, {
+      hint: `Choose one of ${formats.join(", ")}.`,
+    });
   return format;
 }
 
 function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === ""))
-    throw new Failure("usage", `--fields: "${text}" has an empty field.`, { hint: "Write field names with commas: --fields id,status" });
+    throw new Failure("usage", `--fields: "${text}" has an empty field.`, {
+      hint: "Write field names with commas: --fields id,status",
+    });
   return fields;
 }
 
@@ -132,6 +138,7 @@ function duration(
 }
 
 function positive(ms: number, name: string): number {
-  if (ms <= 0) throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s` });
+  if (ms <= 0)
+    throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s` });
   return ms;
 }

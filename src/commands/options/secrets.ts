@@ -2,13 +2,13 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { SecretOptions } from "../../secrets/choice.ts";
 
-export interface SecretFlags {
+export type SecretFlags = {
   secretFile?: string;
   secretCommand?: string;
   secretProfile?: string;
   secretFormat?: string;
   force?: true;
-}
+};
 
 /** Declares the secret options on a command that yields a one-time secret. */
 export function addSecretOptions<Args extends unknown[], Options extends Record<string, unknown>>(

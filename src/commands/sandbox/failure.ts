@@ -7,7 +7,13 @@ export function sandboxFailure(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === "settings_differ")
     return new Failure("usage", error.message, { hint: "integ sandbox reset", cause: error });
-  if (code === "bad_fault" || code === "state_damaged" || code === "EADDRINUSE" || code === "EACCES" || code === "EROFS")
+  if (
+    code === "bad_fault" ||
+    code === "state_damaged" ||
+    code === "EADDRINUSE" ||
+    code === "EACCES" ||
+    code === "EROFS"
+  )
     return new Failure("usage", error.message, {
       hint: code === "state_damaged" ? "integ sandbox reset" : "integ help sandbox start",
       cause: error,

@@ -8,7 +8,8 @@ export const command = defineVerb({
   more: "Journal entries of the sandbox stay: what they point at is gone. integ journal forget <id> ends one.",
   async run(context) {
     const question = "Throw away everything that was made in the sandbox of this machine?";
-    if (!(await context.output.confirm(question, { destructive: true }))) throw new Failure("usage", "Nothing was reset: the answer was no.");
+    if (!(await context.output.confirm(question, { destructive: true })))
+      throw new Failure("usage", "Nothing was reset: the answer was no.");
     const { resetSandbox } = await import("../../sandbox/sandbox.ts");
     await resetSandbox(context.settings.stateDir);
     context.output.note("The sandbox is as new.");

@@ -15,7 +15,10 @@ export const command = defineVerb({
       .option("--log", "a line a request on stderr"),
   examples: [
     { line: "integ sandbox start", does: "both regional hosts, until Ctrl-C; prints what to export" },
-    { line: "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1'", does: "break something on purpose" },
+    {
+      line: "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1'",
+      does: "break something on purpose",
+    },
     { line: "integ sandbox start -o json", does: "addresses and credentials, for scripts" },
   ],
   more: "docs/sandbox.md names every fault and every choice that the API document leaves open.",

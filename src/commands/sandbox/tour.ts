@@ -43,7 +43,9 @@ async function tour(guide: Guide): Promise<void> {
   await guide.run([...scopes, "--secret-file", "second.secret", "--retry-for", "0"], 7);
   await guide.step("Nothing is lost: the key and the exact request were on disk before the first byte left.");
   await guide.run(["journal", "list"]);
-  await guide.step("Recover the receipt with the same key. The client exists; its secret went down with the connection.");
+  await guide.step(
+    "Recover the receipt with the same key. The client exists; its secret went down with the connection.",
+  );
   await guide.run(["journal", "recover"], 9);
   await guide.step("The way out: revoke that client, see it revoked, create another in its place.");
   await guide.run(["journal", "recover", "--replace-lost-secret"]);
@@ -96,17 +98,23 @@ class Guide {
   /** Shows a file that a step made, its secret masked. */
   async show(name: string): Promise<void> {
     const secret = readFileSync(join(this.#folder, name), "utf8").trim();
-    await this.#context.output.text(`\n$ cat ${name}\n${secret.slice(0, 4)}${"•".repeat(12)} (masked here, ${secret.length} characters)\n`);
+    await this.#context.output.text(
+      `\n$ cat ${name}\n${secret.slice(0, 4)}${"•".repeat(12)} (masked here, ${secret.length} characters)\n`,
+    );
   }
 
   async fault(spec: string): Promise<void> {
     const { request } = await import("node:http");
     const { us } = this.sandbox.describe();
     await new Promise<void>((resolve, reject) => {
-      const sent = request(us.control_url!, { method: "POST", headers: { "content-type": "application/json" } }, (answer) => {
-        answer.resume();
-        answer.on("end", () => resolve());
-      });
+      const sent = request(
+        us.control_url!,
+        { method: "POST", headers: { "content-type": "application/json" } },
+        (answer) => {
+          answer.resume();
+          answer.on("end", () => resolve());
+        },
+      );
       sent.on("error", reject);
       sent.end(JSON.stringify({ fault: spec }));
     });
@@ -131,7 +139,8 @@ class Guide {
     });
     // Both streams in the order of their arrival, as a terminal would show them.
     let text = "";
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
     const code = await new Promise<number>((resolve, reject) => {
       child.on("error", reject);
       child.on("close", (status) => resolve(status ?? 1));

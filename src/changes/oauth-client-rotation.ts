@@ -1,0 +1,296 @@
+// Owns: the rotation of an OAuth client without downtime: another like it, its secret delivered and proven, an overlap,
+// then the old one revoked. One entry with the creation as its child; every step is on disk, so any crash is finished
+// later, and at every moment one of the two works.
+// Must not know: flags, terminals, files.
+import { Failure } from "../errors.ts";
+import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
+import type { Drive, Journal } from "../journal/journal.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import { creationIntent, driveCreation, type CreationEnd, type CreationOptions } from "./oauth-client-creation.ts";
+import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
+import { untilRevoked } from "./oauth-client-revocation.ts";
+import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+
+/** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
+export const longestWaitMs = 15 * 60_000;
+
+export interface RotationRequest {
+  /** Resource id of the client to be replaced. */
+  readonly id: string;
+  /** How long both clients stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly keepOld: boolean;
+}
+
+export interface RotationOptions extends CreationOptions {
+  /** Asked where the new client's own secret was lost; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** Asked before the old client goes though the new one could not be proven after a crash. */
+  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+}
+
+export interface Rotated {
+  /** The new client's receipt, as it came. */
+  readonly receipt: string;
+  readonly oldId: string;
+  readonly oldRevoked: boolean;
+}
+
+/** The old client as far as a rotation needs it. */
+export interface OldClient {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly status: string;
+}
+
+/** Begins a rotation, or goes on with the unfinished one of the same client. */
+export async function rotateOAuthClient(
+  bench: Workbench,
+  { old, request }: { old: OldClient; request: RotationRequest },
+  options: RotationOptions,
+): Promise<Rotated> {
+  await options.destination.check();
+  const admission = await bench.journal.admit({
+    ...madeFor(bench.account),
+    operation: "oauth_client.rotate",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
+    twin: JSON.stringify([old.id]),
+    idempotent: false,
+    detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
+  });
+  try {
+    if (admission.kind === "resumed")
+      bench.tell.note(`Going on with the unfinished rotation ${admission.drive.entry.id}.`);
+    else if (old.status !== "active") throw notActive(bench, admission.drive, old);
+    return await driveRotation(bench, admission.drive, options);
+  } finally {
+    admission.drive.release();
+  }
+}
+
+function notActive(bench: Workbench, drive: Drive, old: OldClient): Failure {
+  recordAfterwards(bench, drive, { state: "refused" });
+  return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
+    ...detailsOf(drive.entry),
+    hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
+  });
+}
+
+/** Picks a rotation up where it stands and brings it to its end. */
+export async function driveRotation(bench: Workbench, drive: Drive, options: RotationOptions): Promise<Rotated> {
+  const watched = new WatchedDestination(options.destination);
+  try {
+    const { child, receipt } = await bringChildHome(bench, drive, { ...options, destination: watched });
+    recordAfterwards(bench, drive, { resource_id: child.resource_id });
+    await prove(bench, drive, { child, secret: watched.secret, options });
+    const oldId = String(drive.entry.detail.old_client);
+    if (drive.entry.detail.keep_old === true) {
+      recordAfterwards(bench, drive, { state: "done", last_error: null });
+      return { receipt, oldId, oldRevoked: false };
+    }
+    await overlap(bench, drive);
+    await untilRevoked(bench, oldId);
+    recordAfterwards(bench, drive, { state: "done", last_error: null });
+    return { receipt, oldId, oldRevoked: true };
+  } catch (error) {
+    throw unfinished(bench, drive, error);
+  }
+}
+
+/** The rotation stands as its child does; what is not settled is picked up by `journal recover`. */
+function unfinished(bench: Workbench, drive: Drive, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const child = currentChild(bench.journal, drive.entry);
+  const childState = child?.state ?? "refused";
+  const state: Entry["state"] = childState === "done" || childState === "replaced" ? "pending" : childState;
+  recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
+  const hint = isSettled(state) ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
+  return new Failure(error.kind, error.message, { ...error.details, entry: drive.entry.id, hint });
+}
+
+/** The newest creation of this rotation that has not come to nothing. */
+function currentChild(journal: Journal, rotation: Entry): Entry | undefined {
+  const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "replaced"]);
+  return journal
+    .entries()
+    .find(
+      (entry) =>
+        entry.parent === rotation.id && entry.operation === "oauth_client.create" && !cameToNothing.has(entry.state),
+    );
+}
+
+async function bringChildHome(
+  bench: Workbench,
+  drive: Drive,
+  options: RotationOptions,
+): Promise<{ child: Entry; receipt: string }> {
+  const found = currentChild(bench.journal, drive.entry);
+  if (found?.state === "undelivered") throw keptHere(found);
+  if (found?.state === "done") return { child: found, receipt: await receiptOf(bench, found) };
+  const child = found ? await bench.journal.drive(found.id) : await admitChild(bench, drive.entry);
+  try {
+    const lost: CreationEnd = { kind: "secret_lost", entry: child.entry, receipt: "" };
+    const first =
+      child.entry.state === "secret_lost" ? lost : await driveCreation(bench, child, { ...options, key: undefined });
+    const end = first.kind === "secret_lost" ? await replaced(bench, child, options) : first;
+    return { child: end.entry, receipt: end.receipt };
+  } catch (error) {
+    throw error instanceof Failure && error.kind === "conflict" ? noSlot(bench, drive.entry, error) : error;
+  } finally {
+    child.release();
+  }
+}
+
+function keptHere(child: Entry): Failure {
+  return new Failure(
+    "undelivered",
+    "The new client's secret is kept here until you claim it; the old client still works.",
+    {
+      ...detailsOf(child),
+      hint: nextStep(child) ?? undefined,
+    },
+  );
+}
+
+async function receiptOf(bench: Workbench, child: Entry): Promise<string> {
+  const answer = await bench.account.service.oauthClients.get(child.resource_id ?? "");
+  return answer.kind === "answered" ? answer.text : JSON.stringify({ id: child.resource_id, client_secret: null });
+}
+
+async function admitChild(bench: Workbench, rotation: Entry): Promise<Drive> {
+  const { service_account_id, scopes } = JSON.parse(rotation.request_text) as {
+    service_account_id: string;
+    scopes: string[];
+  };
+  const intent = creationIntent(bench, { service_account_id, scopes });
+  const { drive } = await bench.journal.admit({ ...intent, parent: rotation.id }, { fresh: true });
+  return drive;
+}
+
+async function replaced(bench: Workbench, child: Drive, options: RotationOptions): Promise<CreationEnd> {
+  const agreed = isReplacementBegun(bench.journal, child.entry) || (await options.mayReplace(child.entry));
+  if (!agreed) throw secretLost(child.entry);
+  const end = await replaceLostSecret(bench, child, options);
+  if (end.kind === "secret_lost") throw secretLost(end.entry);
+  return end;
+}
+
+/** At the limit of clients nothing is revoked: the person chooses what goes. */
+function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Failure {
+  const { service_account_id } = JSON.parse(rotation.request_text) as { service_account_id: string };
+  const known = bench.journal
+    .entries()
+    .filter(
+      (entry) =>
+        entry.operation === "oauth_client.create" && entry.state === "done" && entry.base_url === rotation.base_url,
+    )
+    .filter((entry) => entry.resource_id !== null && entry.request_text.includes(JSON.stringify(service_account_id)))
+    .map((entry) => entry.resource_id as string);
+  const names = [...new Set(known)].filter((id) => id !== rotation.detail.old_client).slice(0, 20);
+  return new Failure("conflict", refusal.message, {
+    ...refusal.details,
+    meaning:
+      names.length > 0
+        ? `Nothing was revoked; the old client works on. If all 20 slots are taken, one of these could go: ${names.join(", ")}.`
+        : "Nothing was revoked; the old client works on. If all 20 slots are taken, a client made elsewhere has to go first.",
+    hint: names.length > 0 ? `integ oauth-clients revoke ${names[0]}` : refusal.details.hint,
+  });
+}
+
+/** Shows that the new client can get a token, before the old one goes. */
+async function prove(
+  bench: Workbench,
+  drive: Drive,
+  { child, secret, options }: { child: Entry; secret: OneTimeSecret | undefined; options: RotationOptions },
+): Promise<void> {
+  if (drive.entry.detail.proven !== undefined || drive.entry.detail.keep_old === true) return;
+  const exchange = bench.account.proveClient;
+  if (!exchange) {
+    bench.tell.note("Not proven by a token exchange: the profile has no token endpoint.");
+    return markProven(bench, drive, "no token endpoint");
+  }
+  const clientId = secret?.clientId ?? String(child.detail.client_id ?? "");
+  const text = secret?.secret ?? (await rereadSecret(bench, child));
+  if (text !== undefined) {
+    await exchange({ clientId, secret: text }).catch((error: unknown) => {
+      throw unproven(child, error);
+    });
+    return markProven(bench, drive, "token exchange");
+  }
+  if (await options.mayRevokeUnproven(drive.entry)) return markProven(bench, drive, "by the person");
+  throw new Failure(
+    "pending",
+    `The new client ${child.resource_id} could not be proven: its secret left this machine before a crash.`,
+    {
+      meaning: "The old client is untouched. If the new one works for you, go on with --yes.",
+    },
+  );
+}
+
+function unproven(child: Entry, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  return new Failure("pending", `The new client ${child.resource_id} could not be proven: ${error.message}`, {
+    ...error.details,
+    meaning: "The old client is untouched and works on; the new one's secret is delivered.",
+  });
+}
+
+function rereadSecret(bench: Workbench, child: Entry): Promise<string | undefined> {
+  return child.destination ? bench.secrets.reread(child.destination as DestinationRecord) : Promise.resolve(undefined);
+}
+
+function markProven(bench: Workbench, drive: Drive, how: string): void {
+  const overlapMs = Number(drive.entry.detail.overlap_ms ?? 0);
+  const until = new Date(bench.clock.now() + overlapMs).toISOString();
+  recordAfterwards(bench, drive, { detail: { ...drive.entry.detail, proven: how, overlap_until: until } });
+}
+
+/** Both clients work until the overlap is over: a short one is waited for, a long one left to `journal recover`. */
+async function overlap(bench: Workbench, drive: Drive): Promise<void> {
+  const until = String(drive.entry.detail.overlap_until);
+  const leftMs = Date.parse(until) - bench.clock.now();
+  if (!(leftMs > 0)) return;
+  recordAfterwards(bench, drive, { state: "pending" });
+  if (leftMs > longestWaitMs)
+    throw new Failure("pending", `The new client works; the old one is revoked when the overlap ends, at ${until}.`, {
+      meaning: "Type the command below then, or let a nightly job do it.",
+    });
+  const done = bench.tell.waiting("Both clients work; the old one is revoked when the overlap ends", leftMs);
+  try {
+    await bench.clock.sleep(leftMs);
+  } finally {
+    done();
+  }
+}
+
+/** Keeps the secret in memory for the proof, after it was delivered. */
+class WatchedDestination implements Destination {
+  secret: OneTimeSecret | undefined;
+  readonly isStdout: boolean;
+  readonly #inner: Destination;
+
+  constructor(inner: Destination) {
+    this.#inner = inner;
+    this.isStdout = inner.isStdout;
+  }
+
+  check(): Promise<void> {
+    return this.#inner.check();
+  }
+
+  prepare(work: string): Promise<DestinationRecord> {
+    return this.#inner.prepare(work);
+  }
+
+  async deliver(secret: OneTimeSecret): Promise<void> {
+    await this.#inner.deliver(secret);
+    this.secret = secret;
+  }
+
+  release(): Promise<void> {
+    return this.#inner.release();
+  }
+}

@@ -1,0 +1,65 @@
+// Owns: `integ journal claim`.
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { isSettled, type Entry } from "../../journal/entry.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { OneTimeSecret } from "../../secrets/destination.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => addSecretOptions(command.argument("<id>", "the entry whose secret is kept here")),
+  examples: [
+    { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
+    { line: "integ journal claim 6k2f9", does: "to standard output; the kept copy is destroyed afterwards" },
+  ],
+  async run(context, { args: [id], options }) {
+    const journal = await context.journal();
+    const drive = await journal.drive(holderOf(journal, journal.find(id)).id);
+    try {
+      const kept = await keptSecret(context, drive.entry);
+      const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
+        show(context, receipt, kept),
+      );
+      await destination.check();
+      drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
+      try {
+        await destination.deliver(kept);
+      } finally {
+        await destination.release();
+      }
+      // The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none.
+      drive.record({ state: "done", last_error: null });
+      (await context.secrets.undelivered()).destroy(drive.entry.id);
+      if (!destination.isStdout) await show(context, kept.receipt, kept, { hidden: true });
+    } finally {
+      drive.release();
+    }
+  },
+});
+
+/** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
+function holderOf(journal: Journal, entry: Entry): Entry {
+  const below = journal.entries().find((other) => other.parent === entry.id && other.state === "undelivered");
+  const above = entry.replaced_by ? journal.entries().find((other) => other.id === entry.replaced_by) : undefined;
+  return below ?? (above?.state === "undelivered" ? above : entry);
+}
+
+async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
+  const undelivered = await context.secrets.undelivered();
+  if (undelivered.isKept(entry.id)) return undelivered.read(entry.id);
+  throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
+    meaning: isSettled(entry.state) ? "It is settled: its secret was delivered, or there is none." : undefined,
+    hint: isSettled(entry.state) ? undefined : `integ journal recover ${entry.id}`,
+  });
+}
+
+async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {
+  const field = kept.kind === "oauth_client" ? "client_secret" : "secret";
+  const columns = [
+    { path: "id", heading: "id" },
+    ...(kept.kind === "oauth_client" ? [{ path: "client_id", heading: "client id" }] : []),
+    { path: field, heading: field.replace("_", " ") },
+  ];
+  await context.output.resource(receipt, { columns, nulls: hidden ? [field] : [], secretField: field });
+}

@@ -1,0 +1,50 @@
+// Owns: `integ journal forget`.
+import { Failure } from "../../errors.ts";
+import { isSettled, publicEntry, type Entry } from "../../journal/entry.ts";
+import { defineVerb } from "../verb.ts";
+import { entryView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<id>", "the entry to give up"),
+  examples: [
+    { line: "integ journal forget 6k2f9", does: "asks first, and tells what may be left behind" },
+    { line: "integ journal forget 6k2f9 --yes", does: "without the question" },
+  ],
+  more: "Nothing is sent. For an entry that was settled elsewhere, or that can never be: the journal stops mentioning it.",
+  async run(context, { args: [id] }) {
+    const journal = await context.journal();
+    const drive = await journal.drive(journal.find(id).id);
+    try {
+      const { entry } = drive;
+      if (isSettled(entry.state))
+        throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to give up.`);
+      const left = leftBehind(entry);
+      context.output.warn(left);
+      if (!(await context.output.confirm(`Give up the entry ${entry.id} (${entry.operation})?`, { destructive: true })))
+        throw new Failure("usage", "Nothing was given up: the answer was no.");
+      drive.record({ state: "abandoned" });
+      if (entry.state === "undelivered") (await context.secrets.undelivered()).destroy(entry.id);
+      await context.output.resource(publicEntry(drive.entry), entryView);
+    } finally {
+      drive.release();
+    }
+  },
+});
+
+/** What nobody will look after any more. */
+function leftBehind(entry: Entry): string {
+  const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
+  const id = entry.resource_id ? ` (${entry.resource_id})` : "";
+  switch (entry.state) {
+    case "undelivered":
+      return `The ${what}${id} exists and works. The only copy of its secret is kept here and will be destroyed.`;
+    case "secret_lost":
+      return `The ${what}${id} exists, holds a slot, and nobody has its secret. Revoke it if you can.`;
+    case "pending":
+      return `The ${what}${id} may still be completed by the service. It would hold a slot, and nobody would have its secret.`;
+    default:
+      return entry.operation.endsWith(".create")
+        ? `A ${what} may exist that nobody knows of. It would hold a slot; its idempotency key is ${entry.idempotency_key ?? "none"}.`
+        : `Whether the ${entry.operation} of${id || " it"} happened stays unknown.`;
+  }
+}

@@ -1,0 +1,29 @@
+// Owns: `integ journal verify`.
+import { Failure } from "../../errors.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command,
+  examples: [{ line: "integ journal verify", does: "exit 10 where a record is damaged, with its place" }],
+  async run(context) {
+    const findings = (await context.journal()).verify();
+    const list = context.output.list({
+      columns: [
+        { path: "severity", heading: "severity", kind: "status" },
+        { path: "where", heading: "where" },
+        { path: "message", heading: "message" },
+      ],
+      singular: "finding",
+      plural: "findings",
+    });
+    await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
+    await list.end({ nextPageToken: null, hasMore: false });
+    const problems = findings.filter((finding) => finding.severity === "problem").length;
+    if (problems > 0)
+      throw new Failure("findings", `The journal is damaged in ${problems === 1 ? "1 place" : `${problems} places`}.`, {
+        meaning: "Sound entries are kept; damaged bytes are set aside beside the journal, never thrown away.",
+      });
+    if (findings.length === 0) context.output.note("The journal is sound.");
+  },
+});

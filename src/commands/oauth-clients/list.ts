@@ -1,0 +1,112 @@
+// Owns: `integ oauth-clients list`. The API has no list: this is what this machine's journal knows, each client asked for.
+import type { OAuthClients } from "../../api/oauth-clients.ts";
+import type { Context } from "../../context.ts";
+import type { Entry } from "../../journal/entry.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+import { oauthClientView } from "./view.ts";
+
+/** §8: clients a service account may have. */
+const slots = 20;
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .option("--offline", "as last seen; nothing is asked of the service")
+      .option("--service-account <id>", "only clients of this service account"),
+  examples: [
+    { line: "integ oauth-clients list", does: "clients that this machine made, as they are now" },
+    { line: "integ oauth-clients list --offline --json | jq '.data[].id'", does: "without the network" },
+  ],
+  more: "The API has no list of clients: clients made elsewhere are not here, and hold slots all the same.",
+  async run(context, { options }) {
+    const profile = await context.profiles.active();
+    const journal = await context.journal();
+    const known = clientsIn(journal.entries(), profile.baseUrl).filter(
+      (client) => options.serviceAccount === undefined || client.service_account_id === options.serviceAccount,
+    );
+    const service = options.offline ? undefined : await context.connect(profile);
+    const rows: Row[] = [];
+    for (const client of known)
+      rows.push(service ? await refreshed(context, client, service.oauthClients) : asSeen(client));
+    const list = context.output.list({
+      columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
+      singular: "client",
+      plural: "clients",
+    });
+    await list.page(pageOf(rows.map((row) => row.text)));
+    await list.end({ nextPageToken: null, hasMore: false });
+    context.output.note(
+      `The API has no list of clients: these are the ones that this machine's journal knows${options.offline ? ", as last seen" : ""}.`,
+    );
+    if (!options.offline) tellSlots(context, rows);
+  },
+});
+
+interface KnownClient {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly client_id: string | null;
+  readonly status: string;
+  readonly created_at: string;
+}
+
+interface Row {
+  readonly text: string;
+  readonly service_account_id: string;
+  /** True where the client is known to hold a slot. */
+  readonly holds: boolean;
+}
+
+/** The clients that creations at this address made, newest first; a revocation since is remembered. */
+function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
+  const here = entries.filter((entry) => entry.base_url === baseUrl);
+  const gone = new Set(
+    here
+      .filter((entry) => entry.operation === "oauth_client.revoke" && entry.state === "done")
+      .map((entry) => entry.resource_id),
+  );
+  const seen = new Set<string>();
+  return here.flatMap((entry) => {
+    const id = entry.resource_id;
+    if (entry.operation !== "oauth_client.create" || id === null || seen.has(id)) return [];
+    seen.add(id);
+    const { service_account_id, scopes } = JSON.parse(entry.request_text) as Pick<
+      KnownClient,
+      "service_account_id" | "scopes"
+    >;
+    const client_id = typeof entry.detail.client_id === "string" ? entry.detail.client_id : null;
+    const revoked =
+      gone.has(id) || entry.state === "replaced" || entry.state === "unusable" || entry.detail.revoked === true;
+    const status = revoked ? "revoked" : entry.state === "pending" ? "pending" : "active";
+    return [{ id, service_account_id, scopes, client_id, status, created_at: entry.created_at }];
+  });
+}
+
+function asSeen({ created_at, ...client }: KnownClient): Row {
+  const text = JSON.stringify({ object: "oauth_client", ...client, created_at, client_secret: null });
+  return { text, service_account_id: client.service_account_id, holds: client.status !== "revoked" };
+}
+
+async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
+  try {
+    const { text, value } = await read(context, `get OAuth client ${client.id}`, () => clients.get(client.id));
+    return { text, service_account_id: value.service_account_id, holds: value.status !== "revoked" };
+  } catch (error) {
+    const { Failure } = await import("../../errors.ts");
+    if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
+    context.output.warn(`The service does not know ${client.id} (any more): shown as last seen.`);
+    return { ...asSeen(client), holds: false };
+  }
+}
+
+function tellSlots(context: Context, rows: readonly Row[]): void {
+  for (const account of new Set(rows.map((row) => row.service_account_id))) {
+    const held = rows.filter((row) => row.service_account_id === account && row.holds).length;
+    context.output.note(
+      `${account}: at least ${held} of ${slots} slots used (revoked clients too, until cleanup is confirmed).`,
+    );
+  }
+}

@@ -1,0 +1,93 @@
+// Owns: `integ oauth-clients rotate`.
+import { rotateOAuthClient, type Rotated } from "../../changes/oauth-client-rotation.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import { parseDuration } from "../options/duration.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { oauthClientView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    addSecretOptions(
+      command
+        .argument("<id>", "resource id of the client to replace")
+        .option("--overlap <duration>", "how long both work after the new one is proven", "0s")
+        .option("--keep-old", "do not revoke the old client")
+        .option("--replace-lost-secret", "if the new secret is lost: revoke that new client and create another")
+        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
+    ),
+  examples: [
+    {
+      line: "integ oauth-clients rotate oc_123 --secret-file ./client.secret",
+      does: "create, deliver, prove, then revoke the old one",
+    },
+    {
+      line: "integ oauth-clients rotate oc_123 --overlap 36h --secret-command 'deploy-secret'",
+      does: "journal recover revokes the old one in 36 hours",
+    },
+    { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "both stay" },
+  ],
+  more: "At every moment one of the two clients works. Whatever breaks on the way, integ journal recover finishes it.",
+  async run(context, { args: [id], options }) {
+    const overlapMs = parseDuration(options.overlap, "--overlap");
+    const waitMs = parseDuration(options.wait, "--wait");
+    const keepOld = options.keepOld === true;
+    if (keepOld && overlapMs > 0)
+      throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
+    const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
+      context.output.resource(receipt, oauthClientView),
+    );
+    const bench = await workbenchOf(context);
+    const old = (await read(context, "get OAuth client", () => bench.account.service.oauthClients.get(id))).value;
+    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld });
+    if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
+    await mentionUnsettled(context);
+    const rotated = await rotateOAuthClient(
+      bench,
+      { old: { ...old, id }, request: { id, overlapMs, keepOld } },
+      {
+        destination,
+        waitMs,
+        mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
+        mayRevokeUnproven: async () => context.settings.yes,
+      },
+    );
+    await conclude(context, rotated, destination.isStdout);
+  },
+});
+
+function confirmed(
+  context: Context,
+  plan: { id: string; scopes: readonly string[]; keepOld: boolean },
+): Promise<boolean> {
+  // Nothing is lost by a rotation that keeps the old client, and a script has said what it wants.
+  if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
+  return context.output.confirm(
+    `Create a client with the scopes ${plan.scopes.join(", ")}, and revoke ${plan.id} once the new one works?`,
+    { destructive: true },
+  );
+}
+
+async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
+  if (asked || context.settings.yes) return true;
+  if (!context.output.interactive) return false;
+  return context.output.confirm(
+    `The secret of the new client ${entry.resource_id} is lost. Revoke it and create another?`,
+    {
+      destructive: true,
+    },
+  );
+}
+
+async function conclude(context: Context, { receipt, oldId, oldRevoked }: Rotated, wasShown: boolean): Promise<void> {
+  if (!wasShown) await context.output.resource(receipt, { ...oauthClientView, nulls: ["client_secret"] });
+  context.output.note(
+    oldRevoked
+      ? `The old client ${oldId} is revoked.`
+      : `The old client ${oldId} still works: integ oauth-clients revoke ${oldId}`,
+  );
+}

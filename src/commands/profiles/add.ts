@@ -1,0 +1,56 @@
+// Owns: `integ profiles add`.
+import { Failure } from "../../errors.ts";
+import { defineVerb } from "../verb.ts";
+import { addProfileOptions, askSecret, settingsOf } from "./settings.ts";
+import { profileRow, profileView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    addProfileOptions(command.argument("<name>", "letters, digits, . _ -").option("--use", "make it the default")),
+  examples: [
+    {
+      line: "integ profiles add prod --region eu --base-url https://api.eu.example.com",
+      does: "asks for the API key, hidden",
+    },
+    {
+      line: "pass show integ | integ profiles add ci --region us --base-url https://api.us.example.com --api-key-stdin",
+      does: "the key from another program",
+    },
+    {
+      line: "integ profiles add vault --region us --base-url https://api.us.example.com --api-key-command 'vault read -field=key secret/integ'",
+      does: "the key is asked for at each use and never kept",
+    },
+  ],
+  more: "The credential goes to the keychain where there is one, else to a file only you can read; it is sent to this address and nowhere else.",
+  async run(context, { args: [name], options }) {
+    const { region, baseUrl } = options;
+    const { output, settings } = context;
+    const chosenRegion = region ?? (await output.ask("Region", { choices: ["us", "eu"], flag: "--region us|eu" }));
+    const address = baseUrl ?? (await output.ask("Base URL (https://…)", { flag: "--base-url <url>" }));
+    const typed = await settingsOf(context, { ...options, region: chosenRegion, baseUrl: address });
+    const { checkProfileName } = await import("../../profiles/profile.ts");
+    checkProfileName(name);
+    if ((await context.profiles.store()).get(name))
+      throw new Failure("usage", `There is a profile "${name}" already.`, { hint: `integ profiles edit ${name}` });
+    const { checkBaseUrl } = await import("../../profiles/address.ts");
+    const credential = typed.credential ?? {
+      kind: "api_key" as const,
+      basic_style: "apikey-user" as const,
+      secret: await askSecret(context, "API key"),
+    };
+    const { profile, notes } = await context.profiles.add(
+      {
+        ...typed,
+        ...(settings.serviceVersion !== undefined && { service_version: settings.serviceVersion }),
+        credential,
+        name,
+        region: typed.region!,
+        base_url: checkBaseUrl(address, "--base-url"),
+      },
+      { use: options.use === true },
+    );
+    for (const note of notes) output.note(note);
+    const store = await context.profiles.store();
+    await output.resource(profileRow(profile, store.default), profileView);
+  },
+});

@@ -1,0 +1,30 @@
+// Owns: `integ profiles edit`.
+import { Failure } from "../../errors.ts";
+import { defineVerb } from "../verb.ts";
+import { addProfileOptions, settingsOf } from "./settings.ts";
+import { profileRow, profileView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => addProfileOptions(command.argument("<name>", "the profile to change")),
+  examples: [
+    { line: "integ profiles edit prod --organization-id 6f1c…", does: "one thing changes, the rest stays" },
+    { line: "pass show integ | integ profiles edit prod --api-key-stdin", does: "another key for the same address" },
+    {
+      line: "integ profiles edit prod --base-url https://api.example.com",
+      does: "another origin: the credential is dropped, and this is said",
+    },
+  ],
+  async run(context, { args: [name], options }) {
+    const store = await context.profiles.store();
+    if (!store.get(name))
+      throw new Failure("usage", `There is no profile "${name}" to change.`, { hint: "integ profiles list" });
+    const typed = await settingsOf(context, options);
+    const version = context.settings.serviceVersion;
+    const changes = { ...typed, ...(version !== undefined && { service_version: version }) };
+    if (Object.keys(changes).length === 0)
+      throw new Failure("usage", "Nothing to change was named.", { hint: "integ help profiles edit" });
+    const { profile, notes } = await context.profiles.edit(name, changes);
+    for (const note of notes) context.output.warn(note);
+    await context.output.resource(profileRow(profile, (await context.profiles.store()).default), profileView);
+  },
+});

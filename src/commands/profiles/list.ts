@@ -1,0 +1,23 @@
+// Owns: `integ profiles list`.
+import { pageOf } from "../../output/row-page.ts";
+import { defineVerb } from "../verb.ts";
+import { profileColumns, profileRow, sandboxRow } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command,
+  examples: [
+    { line: "integ profiles list", does: "all profiles; sandbox and sandbox-eu always exist" },
+    { line: "integ profiles list --json | jq -r '.data[].name'", does: "their names, for a script" },
+  ],
+  async run(context) {
+    const store = await context.profiles.store();
+    const list = context.output.list({ columns: [...profileColumns], singular: "profile", plural: "profiles" });
+    const rows = [
+      ...store.list().map((profile) => profileRow(profile, store.default)),
+      sandboxRow("sandbox", "us", store.default),
+      sandboxRow("sandbox-eu", "eu", store.default),
+    ];
+    await list.page(pageOf(rows));
+    await list.end({ nextPageToken: null, hasMore: false });
+  },
+});

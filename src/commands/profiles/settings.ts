@@ -1,0 +1,163 @@
+// Owns: the flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
+// Must not know: where profiles and secrets are kept.
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
+
+export type ProfileFlags = {
+  region?: string;
+  baseUrl?: string;
+  organizationId?: string;
+  apiKeyStdin?: true;
+  apiKeyCommand?: string;
+  basicStyle?: string;
+  clientId?: string;
+  clientSecretStdin?: true;
+  clientSecretCommand?: string;
+  tokenEndpoint?: string;
+  audience?: string;
+  issuer?: string;
+  clientAuth?: string;
+  accessTokenCommand?: string;
+  accessTokenEndpoint?: string;
+};
+
+/** Declares the flags of a profile. No flag takes a secret as its value. */
+export function addProfileOptions<Args extends unknown[], Options extends Record<string, unknown>>(
+  command: Command<Args, Options>,
+): Command<Args, Options & ProfileFlags> {
+  return command
+    .option("--region <region>", "us or eu")
+    .option("--base-url <url>", "the organization's regional API host, https://…")
+    .option("--organization-id <uuid>", "needed by the legacy contract (keys, people)")
+    .option("--api-key-stdin", "read the API key from standard input")
+    .option("--api-key-command <command>", "a command that prints the API key, run at each use")
+    .option("--basic-style <style>", "apikey-user or key-as-user: where HTTP Basic carries the key")
+    .option("--client-id <id>", "OAuth client credentials instead of an API key")
+    .option("--client-secret-stdin", "read the client secret from standard input")
+    .option("--client-secret-command <command>", "a command that prints the client secret, run at each use")
+    .option("--token-endpoint <url>", "where the client gets its tokens")
+    .option("--audience <audience>", "audience of the tokens")
+    .option("--issuer <issuer>", "issuer of the tokens")
+    .option("--client-auth <method>", "client_secret_basic or client_secret_post")
+    .option(
+      "--access-token-command <command>",
+      "how the key becomes a legacy bearer token: it gets the key on standard input",
+    )
+    .option("--access-token-endpoint <url>", "or an endpoint that exchanges it") as unknown as Command<
+    Args,
+    Options & ProfileFlags
+  >;
+}
+
+/** What was typed, checked, with the secret read from where the flags say. `undefined` keys were not typed. */
+export async function settingsOf(context: Context, flags: ProfileFlags): Promise<ProfileSettings> {
+  refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
+  refuseBoth(flags, "clientSecretStdin", "clientSecretCommand");
+  refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
+  const legacy = legacyOf(flags);
+  const credential = await credentialOf(context, flags);
+  const oauth = credential?.kind === "client_credentials" ? undefined : oauthOf(flags);
+  return {
+    ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
+    ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
+    ...(flags.organizationId !== undefined && { organization_id: flags.organizationId || null }),
+    ...(legacy !== undefined && { legacy }),
+    ...(credential !== undefined && { credential }),
+    ...(oauth !== undefined && { oauth }),
+  };
+}
+
+function legacyOf({ accessTokenCommand, accessTokenEndpoint }: ProfileFlags): ProfileSettings["legacy"] {
+  if (accessTokenCommand !== undefined) return { kind: "access_token_command", command: accessTokenCommand };
+  if (accessTokenEndpoint !== undefined) return { kind: "access_token_endpoint", url: accessTokenEndpoint };
+  return undefined;
+}
+
+async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewCredential | undefined> {
+  const wantsKey = flags.apiKeyStdin || flags.apiKeyCommand !== undefined || flags.basicStyle !== undefined;
+  const wantsClient =
+    flags.clientId !== undefined || flags.clientSecretStdin || flags.clientSecretCommand !== undefined;
+  if (wantsKey && wantsClient)
+    throw new Failure(
+      "usage",
+      "A profile has one credential for /v1: an API key or OAuth client credentials, not both.",
+      {
+        hint: "Leave the --api-key… flags or the --client-… flags out.",
+      },
+    );
+  if (wantsClient) return clientOf(context, flags);
+  if (!wantsKey) return undefined;
+  const basic_style = oneOf("--basic-style", flags.basicStyle ?? "apikey-user", ["apikey-user", "key-as-user"]);
+  const given = await secretOf(context, { stdin: flags.apiKeyStdin, command: flags.apiKeyCommand, what: "API key" });
+  return { kind: "api_key", basic_style, ...given };
+}
+
+async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCredential> {
+  const { clientId, tokenEndpoint } = flags;
+  if (!clientId)
+    throw new Failure("usage", "--client-id is missing.", {
+      hint: "Client credentials are --client-id, a secret and --token-endpoint.",
+    });
+  if (!tokenEndpoint) throw new Failure("usage", "--token-endpoint is missing: OAuth client credentials need it.");
+  const given = await secretOf(context, {
+    stdin: flags.clientSecretStdin,
+    command: flags.clientSecretCommand,
+    what: "client secret",
+  });
+  return { kind: "client_credentials", client_id: clientId, ...endpointOf(flags, tokenEndpoint), ...given };
+}
+
+function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<ProfileSettings["oauth"]> {
+  return {
+    token_endpoint: tokenEndpoint,
+    client_auth: oneOf("--client-auth", flags.clientAuth ?? "client_secret_basic", [
+      "client_secret_basic",
+      "client_secret_post",
+    ]),
+    ...(flags.audience !== undefined && { audience: flags.audience }),
+    ...(flags.issuer !== undefined && { issuer: flags.issuer }),
+  };
+}
+
+/** The token exchange told beside an API key: new clients are proven at it. */
+function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
+  if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
+  const stray = [flags.audience && "--audience", flags.issuer && "--issuer", flags.clientAuth && "--client-auth"].find(
+    Boolean,
+  );
+  if (stray) throw new Failure("usage", `${stray} needs --token-endpoint.`);
+  return undefined;
+}
+
+async function secretOf(
+  context: Context,
+  { stdin, command, what }: { stdin?: true; command?: string; what: string },
+): Promise<GivenSecret> {
+  if (command !== undefined) {
+    if (command.trim() === "") throw new Failure("usage", `The command that prints the ${what} is empty.`);
+    return { command };
+  }
+  return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
+}
+
+/** A hidden prompt; where nobody can be asked, the flags that would do. */
+export function askSecret(context: Context, what: string): Promise<string> {
+  const flag =
+    what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";
+  return context.output.ask(what, { hidden: true, flag });
+}
+
+function oneOf<T extends string>(flag: string, value: string, known: readonly T[]): T {
+  const found = known.find((one) => one === value);
+  if (!found)
+    throw new Failure("usage", `${flag}: "${value}" is none of ${known.join(", ")}.`, { hint: `${flag} ${known[0]}` });
+  return found;
+}
+
+function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof ProfileFlags): void {
+  if (flags[one] === undefined || flags[other] === undefined) return;
+  const spelled = [one, other].map((name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+  throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
+}

@@ -1,0 +1,40 @@
+// Owns: `integ profiles show`.
+import { Failure } from "../../errors.ts";
+import { sandboxRegions } from "../../profiles/resolution.ts";
+import { defineVerb } from "../verb.ts";
+import { profileRow, profileView, sandboxRow } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("[name]", "the profile; the one that would be used where none is named"),
+  examples: [
+    { line: "integ profiles show prod", does: "its address, and where its credential is kept" },
+    { line: "integ profiles show --json", does: "the profile that commands would use now" },
+  ],
+  async run(context, { args: [given] }) {
+    const store = await context.profiles.store();
+    const name = given ?? (await context.profiles.active()).name;
+    const stored = store.get(name);
+    const region = sandboxRegions.get(name);
+    if (stored) await context.output.resource(profileRow(stored, store.default), profileView);
+    else if (region) await context.output.resource(sandboxRow(name, region, store.default), profileView);
+    else if (name === "env") await context.output.resource(await environmentRow(context), profileView);
+    else throw new Failure("usage", `There is no profile "${name}".`, { hint: "integ profiles list" });
+  },
+});
+
+/** The profile that the environment makes up. */
+async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
+  const profile = await context.profiles.named("env");
+  return JSON.stringify({
+    object: "profile",
+    name: "env",
+    default: false,
+    region: profile.region,
+    base_url: profile.baseUrl,
+    organization_id: profile.organizationId ?? null,
+    service_version: profile.serviceVersion ?? null,
+    credential: { kind: profile.oauth ? "client_credentials" : "api_key", kept_in: "environment", secret: "••••••••" },
+    legacy: null,
+    oauth: profile.oauth ?? null,
+  });
+}

@@ -1,0 +1,11 @@
+// Owns: `integ profiles use`.
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<name>", "the profile that commands use where none is named"),
+  examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
+  async run(context, { args: [name] }) {
+    await (await context.profiles.store()).use(name);
+    context.output.note(`${name} is the default profile.`);
+  },
+});

@@ -1,0 +1,73 @@
+// Owns: how a profile is shown: everything but secrets, which only say where they are kept.
+import type { ResourceView } from "../../output/output.ts";
+import { type Profile, whereIsCredential } from "../../profiles/profile.ts";
+
+export const profileColumns = [
+  { path: "name", heading: "name" },
+  { path: "default", heading: "default" },
+  { path: "region", heading: "region" },
+  { path: "base_url", heading: "base url" },
+  { path: "credential.kind", heading: "credential" },
+  { path: "credential.kept_in", heading: "kept in" },
+] as const;
+
+export const profileView: ResourceView = {
+  columns: [
+    ...profileColumns.slice(0, 4),
+    { path: "organization_id", heading: "organization" },
+    { path: "service_version", heading: "service version" },
+    { path: "credential.kind", heading: "credential" },
+    { path: "credential.kept_in", heading: "kept in" },
+    { path: "credential.secret", heading: "secret" },
+    { path: "credential.basic_style", heading: "basic style" },
+    { path: "credential.client_id", heading: "client id" },
+    { path: "credential.token_endpoint", heading: "token endpoint" },
+    { path: "legacy.kind", heading: "legacy token" },
+  ],
+};
+
+/** A profile as JSON text, its secret masked. */
+export function profileRow(profile: Profile, defaultName: string | null): string {
+  const { credential } = profile;
+  return JSON.stringify({
+    object: "profile",
+    name: profile.name,
+    default: profile.name === defaultName,
+    region: profile.region,
+    base_url: profile.base_url,
+    organization_id: profile.organization_id ?? null,
+    service_version: profile.service_version ?? null,
+    credential: credential && {
+      kind: credential.kind,
+      kept_in: whereIsCredential(profile),
+      secret: "••••••••",
+      ...(credential.kind === "api_key"
+        ? { basic_style: credential.basic_style, key_id: credential.key_id ?? null }
+        : {
+            client_id: credential.client_id,
+            token_endpoint: credential.token_endpoint,
+            audience: credential.audience ?? null,
+            issuer: credential.issuer ?? null,
+            client_auth: credential.client_auth,
+          }),
+    },
+    legacy: profile.legacy ?? null,
+    oauth: profile.oauth ?? null,
+  });
+}
+
+/** The profiles that always exist. */
+export function sandboxRow(name: string, region: string, defaultName: string | null): string {
+  return JSON.stringify({
+    object: "profile",
+    name,
+    default: name === defaultName,
+    region,
+    base_url: `sandbox://${region}`,
+    organization_id: null,
+    service_version: null,
+    credential: { kind: "api_key", kept_in: "sandbox", secret: "••••••••", basic_style: "apikey-user", key_id: null },
+    legacy: null,
+    oauth: null,
+  });
+}

@@ -1,0 +1,52 @@
+// Owns: the profiles of this command line: which one acts, and the stored ones, each read when first asked for.
+import type { Profiles, Settings } from "../context.ts";
+import type { Terminal } from "../output/terminal.ts";
+import type { ActiveProfile } from "../profiles/profile.ts";
+import type { EmbeddedSandbox } from "./embedded-sandbox.ts";
+import { once } from "./once.ts";
+
+export interface ProfileParts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+  readonly settings: Settings;
+  readonly sandbox: EmbeddedSandbox;
+  readonly tellNote: (text: string) => void;
+}
+
+export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: ProfileParts): Profiles {
+  const store = once(async () => {
+    const { openProfileStore } = await import("../profiles/store.ts");
+    return openProfileStore({ configDir: settings.configDir });
+  });
+  const credentials = once(async () => {
+    const { credentialsAt } = await import("../profiles/credentials.ts");
+    return credentialsAt({ configDir: settings.configDir, env });
+  });
+  const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
+    const [{ resolveProfile }, { activate }] = await Promise.all([
+      import("../profiles/resolution.ts"),
+      import("../profiles/active-profile.ts"),
+    ]);
+    const resolution = resolveProfile({ flagProfile, env, stored: await store() });
+    return activate(resolution, {
+      env,
+      credentials: await credentials(),
+      sandbox: (region) => sandbox.access(region),
+      onStderr: (chunk) => terminal.writeErr(chunk.toString("utf8")),
+    });
+  };
+  const rooms = async () => ({ store: await store(), credentials: await credentials() });
+  return {
+    active: once(async () => {
+      const profile = await resolve(settings.profile);
+      for (const note of profile.notes) tellNote(note);
+      return profile;
+    }),
+    named: (name) => resolve(name),
+    store,
+    credentials,
+    add: async (given, options) => (await import("../profiles/configure.ts")).addProfile(await rooms(), given, options),
+    edit: async (name, given) => (await import("../profiles/configure.ts")).editProfile(await rooms(), name, given),
+    remove: async (name) => (await import("../profiles/configure.ts")).removeProfile(await rooms(), name),
+  };
+}
