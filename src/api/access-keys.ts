@@ -5,6 +5,7 @@ import { Failure } from "../errors.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Answer, CallRequest } from "./caller.ts";
 import { BrokenBody, type JsonBody, parseJson } from "./json-body.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 import { type Legacy, readRows, type Rows } from "./legacy.ts";
 import { segment } from "./path.ts";
 
@@ -48,7 +49,7 @@ const knownScopes = ["*", "push-ingest:*"];
  * @throws Failure `usage`
  */
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
-  const characters = [...name].length;
+  const characters = Array.from(name).length;
   if (characters < 1 || characters > 255)
     refuse(`A key's name has 1 to 255 characters, not ${characters} (§8).`, "--name <name>");
   if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
@@ -122,7 +123,7 @@ function pathOf(id: string): string {
  * @assumed The answer to a rotation may wrap the key in one object, under any name.
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
-  const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? asObject(value);
+  const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? (isObject(value) ? value : undefined);
   if (!found) throw new BrokenBody("the answer is no access key");
   const key = readAccessKey(found);
   if (documented && key.id === undefined) throw new BrokenBody("the answer is no access key (id)");
@@ -135,29 +136,23 @@ function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswe
 function readRevoked({ status, body }: Answer): AccessKey {
   if (status === 204 || body.length === 0) return {};
   const { value } = parseJson(body);
-  return readAccessKey(objectWith(value, "id") ?? asObject(value) ?? {});
-}
-
-type Json = Readonly<Record<string, unknown>>;
-
-function asObject(value: unknown): Json | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+  return readAccessKey(objectWith(value, "id") ?? {});
 }
 
 /** The value itself, or the one object within it, that has the member. */
-function objectWith(value: unknown, member: string): Json | undefined {
-  const outer = asObject(value);
-  if (outer === undefined || Object.hasOwn(outer, member)) return outer;
-  return Object.values(outer)
-    .map(asObject)
-    .find((found) => found !== undefined && Object.hasOwn(found, member));
+function objectWith(value: unknown, member: string): JsonObject | undefined {
+  if (!isObject(value)) return undefined;
+  if (Object.hasOwn(value, member)) return value;
+  return Object.values(value)
+    .filter(isObject)
+    .find((inner) => Object.hasOwn(inner, member));
 }
 
 const textFields = ["id", "name", "keyType", "boundEmail", "status", "createdAt", "createdByUserId"] as const;
 const nullableFields = ["lastUsedAt", "expiresAt"] as const;
 
 /** Reads a key leniently: a field that is missing or has another type is left out. */
-export function readAccessKey(value: Json): AccessKey {
+export function readAccessKey(value: JsonObject): AccessKey {
   const key: Record<string, unknown> = {};
   for (const field of textFields)
     if (typeof value[field] === "string" && value[field] !== "") key[field] = value[field];

@@ -99,12 +99,13 @@ async function grantFor(
   found: Exclude<LegacyCredential, { kind: "access_token" }>,
   options: AuthorizationOptions,
 ): Promise<TokenGrant> {
-  if (found.kind === "exchange") {
-    const { token, expiresInSeconds } = await found.exchange(found.secret);
-    return { token, expiresInSeconds };
-  }
+  if (found.kind === "exchange_command")
+    return { token: await found.run(found.secret ?? ""), expiresInSeconds: undefined };
   const { exchangeAtEndpoint } = await import("./legacy-exchange.ts");
-  return granted(await exchangeAtEndpoint(found, options), "get a bearer token");
+  return granted(
+    await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
+    "get a bearer token",
+  );
 }
 
 /** @throws Failure `auth` where the endpoint does not accept the credential, `NoToken` where it cannot be asked */

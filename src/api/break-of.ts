@@ -51,8 +51,7 @@ export function breakOfExchange(error: unknown): Broken {
 }
 
 function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === "string" ? code : "";
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 }
 
 function isTls(code: string): boolean {

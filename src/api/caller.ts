@@ -208,7 +208,8 @@ function salvageFrom<T>(body: Buffer, { request }: Reading<T>): { salvage?: Salv
   const found = new RegExp(`"${request.secretField}"\\s*:\\s*("(?:[^"\\\\\\u0000-\\u001f]|\\\\.)+")`).exec(text);
   if (!found) return {};
   try {
-    return { salvage: { secret: JSON.parse(found[1]!) as string, text } };
+    const secret: unknown = JSON.parse(found[1]!);
+    return typeof secret === "string" ? { salvage: { secret, text } } : {};
   } catch {
     return {};
   }

@@ -4,13 +4,16 @@ import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./authorization.ts";
 import type { Cohorts } from "./cohorts.ts";
 import type { Contract } from "./contract.ts";
+import { contractVersion } from "./contract-version.ts";
 import type { Credential, LegacyCredential, TokenCache, TokenEndpoint } from "./credential.ts";
 import type { Entities } from "./entities.ts";
 import type { Transport } from "./exchange.ts";
+import type { Legacy } from "./legacy.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
 import type { Raw } from "./raw.ts";
 import type { Tokens } from "./tokens.ts";
+import type { V1 } from "./v1.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
@@ -18,7 +21,8 @@ export interface ConnectOptions {
   readonly baseUrl: string;
   /** Needed by the legacy contract alone. */
   readonly organizationId?: string;
-  readonly serviceVersion: string;
+  /** `YYYY-MM-DD`; the one that this program was written for where none is given. */
+  readonly serviceVersion?: string;
   /** Asked once, when a request needs it. @throws Failure where there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
@@ -44,7 +48,7 @@ export interface Service {
 
 /** Nothing is sent, read or loaded before a method is called. */
 export function connect(options: ConnectOptions): Service {
-  const { transport, baseUrl, serviceVersion, organizationId, now } = options;
+  const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
   const v1Authorization = createV1Authorization(options.credential, options);
   const legacyAuthorization = createLegacyAuthorization(options.legacyCredential, options);
   const v1 = once(async () =>
@@ -59,52 +63,61 @@ export function connect(options: ConnectOptions): Service {
       now,
     }),
   );
-  const raw = {
-    transport,
-    baseUrl,
-    serviceVersion,
-    organizationId,
-    now,
-    v1: v1Authorization,
-    legacy: legacyAuthorization,
-  };
+  const both = { v1: v1Authorization, legacy: legacyAuthorization };
+  const contract = once(async () =>
+    (await import("./contract.ts")).createContract({ transport, baseUrl, authorization: both.v1, now }),
+  );
+  const raw = once(async () =>
+    (await import("./raw.ts")).createRaw({ transport, baseUrl, serviceVersion, organizationId, now, ...both }),
+  );
+  const tokens = once(async () => (await import("./tokens.ts")).createTokens(options));
   return {
-    oauthClients: lazy(["create", "get", "revoke"], async () =>
-      (await import("./oauth-clients.ts")).createOAuthClients(await v1()),
-    ),
-    entities: lazy(["page"], async () => (await import("./entities.ts")).createEntities(await v1())),
-    cohorts: lazy(["membersPage"], async () => (await import("./cohorts.ts")).createCohorts(await v1())),
-    accessKeys: lazy(["create", "list", "rotate", "revoke"], async () =>
-      (await import("./access-keys.ts")).createAccessKeys(await legacy()),
-    ),
-    people: lazy(["search", "membership"], async () => (await import("./people.ts")).createPeople(await legacy())),
-    contract: lazy(["published"], async () =>
-      (await import("./contract.ts")).createContract({ transport, baseUrl, authorization: v1Authorization, now }),
-    ),
-    raw: lazy(["send"], async () => (await import("./raw.ts")).createRaw(raw)),
-    tokens: lazy(["exchangeClient", "exchangeAccessKey"], async () =>
-      (await import("./tokens.ts")).createTokens(options),
-    ),
+    ...v1Resources(v1),
+    ...legacyResources(legacy),
+    contract: { published: async (version) => (await contract()).published(version) },
+    raw: { send: async (request) => (await raw()).send(request) },
+    tokens: {
+      exchangeClient: async (client) => (await tokens()).exchangeClient(client),
+      exchangeAccessKey: async (secret) => (await tokens()).exchangeAccessKey(secret),
+    },
     close: () => transport.close(),
   };
 }
 
+function v1Resources(v1: () => Promise<V1>): Pick<Service, "oauthClients" | "entities" | "cohorts"> {
+  const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(await v1()));
+  const entities = once(async () => (await import("./entities.ts")).createEntities(await v1()));
+  const cohorts = once(async () => (await import("./cohorts.ts")).createCohorts(await v1()));
+  return {
+    oauthClients: {
+      create: async (bodyText, idempotencyKey) => (await oauthClients()).create(bodyText, idempotencyKey),
+      get: async (id) => (await oauthClients()).get(id),
+      revoke: async (id) => (await oauthClients()).revoke(id),
+    },
+    entities: { page: async (request) => (await entities()).page(request) },
+    cohorts: { membersPage: async (cohortId, request) => (await cohorts()).membersPage(cohortId, request) },
+  };
+}
+
+function legacyResources(legacy: () => Promise<Legacy>): Pick<Service, "accessKeys" | "people"> {
+  const accessKeys = once(async () => (await import("./access-keys.ts")).createAccessKeys(await legacy()));
+  const people = once(async () => (await import("./people.ts")).createPeople(await legacy()));
+  return {
+    accessKeys: {
+      create: async (bodyText) => (await accessKeys()).create(bodyText),
+      list: async () => (await accessKeys()).list(),
+      rotate: async (id) => (await accessKeys()).rotate(id),
+      revoke: async (id) => (await accessKeys()).revoke(id),
+    },
+    people: {
+      search: async (request) => (await people()).search(request),
+      membership: async (personId) => (await people()).membership(personId),
+    },
+  };
+}
+
+/** Made by whoever asks first. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
-}
-
-type Methods<T> = { readonly [K in keyof T]: (...args: never[]) => Promise<unknown> };
-
-/** A resource whose module is loaded by the first call of one of its methods. */
-function lazy<T extends Methods<T>>(names: readonly (keyof T & string)[], load: () => Promise<T>): T {
-  const loaded = once(load);
-  const methods = names.map((name) => [
-    name,
-    async (...args: never[]): Promise<unknown> => {
-      const resource = await loaded();
-      return resource[name](...args);
-    },
-  ]);
-  return Object.fromEntries(methods) as T;
 }

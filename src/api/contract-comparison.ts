@@ -1,6 +1,7 @@
 // Owns: what this program relies on in the contract (§4, §9), and how a published specification differs from it. Pure.
 // Must not know: how the document was come by, or how the findings are shown. What stands in the document is untrusted text.
-import { contractVersion } from "./contract.ts";
+import { contractVersion } from "./contract-version.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 
 export interface Finding {
   /** `addition` is no drift (§9.3). */
@@ -77,25 +78,24 @@ function drift(subject: string, detail: string): Finding {
   return { severity: "drift", subject, detail };
 }
 
-function compareVersion(root: Json, expected: string): Finding[] {
+function compareVersion(root: JsonObject, expected: string): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
   if (version === expected) return [];
   return [
     drift(
       "contract version",
-      version === undefined ? "is not named" : `is ${String(version)}, and integ speaks ${expected}`,
+      version === undefined ? "is not named" : `is ${word(version)}, and integ speaks ${expected}`,
     ),
   ];
 }
 
-type Json = Readonly<Record<string, unknown>>;
 interface Operation {
-  readonly operation: Json;
+  readonly operation: JsonObject;
   /** Parameters of the path and the operation, references followed, by `in name`. */
-  readonly parameters: ReadonlyMap<string, Json>;
+  readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 
-function operationsOf(root: Json): Map<string, Operation> {
+function operationsOf(root: JsonObject): Map<string, Operation> {
   const found = new Map<string, Operation>();
   const prefix = serverPrefix(root);
   for (const [path, item] of Object.entries(asObject(root.paths)))
@@ -104,7 +104,7 @@ function operationsOf(root: Json): Map<string, Operation> {
       const parameters = new Map(
         [...asArray(asObject(item).parameters), ...asArray(asObject(operation).parameters)].map((reference) => {
           const parameter = resolve(root, reference);
-          return [`${String(parameter.in)} ${nameOf(parameter)}`, parameter] as const;
+          return [`${word(parameter.in)} ${nameOf(parameter)}`, parameter] as const;
         }),
       );
       const name = `${method.toUpperCase()} ${prefix}${path.replace(/\{[^}]*\}/g, "{}").replace(/\/$/, "")}`;
@@ -114,13 +114,13 @@ function operationsOf(root: Json): Map<string, Operation> {
 }
 
 /** Header names know no case. */
-function nameOf(parameter: Json): string {
-  const name = String(parameter.name);
+function nameOf(parameter: JsonObject): string {
+  const name = word(parameter.name);
   return parameter.in === "header" ? name.toLowerCase() : name;
 }
 
 /** The path of the server's address, where the document's paths are relative to one. */
-function serverPrefix(root: Json): string {
+function serverPrefix(root: JsonObject): string {
   const { url } = asObject(asArray(root.servers)[0]);
   if (typeof url !== "string" || Object.keys(asObject(root.paths)).some((path) => path.startsWith("/v1/"))) return "";
   return url.replace(/^[a-z]+:\/\/[^/]*/i, "").replace(/\/+$/, "");
@@ -132,7 +132,7 @@ interface Comparison {
   readonly operation: Operation;
 }
 
-function compareOperation(root: Json, comparison: Comparison): Finding[] {
+function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
   return [
     ...compareStage(comparison),
     ...compareParameters(root, comparison),
@@ -151,7 +151,7 @@ function compareStage(
     findings.push(
       drift(
         name,
-        stage === undefined ? "declares no lifecycle stage" : `is at the unknown lifecycle stage "${String(stage)}"`,
+        stage === undefined ? "declares no lifecycle stage" : `is at the unknown lifecycle stage "${word(stage)}"`,
       ),
     );
   else if ((stage === "compatibility") !== (only === "compatibility"))
@@ -160,7 +160,7 @@ function compareStage(
   return findings;
 }
 
-function compareParameters(root: Json, { name, expected, operation: { parameters } }: Comparison): Finding[] {
+function compareParameters(root: JsonObject, { name, expected, operation: { parameters } }: Comparison): Finding[] {
   const findings: Finding[] = [];
   for (const parameter of expected.parameters) {
     const published = parameters.get(parameter);
@@ -179,14 +179,14 @@ function compareParameters(root: Json, { name, expected, operation: { parameters
 }
 
 /** §8: 1 to 500. */
-function compareLimit(root: Json, ...[name, parameter]: [string, Json | undefined]): Finding[] {
+function compareLimit(root: JsonObject, ...[name, parameter]: [string, JsonObject | undefined]): Finding[] {
   if (!parameter) return [];
   const { minimum = 1, maximum = 500 } = resolve(root, parameter.schema);
   if (minimum === 1 && maximum === 500) return [];
-  return [drift(name, `takes a limit of ${String(minimum)} to ${String(maximum)}, not of 1 to 500`)];
+  return [drift(name, `takes a limit of ${word(minimum)} to ${word(maximum)}, not of 1 to 500`)];
 }
 
-function compareBody(root: Json, { name, expected, operation: { operation } }: Comparison): Finding[] {
+function compareBody(root: JsonObject, { name, expected, operation: { operation } }: Comparison): Finding[] {
   const body = resolve(root, operation.requestBody);
   const schema = resolve(root, asObject(asObject(body.content)["application/json"]).schema);
   const required = asArray(schema.required).map(String);
@@ -215,7 +215,7 @@ function spell(parameter: string): string {
 }
 
 /** Follows local references (`#/components/…`), a bounded number of them. */
-function resolve(root: Json, value: unknown): Json {
+function resolve(root: JsonObject, value: unknown): JsonObject {
   let current = asObject(value);
   for (let steps = 0; steps < 20 && typeof current.$ref === "string" && current.$ref.startsWith("#/"); steps++) {
     const names = current.$ref
@@ -229,10 +229,15 @@ function resolve(root: Json, value: unknown): Json {
   return current;
 }
 
-function asObject(value: unknown): Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+function asObject(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** A value of the document as it may stand in a sentence. */
+function word(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, 100) : JSON.stringify(value).slice(0, 100);
 }

@@ -1,23 +1,21 @@
-// Owns: which contract versions this program speaks (§9), and fetching what the service publishes of them (§4.5).
+// Owns: fetching what the service publishes of its contract (§4.5).
 // Must not know: how drift is told; what it is: contract-comparison.ts.
 import type { Attempt } from "./attempt.ts";
 import type { Authorization } from "./caller.ts";
 import { createCaller } from "./caller.ts";
 import type { Transport } from "./exchange.ts";
 import { BrokenBody } from "./json-body.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 import { segment } from "./path.ts";
 
-/** The version of /v1 that this program was written for (§9.1). */
-export const contractVersion = "2026-07-01";
-/** The legacy contract's label (§9.4). It is no value for `Service-Version`. */
-export const legacyContractVersion = "2026-08-05";
+export { contractVersion, legacyContractVersion } from "./contract-version.ts";
 
 export interface Contract {
   /**
    * The published machine-readable specification: the current one, or the snapshot of one version.
    * @returns the parsed document; `text` of the attempt is the service's own
    */
-  published(version?: string): Promise<Attempt<Readonly<Record<string, unknown>>>>;
+  published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
 export interface ContractOptions {
@@ -39,7 +37,7 @@ export function createContract(options: ContractOptions): Contract {
         version === undefined
           ? "/v1-reference/openapi-v1.json"
           : `/v1-reference/openapi/${segment(version, "contract version")}.json`;
-      let attempt: Attempt<Readonly<Record<string, unknown>>> | undefined;
+      let attempt: Attempt<JsonObject> | undefined;
       for (const caller of callers) {
         attempt = await caller.json({ method: "GET", path, success: [200], page: true }, ({ value }) =>
           readDocument(value),
@@ -51,8 +49,7 @@ export function createContract(options: ContractOptions): Contract {
   };
 }
 
-function readDocument(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new BrokenBody("the answer is no specification");
-  return value as Record<string, unknown>;
+function readDocument(value: unknown): JsonObject {
+  if (!isObject(value)) throw new BrokenBody("the answer is no specification");
+  return value;
 }

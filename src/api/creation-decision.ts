@@ -24,16 +24,10 @@ export type CreationDecision =
 
 /** What the caller has to do after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
-  switch (attempt.kind) {
-    case "not_sent":
-      return { kind: "not_sent" };
-    case "unknown":
-      return { kind: "unknown", secret: attempt.salvage, retryAfterSeconds: attempt.retryAfterSeconds };
-    case "refused":
-      return ofRefusal(attempt);
-    case "answered":
-      return ofClient(attempt.value, attempt.text);
-  }
+  if (attempt.kind === "answered") return ofClient(attempt.value, attempt.text);
+  if (attempt.kind === "refused") return ofRefusal(attempt);
+  if (attempt.kind === "not_sent") return { kind: "not_sent" };
+  return { kind: "unknown", secret: attempt.salvage, retryAfterSeconds: attempt.retryAfterSeconds };
 }
 
 function ofRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): CreationDecision {

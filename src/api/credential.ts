@@ -24,14 +24,15 @@ export interface TokenEndpoint {
 export type LegacyCredential =
   /** The token itself. */
   | { readonly kind: "access_token"; readonly token: string }
-  /** A way of the person's own (a command) from the key's secret to a token. */
   | {
-      readonly kind: "exchange";
-      readonly secret: string;
-      readonly exchange: (secret: string) => Promise<{ readonly token: string; readonly expiresInSeconds?: number }>;
+      readonly kind: "exchange_command";
+      /** Absent where the profile has no API key: the command may know another way. */
+      readonly secret?: string;
+      /** A way of the person's own from the key's secret to a token. */
+      run(secret: string): Promise<string>;
     }
   /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint` for the request. */
-  | { readonly kind: "endpoint"; readonly secret: string; readonly endpoint: string };
+  | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
 /** A bearer token and how long it may be used. */
 export interface BearerToken {

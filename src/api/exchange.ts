@@ -1,4 +1,4 @@
-// Owns: the shape of one HTTP exchange: what is asked, what comes back, what a debug log may show of it.
+// Owns: the shape of one HTTP exchange: what is asked, what comes back, and how much of it.
 // Must not know: undici, credentials, what the bytes mean.
 import type { Break } from "./attempt.ts";
 
@@ -68,7 +68,7 @@ export interface Transport {
   close(): void;
 }
 
-/** What a debug log may see: never a body, never a header that is not in the list of harmless ones. */
+/** What a debug log may see; made by exchange-log.ts. */
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
   /** Pairs a request with what came of it. */
@@ -85,51 +85,4 @@ export interface DebugEvent {
   readonly sent?: boolean;
   readonly reason?: Break;
   readonly detail?: string;
-}
-
-const shownHeaders: readonly string[] = [
-  "accept",
-  "accept-encoding",
-  "cache-control",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
-  "request-id",
-  "retry-after",
-  "service-version",
-  "user-agent",
-  "x-organization-id",
-];
-
-/** The headers that may be shown: a list of what is harmless, since a list of what is not is never complete. */
-export function harmless(headers: Headers): Headers {
-  const shown: Record<string, string | undefined> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase();
-    if (shownHeaders.includes(lower)) shown[lower] = value?.slice(0, 200);
-  }
-  return shown;
-}
-
-/** The address as it may be shown. */
-export function shownUrl(origin: string, path: string): string {
-  const [before, ...query] = path.split("?");
-  if (query.length === 0) return origin + path;
-  const pairs = query.join("?").split("&");
-  return `${origin}${before}?${pairs.map(maskPair).join("&")}`;
-}
-
-function maskPair(pair: string): string {
-  const [name = ""] = pair.split("=");
-  if (name === "page_token" || !/secret|token|pass|key|cred|auth|sig/i.test(decodeLeniently(name))) return pair;
-  return `${name}=…`;
-}
-
-function decodeLeniently(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return "secret"; // What cannot be read is masked.
-  }
 }

@@ -20,16 +20,12 @@ export interface FailureContext {
  * `failed`.
  */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
-  switch (attempt.kind) {
-    case "refused":
-      return ofRefusal(attempt, context);
-    case "unknown":
-      return ofUnknown(attempt, context);
-    case "not_sent":
-      return ofNothingSent(attempt, context);
-    case "answered":
-      return new Failure("failed", `The service's answer to "${context.what}" was not expected here.`, context);
-  }
+  if (attempt.kind === "refused") return ofRefusal(attempt, context);
+  if (attempt.kind === "unknown") return ofUnknown(attempt, context);
+  if (attempt.kind === "not_sent") return ofNothingSent(attempt, context);
+  return new Failure("failed", `The service's answer to "${context.what}" was not expected here.`, {
+    where: context.where,
+  });
 }
 
 function ofRefusal(

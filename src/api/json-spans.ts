@@ -31,7 +31,7 @@ export function memberSpan(body: Buffer, name: string): Span {
   let at = skipSpace(body, skipSpace(body, 0) + 1);
   while (body[at] !== 0x7d) {
     const keyEnd = skipValue(body, at);
-    const key = JSON.parse(body.toString("utf8", at, keyEnd)) as string;
+    const key: unknown = JSON.parse(body.toString("utf8", at, keyEnd));
     const start = skipSpace(body, skipSpace(body, keyEnd) + 1);
     const end = skipValue(body, start);
     if (key === name) found = { start, end };

@@ -3,14 +3,15 @@
 import type { Attempt } from "./attempt.ts";
 import { toAttempt } from "./caller.ts";
 import { BrokenBody, parseJson, saysJson } from "./json-body.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 import { checkToken, type ExchangeOptions, splitAddress, type TokenGrant } from "./token-exchange.ts";
 
 /**
  * Exchanges the secret at an endpoint, once. Repeating it changes nothing.
- * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with `Authorization: Bearer <secret>` and no
- * body. The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
+ * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
+ * The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. Where an organization has it otherwise, a command does it.
- * @throws Failure `usage` where the endpoint is no address or the secret cannot stand in a header
+ * @throws Failure `usage` where the endpoint is no address
  */
 export async function exchangeAtEndpoint(
   { endpoint, secret, signal }: { readonly endpoint: string; readonly secret: string; readonly signal?: AbortSignal },
@@ -19,7 +20,8 @@ export async function exchangeAtEndpoint(
   const exchange = await transport.exchange({
     method: "POST",
     ...splitAddress(endpoint),
-    headers: { accept: "application/json", authorization: `Bearer ${secret}` },
+    headers: { accept: "application/json", "content-type": "application/json" },
+    body: JSON.stringify({ secret }),
     signal,
   });
   return toAttempt(exchange, {
@@ -33,14 +35,14 @@ export async function exchangeAtEndpoint(
 }
 
 function readGrant(value: unknown, nowMs: number): TokenGrant {
-  const answer = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  const answer = isObject(value) ? value : {};
   const token = [answer.access_token, answer.accessToken, answer.token].find((found) => typeof found === "string");
   if (typeof token !== "string") throw new BrokenBody("the answer has no token");
   checkToken(token);
   return { token, expiresInSeconds: lifetimeOf(answer, nowMs) };
 }
 
-function lifetimeOf(answer: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
+function lifetimeOf(answer: JsonObject, nowMs: number): number | undefined {
   const seconds = answer.expires_in ?? answer.expiresIn;
   if (typeof seconds === "number" && seconds >= 0) return seconds;
   const at = answer.expires_at ?? answer.expiresAt;

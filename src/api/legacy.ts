@@ -5,6 +5,7 @@ import { Failure } from "../errors.ts";
 import { type Authorization, type Caller, createCaller } from "./caller.ts";
 import type { Transport } from "./exchange.ts";
 import { BrokenBody, type JsonBody } from "./json-body.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 import { elementSpans, memberSpan } from "./json-spans.ts";
 
 export interface LegacyOptions {
@@ -47,7 +48,7 @@ export function organizationHeader(organizationId: string | undefined): Readonly
 /** A row of a legacy list: the API's own text, and the same parsed. */
 export interface Row {
   readonly text: string;
-  readonly value: Readonly<Record<string, unknown>>;
+  readonly value: JsonObject;
 }
 
 export interface Rows {
@@ -67,34 +68,37 @@ const usualNames = ["data", "items", "results", "rows", "records"];
  * @throws BrokenBody where no array of objects, or more than one that could be meant, is found
  */
 export function readRows({ text, value }: JsonBody): Rows {
-  const name = Array.isArray(value) ? undefined : nameOfArray(value);
-  const array = Array.isArray(value) ? value : (value as Record<string, unknown>)[name!];
+  const { array, name } = arrayIn(value);
   const body = Buffer.from(text, "utf8");
-  const rows = elementSpans(body, name === undefined ? 0 : memberSpan(body, name).start).map(
-    ({ start, end }, index) => {
-      const row = (array as unknown[])[index];
-      if (typeof row !== "object" || row === null || Array.isArray(row))
-        throw new BrokenBody("a row of the list is no object");
-      return { text: body.toString("utf8", start, end), value: row as Record<string, unknown> };
-    },
-  );
-  return { rows, wrappedIn: name, saysMore: name !== undefined && mentionsMore(value as Record<string, unknown>) };
+  const spans = elementSpans(body, name === undefined ? 0 : memberSpan(body, name).start);
+  const rows = array.map((row, index) => {
+    if (!isObject(row)) throw new BrokenBody("a row of the list is no object");
+    const { start, end } = spans[index]!;
+    return { text: body.toString("utf8", start, end), value: row };
+  });
+  return { rows, wrappedIn: name, saysMore: isObject(value) && mentionsMore(value) };
 }
 
-function nameOfArray(value: unknown): string {
-  if (typeof value !== "object" || value === null) throw new BrokenBody("the answer is no list");
-  const arrays = Object.entries(value).filter(([, member]) => Array.isArray(member));
-  const usual = usualNames.find((name) => arrays.some(([found]) => found === name));
-  if (usual !== undefined) return usual;
-  const ofObjects = arrays.filter(([, member]) =>
-    (member as unknown[]).some((row) => typeof row === "object" && row !== null),
+interface FoundArray {
+  readonly array: readonly unknown[];
+  /** Of the member that it is; nothing where it is the body itself. */
+  readonly name: string | undefined;
+}
+
+function arrayIn(value: unknown): FoundArray {
+  if (Array.isArray(value)) return { array: value, name: undefined };
+  if (!isObject(value)) throw new BrokenBody("the answer is no list");
+  const arrays = Object.entries(value).flatMap(([name, array]): FoundArray[] =>
+    Array.isArray(array) ? [{ array, name }] : [],
   );
-  const candidates = ofObjects.length > 0 ? ofObjects : arrays;
+  const usual = usualNames.flatMap((name) => arrays.filter((found) => found.name === name));
+  const ofObjects = arrays.filter(({ array }) => array.some(isObject));
+  const candidates = [usual.slice(0, 1), ofObjects, arrays].find((found) => found.length > 0) ?? [];
   if (candidates.length !== 1) throw new BrokenBody("the answer wraps no list, or more than one");
-  return candidates[0]![0];
+  return candidates[0]!;
 }
 
-function mentionsMore(value: Record<string, unknown>): boolean {
+function mentionsMore(value: JsonObject): boolean {
   if (value.has_more === true || value.hasMore === true) return true;
   return ["next_page_token", "nextPageToken", "next_cursor", "nextCursor", "next"].some(
     (name) => typeof value[name] === "string" && value[name] !== "",

@@ -45,7 +45,7 @@ export function checkCreation(request: CreationRequest & { readonly idempotencyK
   if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
   if (scopes.length > maxScopes) refuse(`${scopes.length} scopes are too many: at most ${maxScopes} a client (§8).`);
   for (const scope of scopes) checkScope(scope);
-  const characters = scopes.reduce((sum, scope) => sum + [...scope].length, 0);
+  const characters = scopes.reduce((sum, scope) => sum + Array.from(scope).length, 0);
   if (characters > maxScopeCharacters)
     refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} (§8).`);
   if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);

@@ -4,6 +4,7 @@
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { BrokenBody } from "./json-body.ts";
+import { isObject } from "./json-object.ts";
 import type { RawPage } from "./list-request.ts";
 import { type ScannedPage, scanPage } from "./page-scanner.ts";
 import { SeenTokens } from "./seen-tokens.ts";
@@ -119,7 +120,8 @@ export function peekNextToken(body: Buffer): string | undefined {
   const rest = body.toString("utf8", end + 1).trimStart();
   if (!rest.startsWith(",")) return undefined;
   try {
-    const { next_page_token: token } = JSON.parse(`{${rest.slice(1)}`) as { next_page_token?: unknown };
+    const tail: unknown = JSON.parse(`{${rest.slice(1)}`);
+    const token = isObject(tail) ? tail.next_page_token : undefined;
     return typeof token === "string" && token !== "" ? token : undefined;
   } catch {
     return undefined;

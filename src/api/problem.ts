@@ -1,12 +1,11 @@
 // Owns: reading what the service says of an error (§7), leniently: whatever is there and has the right type.
 // Must not know: what the error means for a command. The words are untrusted text: only output/ may show them.
 import type { Problem } from "../errors.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
 
 /** Longest text taken over from an error body: more is no explanation. In UTF-16 units. */
 const maxDetail = 2000;
 const maxWord = 300;
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * The problem of an error answer.
@@ -17,8 +16,8 @@ type Json = Readonly<Record<string, unknown>>;
  * and `errors` are looked for too.
  */
 export function readProblem(status: number, body: unknown, requestId?: string): Problem {
-  const outer = asObject(body) ?? {};
-  const inner = asObject(outer.error) ?? asObject(first(outer.errors)) ?? {};
+  const outer = isObject(body) ? body : {};
+  const inner = [outer.error, first(outer.errors)].find(isObject) ?? {};
   const text = (names: readonly string[], limit = maxWord): string | undefined => pick([outer, inner], names, limit);
   const retryable = [outer.retryable, inner.retryable].find((value) => typeof value === "boolean");
   return withoutGaps({
@@ -36,15 +35,11 @@ export function readProblem(status: number, body: unknown, requestId?: string): 
   });
 }
 
-function asObject(value: unknown): Json | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
-}
-
 function first(value: unknown): unknown {
   return Array.isArray(value) ? value[0] : undefined;
 }
 
-function pick(sources: readonly Json[], names: readonly string[], limit: number): string | undefined {
+function pick(sources: readonly JsonObject[], names: readonly string[], limit: number): string | undefined {
   for (const source of sources)
     for (const name of names) {
       const found = Object.hasOwn(source, name) ? textOf(source[name], limit) : undefined;
@@ -59,5 +54,5 @@ function textOf(value: unknown, limit: number): string | undefined {
 }
 
 function withoutGaps(problem: Problem): Problem {
-  return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined)) as Problem;
+  return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }

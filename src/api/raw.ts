@@ -53,7 +53,7 @@ const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-ver
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method))
-    throw new Failure("usage", `"${String(method)}" is no method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
+    throw new Failure("usage", `"${method}" is no method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
   const contract = contractOf(path);
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)

@@ -1,6 +1,5 @@
 // Owns: receiving one response: head, body within its bound, and whether the request was handed to a connection.
 // Must not know: how a connection is made, what the bytes mean.
-import type { Dispatcher } from "undici";
 import { type Broken, breakOfConnect, breakOfExchange, NoConnection } from "./break-of.ts";
 import type { Exchange, Headers } from "./exchange.ts";
 
@@ -9,8 +8,8 @@ export interface ReceptionOptions {
   readonly settle: (exchange: Exchange) => void;
 }
 
-/** The listener of one request. It settles exactly once; what comes afterwards is dropped. */
-export class Reception implements Dispatcher.DispatchHandler {
+/** The listener of one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
+export class Reception {
   #sent = false;
   #settled = false;
   #head: { status: number; headers: Headers } | undefined;

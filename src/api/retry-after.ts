@@ -53,7 +53,7 @@ function fullYear(twoDigits: string, nowMs: number): string {
 type DateParts = readonly [year: string, month: string, day: string];
 
 function dateOf(weekday: string, [year, monthName, day]: DateParts, clock: readonly string[]): number | undefined {
-  const [hours, minutes, seconds] = clock.map(Number) as [number, number, number];
+  const [hours = 0, minutes = 0, seconds = 0] = clock.map(Number);
   // 60 is a leap second; Date.UTC counts it as the first second of the next minute.
   if (hours > 23 || minutes > 59 || seconds > 60) return undefined;
   const midnight = new Date(0);

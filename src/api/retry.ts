@@ -36,14 +36,9 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
  * exist, a certificate, a proxy's no, a redirect, or an answer that breaks the contract: they will be the same again.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
-  switch (attempt.kind) {
-    case "answered":
-      return false;
-    case "refused":
-      return attempt.status === 429;
-    case "unknown":
-      return attempt.reason === "status" || attempt.reason === "closed" || attempt.reason === "timeout";
-    case "not_sent":
-      return attempt.temporary === true || attempt.reason === "refused" || attempt.reason === "timeout";
-  }
+  if (attempt.kind === "answered") return false;
+  if (attempt.kind === "refused") return attempt.status === 429;
+  const { reason } = attempt;
+  if (attempt.kind === "unknown") return reason === "status" || reason === "closed" || reason === "timeout";
+  return attempt.temporary === true || reason === "refused" || reason === "timeout";
 }

@@ -1,7 +1,7 @@
 // Owns: the client credentials exchange (§5.2; RFC 6749 §4.4), over our own transport: its limits, its timing, no redirect.
 // Must not know: what the token is for, where it is kept.
 import type { Answered, Attempt } from "./attempt.ts";
-import { toAttempt } from "./caller.ts";
+import { type Answer, toAttempt } from "./caller.ts";
 import type { TokenEndpoint } from "./credential.ts";
 import type { Exchange, Transport } from "./exchange.ts";
 import { BrokenBody, parseJson } from "./json-body.ts";
@@ -28,61 +28,63 @@ export interface ExchangeOptions {
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
  * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter where there is one.
- * @throws Failure `usage` where the endpoint is no address
+ * @throws Failure `usage` where the endpoint is no address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
   request: ClientCredentialsRequest,
   options: ExchangeOptions,
 ): Promise<Attempt<TokenGrant>> {
+  if (request.clientId === "" || request.clientSecret === "")
+    throw new Failure("auth", "The client id or the client secret is empty.");
   const oauth = await import("oauth4webapi");
-  const { tokenEndpoint, clientId, clientSecret, audience, issuer, clientAuth, signal } = request;
-  // The library is given a name to talk to; only the transport knows addresses.
-  const server = { issuer: issuer ?? standIn, token_endpoint: standIn };
-  const client = { client_id: clientId };
-  const authentication =
-    clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  let exchange: Exchange | undefined;
-  const send = async (
-    _url: string,
-    { headers, body }: { headers: Record<string, string>; body: unknown },
-  ): Promise<never> => {
-    exchange = await options.transport.exchange({
-      method: "POST",
-      ...splitAddress(tokenEndpoint),
-      headers,
-      body: String(body),
-      signal,
-    });
-    throw new Captured();
-  };
-  try {
-    await oauth.clientCredentialsGrantRequest(
-      server,
-      client,
-      authentication,
-      audience === undefined ? {} : { audience },
-      {
-        [oauth.customFetch]: send,
-      },
-    );
-  } catch (error) {
-    if (!(error instanceof Captured)) throw error;
-  }
-  const attempt = toAttempt(exchange!, { request: { success: [200] }, read: ({ body }) => body, now: options.now });
+  const exchange = await ask(oauth, request, options);
+  const attempt = toAttempt(exchange, { request: { success: [200] }, read: (answer) => answer, now: options.now });
   if (attempt.kind !== "answered") return attempt;
-  return readGrant(attempt, async (body) => {
+  return readGrant(attempt, async ({ body, headers }) => {
     const response = new Response(new Uint8Array(body), {
-      status: 200,
-      headers: { "content-type": contentTypeOf(exchange!) },
+      headers: { "content-type": headers["content-type"] ?? "application/json" },
     });
-    return oauth.processClientCredentialsResponse(server, client, response);
+    return oauth.processClientCredentialsResponse(serverOf(request), { client_id: request.clientId }, response);
   });
 }
 
-const standIn = "https://token-endpoint.invalid/";
+/** The library makes the request, our transport sends it. */
+async function ask(
+  oauth: typeof import("oauth4webapi"),
+  request: ClientCredentialsRequest,
+  { transport }: ExchangeOptions,
+): Promise<Exchange> {
+  const { tokenEndpoint, clientId, clientSecret, audience, clientAuth, signal } = request;
+  const authentication =
+    clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
+  const parameters: Record<string, string> = audience === undefined ? {} : { audience };
+  let exchange: Exchange | undefined;
+  await oauth
+    .clientCredentialsGrantRequest(serverOf(request), { client_id: clientId }, authentication, parameters, {
+      async [oauth.customFetch](_: string, { headers, body }: { headers: Record<string, string>; body: unknown }) {
+        exchange = await transport.exchange({
+          method: "POST",
+          ...splitAddress(tokenEndpoint),
+          headers,
+          body: String(body),
+          signal,
+        });
+        // Nothing of the answer goes this way: what broke, and what is no 200, is told better by ourselves.
+        return new Response();
+      },
+    })
+    .catch((error: unknown) => {
+      if (exchange === undefined) throw error;
+    });
+  return exchange!;
+}
 
-/** The request was made and sent; the library's own reading of the answer comes later. */
-class Captured extends Error {}
+/** The library is given a name to talk to: only the transport knows addresses, and some of them are logical. */
+function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
+  return { issuer: issuer ?? standIn, token_endpoint: standIn };
+}
+
+const standIn = "https://token-endpoint.invalid/";
 
 /**
  * @param address of an endpoint, logical or real
@@ -98,15 +100,11 @@ export function splitAddress(address: string): { readonly baseUrl: string; reado
   return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
 }
 
-function contentTypeOf(exchange: Exchange): string {
-  return (exchange.kind === "response" && exchange.headers["content-type"]) || "application/json";
-}
+type ReadResponse = (answer: Answer) => Promise<{ access_token: string; token_type: string; expires_in?: number }>;
 
-type ReadResponse = (body: Buffer) => Promise<{ access_token: string; token_type: string; expires_in?: number }>;
-
-async function readGrant(answer: Answered<Buffer>, read: ReadResponse): Promise<Attempt<TokenGrant>> {
+async function readGrant(answer: Answered<Answer>, read: ReadResponse): Promise<Attempt<TokenGrant>> {
   try {
-    parseJson(answer.value);
+    parseJson(answer.value.body);
     const { access_token, token_type, expires_in } = await read(answer.value);
     if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is no bearer token");
     checkToken(access_token);

@@ -40,9 +40,9 @@ export function createTokens(options: TokensOptions): Tokens {
     async exchangeAccessKey(secret) {
       const way = await options.legacyCredential();
       if (way.kind === "access_token") return undefined;
-      if (way.kind === "endpoint") return exchangeAtEndpoint({ endpoint: way.endpoint, secret }, options);
-      const { token, expiresInSeconds } = await way.exchange(secret);
-      return { kind: "answered", status: 200, value: { token, expiresInSeconds }, text: "" };
+      if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);
+      const token = await way.run(secret);
+      return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, text: token };
     },
   };
 }
