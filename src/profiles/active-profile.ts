@@ -63,9 +63,9 @@ function refuseOtherOrigins(profile: Profile): void {
   if (given.length === now.length && given.every((origin, index) => origin === now[index])) return;
   throw new Failure(
     "auth",
-    `the credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}`,
+    `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
     {
-      meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again`,
+      meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
       hint: `integ profiles edit ${profile.name} --api-key-stdin`,
     },
   );
@@ -92,7 +92,7 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
 }
 
 function noCredential(name: string): Failure {
-  return new Failure("auth", `profile ${name} has no credential for /v1`, {
+  return new Failure("auth", `Profile ${name} has no credential for /v1.`, {
     hint: name === "env" ? "set INTEG_API_KEY" : `integ profiles edit ${name} --api-key-stdin`,
   });
 }
@@ -109,8 +109,8 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
   if (legacy === undefined) {
-    throw new Failure("auth", `profile ${name} does not say how its key becomes a legacy bearer token`, {
-      meaning: "The document does not show that exchange (§5.3): a command or an endpoint must be named",
+    throw new Failure("auth", `Profile ${name} does not say how its key becomes a legacy bearer token.`, {
+      meaning: "The document does not show that exchange (§5.3): a command or an endpoint must be named.",
       hint: `integ profiles edit ${name} --access-token-command '<command>'`,
     });
   }
@@ -133,8 +133,8 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
 }
 
 function noKeyToExchange(name: string): Failure {
-  return new Failure("auth", `profile ${name} has no API key to exchange for a legacy bearer token`, {
-    meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3)",
+  return new Failure("auth", `Profile ${name} has no API key to exchange for a legacy bearer token.`, {
+    meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3).",
   });
 }
 
@@ -151,8 +151,8 @@ function environmentWays(resolution: Resolution, env: Environment): Ways {
     legacy: async () => {
       const token = variable(env, "INTEG_ACCESS_TOKEN");
       if (token !== undefined) return { kind: "access_token", token };
-      throw new Failure("auth", "the environment holds no legacy bearer token", {
-        meaning: "An API key alone does not open /api/v1: how it becomes a token is not documented (§5.3)",
+      throw new Failure("auth", "The environment holds no legacy bearer token.", {
+        meaning: "An API key alone does not open /api/v1: how it becomes a token is not documented (§5.3).",
         hint: "set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command",
       });
     },
@@ -197,7 +197,7 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
       if (profile.organizationId !== undefined) return legacy();
       throw new Failure(
         "usage",
-        `profile ${profile.name} names no organization, and the legacy contract needs one (§4.4)`,
+        `Profile ${profile.name} names no organization, and the legacy contract needs one (§4.4).`,
         {
           hint:
             profile.name === "env"

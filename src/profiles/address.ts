@@ -12,7 +12,7 @@ export function isLoopback(hostname: string): boolean {
 
 function parseAddress(text: string, label: string): URL {
   const refuse = (why: string): never => {
-    throw new Failure("usage", `${label} ${why}`, { meaning: "An address looks like https://api.example.com" });
+    throw new Failure("usage", `${label} ${why}.`, { meaning: "An address looks like https://api.example.com." });
   };
   // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
@@ -34,9 +34,9 @@ function parseAddress(text: string, label: string): URL {
  * @param label what a message calls it, e.g. `--base-url` or `INTEG_BASE_URL`
  * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
  */
-export function checkBaseUrl(text: string, label = "the base URL"): string {
+export function checkBaseUrl(text: string, label = "The base URL"): string {
   const url = parseAddress(text, label);
-  if (text.includes("?")) throw new Failure("usage", `${label} must not carry a query (?)`);
+  if (text.includes("?")) throw new Failure("usage", `${label} must not carry a query (?).`);
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
@@ -44,7 +44,7 @@ export function checkBaseUrl(text: string, label = "the base URL"): string {
  * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
  * may have a query (RFC 6749 §3.2).
  */
-export function checkEndpoint(text: string, label = "the endpoint"): string {
+export function checkEndpoint(text: string, label = "The endpoint"): string {
   return parseAddress(text, label).href;
 }
 
@@ -61,5 +61,5 @@ export function originOf(address: string): string {
 export function checkOrigin(bound: string, address: string): void {
   const asked = originOf(address);
   if (asked === originOf(bound)) return;
-  throw new Failure("auth", `this credential belongs to ${originOf(bound)} and is not sent to ${asked}`);
+  throw new Failure("auth", `This credential belongs to ${originOf(bound)} and is not sent to ${asked}.`);
 }

@@ -59,8 +59,9 @@ export interface Configured {
 
 /** A header and a line cannot carry control characters; most are the newline of a file that was read. */
 export function checkSecret(secret: string, what: string): string {
-  if (secret === "") throw new Failure("usage", `the ${what} is empty`);
-  if (/\p{Cc}/u.test(secret)) throw new Failure("usage", `the ${what} holds a line break or another control character`);
+  if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
+  if (/\p{Cc}/u.test(secret))
+    throw new Failure("usage", `The ${what} holds a line break or another control character.`);
   return secret;
 }
 
@@ -77,7 +78,7 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
   return {
     kind,
     client_id,
-    token_endpoint: checkEndpoint(token_endpoint, "the token endpoint"),
+    token_endpoint: checkEndpoint(token_endpoint, "The token endpoint"),
     ...(audience !== undefined && { audience }),
     ...(issuer !== undefined && { issuer }),
     client_auth,
@@ -116,14 +117,14 @@ function withoutForeign(
   const { credential_origins: given, name } = before;
   if (after.credential !== null && originsOf(after).join(" ") !== given.join(" ")) {
     Object.assign(profile, { credential: null, credential_origins: [] });
-    if (!settings.credential) notes.push(`the credential of profile ${name} was given for ${given.join(" and ")}`);
+    if (!settings.credential) notes.push(`The credential of profile ${name} was given for ${given.join(" and ")}`);
   }
   const moved = originOf(before.base_url) !== originOf(after.base_url);
   if (moved && settings.legacy === undefined && before.legacy !== undefined) {
     delete profile.legacy;
-    notes.push(`the way of profile ${name} to a legacy bearer token was given for ${originOf(before.base_url)}`);
+    notes.push(`The way of profile ${name} to a legacy bearer token was given for ${originOf(before.base_url)}`);
   }
-  return { profile, notes: notes.map((note) => `${note}: it was dropped`) };
+  return { profile, notes: notes.map((note) => `${note}: it was dropped.`) };
 }
 
 /** Client credentials carry their token endpoint; it stays known when an API key takes their place. */
@@ -168,7 +169,7 @@ export async function addProfile(
 ): Promise<Configured> {
   checkProfileName(settings.name);
   if (store.get(settings.name) !== undefined) {
-    throw new Failure("usage", `there is a profile "${settings.name}" already`, {
+    throw new Failure("usage", `There is a profile "${settings.name}" already.`, {
       hint: `integ profiles edit ${settings.name}`,
     });
   }
@@ -201,7 +202,7 @@ export async function editProfile(
     store.edit(name, (current) => {
       before = current;
       if (saved !== undefined && current.base_url !== seen?.base_url) {
-        throw new Failure("failed", `profile ${name} was moved to another address at the same moment; try again`);
+        throw new Failure("failed", `Profile ${name} was moved to another address at the same moment; try again.`);
       }
       const kept = withoutForeign(current, patched(current, settings), settings);
       notes.push(...kept.notes);

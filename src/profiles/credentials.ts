@@ -88,26 +88,26 @@ class LayeredCredentials implements Credentials {
       return { ref, kept: "file", ...(absence !== "" && { note: absence }) };
     }
     const answer = await this.#keychain.set(ref, text);
-    if (!answer.ok) throw new Failure("failed", `the keychain did not take the credential: ${answer.why}`);
+    if (!answer.ok) throw new Failure("failed", `The keychain did not take the credential: ${answer.why}.`);
     return { ref, kept: "keychain" };
   }
 
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
-      throw new Failure("auth", `the profile's credential is no longer in its ${kept.kept}`, {
-        meaning: "No other credential was used instead. Give it again with integ profiles edit",
+      throw new Failure("auth", `The profile's credential is no longer in its ${kept.kept}.`, {
+        meaning: "No other credential was used instead. Give it again with integ profiles edit.",
       });
     }
     const parsed = Kept.safeParse(parseJson(text));
     if (!parsed.success) {
-      throw new Failure("auth", `the profile's credential in its ${kept.kept} is damaged`, {
-        meaning: "No other credential was used instead. Give it again with integ profiles edit",
+      throw new Failure("auth", `The profile's credential in its ${kept.kept} is damaged.`, {
+        meaning: "No other credential was used instead. Give it again with integ profiles edit.",
       });
     }
     if (!sameOrigins(parsed.data.origins, origins)) {
-      throw new Failure("auth", `the profile's credential was given for ${parsed.data.origins.join(" and ")}`, {
-        meaning: `It is not sent to ${origins.join(" and ")}. Give it again with integ profiles edit if that is right`,
+      throw new Failure("auth", `The profile's credential was given for ${parsed.data.origins.join(" and ")}.`, {
+        meaning: `It is not sent to ${origins.join(" and ")}. Give it again with integ profiles edit if that is right.`,
       });
     }
     return parsed.data.secret;
@@ -116,7 +116,7 @@ class LayeredCredentials implements Credentials {
   async destroy(kept: KeptSecret): Promise<void> {
     if (kept.kept === "keychain") {
       const answer = await this.#keychain.delete(kept.ref);
-      if (!answer.ok) throw new Failure("failed", `the keychain did not delete the credential: ${answer.why}`);
+      if (!answer.ok) throw new Failure("failed", `The keychain did not delete the credential: ${answer.why}.`);
       return;
     }
     const path = this.#pathOf(kept.ref);
@@ -136,14 +136,14 @@ class LayeredCredentials implements Credentials {
       return this.destroy({ ref, kept: "file" });
     }
     const answer = await this.#keychain.probe(ref);
-    if (!answer.ok) throw new Failure("failed", `the keychain takes no credential: ${answer.why}`);
+    if (!answer.ok) throw new Failure("failed", `The keychain takes no credential: ${answer.why}.`);
   }
 
   async #readKeychain(ref: string): Promise<string | undefined> {
     const answer = await this.#keychain.get(ref);
     if (answer.ok) return answer.secret ?? undefined;
-    throw new Failure("auth", `the keychain did not give the profile's credential: ${answer.why}`, {
-      meaning: "No other credential was used instead",
+    throw new Failure("auth", `The keychain did not give the profile's credential: ${answer.why}.`, {
+      meaning: "No other credential was used instead.",
     });
   }
 
@@ -163,7 +163,7 @@ class LayeredCredentials implements Credentials {
   }
 
   #absenceWords(why: string): string {
-    return `no keychain here (${why}): credentials are kept in ${this.folder}, readable by you alone`;
+    return `There is no keychain here (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
   }
 
   #pathOf(ref: string): string {

@@ -35,8 +35,8 @@ export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
   if (value === undefined || value === "") return undefined;
   if (/\p{Cc}/u.test(value)) {
-    throw new Failure("usage", `${name} holds a line break or another control character`, {
-      meaning: "A value read from a file often keeps the newline at its end",
+    throw new Failure("usage", `${name} holds a line break or another control character.`, {
+      meaning: "A value read from a file often keeps the newline at its end.",
     });
   }
   return value;
@@ -66,7 +66,7 @@ export interface EnvironmentProfile {
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
-    throw new Failure("usage", "INTEG_ORGANIZATION_ID is not a UUID");
+    throw new Failure("usage", "INTEG_ORGANIZATION_ID is not a UUID.");
   }
   return value;
 }
@@ -75,26 +75,30 @@ function checkCredentials(env: Environment): void {
   const present = new Set(credentialVariablesIn(env));
   if (present.size === 0) {
     const empty = credentialVariables.filter((name) => env[name] === "");
-    throw new Failure("usage", "INTEG_BASE_URL is set, and no credential beside it", {
+    throw new Failure("usage", "INTEG_BASE_URL is set, and no credential beside it.", {
       meaning:
         empty.length > 0
-          ? `${empty.join(" and ")} ${empty.length > 1 ? "are" : "is"} set, and empty`
-          : "An address and its credential come from the same place: the environment or a profile, never one of each",
+          ? `${empty.join(" and ")} ${empty.length > 1 ? "are" : "is"} set, and empty.`
+          : "An address and its credential come from the same place: the environment or a profile, never one of each.",
       hint: "set INTEG_API_KEY, or INTEG_CLIENT_ID with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT, or unset INTEG_BASE_URL",
     });
   }
   const client = present.has("INTEG_CLIENT_ID") || present.has("INTEG_CLIENT_SECRET");
   if (client && present.has("INTEG_API_KEY")) {
-    throw new Failure("usage", "INTEG_API_KEY and INTEG_CLIENT_ID or INTEG_CLIENT_SECRET are two credentials for /v1", {
-      hint: "unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET",
-    });
+    throw new Failure(
+      "usage",
+      "INTEG_API_KEY and INTEG_CLIENT_ID or INTEG_CLIENT_SECRET are two credentials for /v1.",
+      {
+        hint: "unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET",
+      },
+    );
   }
   if (!client) return;
   const missing = ["INTEG_CLIENT_ID", "INTEG_CLIENT_SECRET", "INTEG_TOKEN_ENDPOINT"].filter(
     (name) => variable(env, name) === undefined,
   );
   if (missing.length > 0) {
-    throw new Failure("usage", `OAuth client credentials in the environment lack ${missing.join(" and ")}`, {
+    throw new Failure("usage", `OAuth client credentials in the environment lack ${missing.join(" and ")}.`, {
       hint: `set ${missing.join(" and ")}`,
     });
   }
@@ -103,8 +107,8 @@ function checkCredentials(env: Environment): void {
 function regionFrom(env: Environment): Region {
   const region = variable(env, "INTEG_REGION");
   if (region === "us" || region === "eu") return region;
-  throw new Failure("usage", region === undefined ? "INTEG_REGION is not set" : "INTEG_REGION is neither us nor eu", {
-    meaning: "INTEG_BASE_URL is the host of one region, and the journal keeps which",
+  throw new Failure("usage", region === undefined ? "INTEG_REGION is not set." : "INTEG_REGION is neither us nor eu.", {
+    meaning: "INTEG_BASE_URL is the host of one region, and the journal keeps which.",
     hint: "set INTEG_REGION=us or INTEG_REGION=eu",
   });
 }

@@ -72,7 +72,7 @@ function parseAnswer(text: string): KeychainAnswer {
       if (reply.ok === true && "secret" in reply && (typeof reply.secret === "string" || reply.secret === null)) {
         return { ok: true, secret: reply.secret };
       }
-      if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why };
+      if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why.replace(/\.$/, "") };
     }
   } catch {
     // Not our child's words: the library could not be loaded, or it died.

@@ -84,8 +84,8 @@ function readOwner(path: string): Owner | undefined {
   try {
     return Owner.parse(JSON.parse(text));
   } catch (error) {
-    throw new Failure("failed", `the lock ${path} names no owner`, {
-      meaning: "It was not written by integ, or the disk lost it",
+    throw new Failure("failed", `The lock ${path} names no owner.`, {
+      meaning: "It was not written by integ, or the disk lost it.",
       hint: `rm '${path}'`,
       cause: error,
     });
@@ -168,8 +168,8 @@ async function waitForLock(path: string, claim: Claim, waitMs: number): Promise<
 
 function heldFailure(path: string, holder: Owner | undefined): Failure {
   const who = holder ? `process ${holder.pid} on ${holder.host}` : "one process after the other";
-  return new Failure("failed", `${path} is held by ${who}`, {
-    meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock",
+  return new Failure("failed", `${path} is held by ${who}.`, {
+    meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock.",
     ...(holder && { hint: `rm '${path}'` }),
   });
 }

@@ -59,7 +59,7 @@ export function fileFailure(error: unknown, doing: string, path: string): Failur
   const code = errorCode(error);
   const why = code === undefined ? "an unexpected error" : (errorWords[code] ?? code);
   const kind = code !== undefined && pathErrors.has(code) ? "usage" : "failed";
-  return new Failure(kind, `cannot ${doing} ${path}: ${why}`, { cause: error });
+  return new Failure(kind, `Cannot ${doing} ${path}: ${why}.`, { cause: error });
 }
 
 /**
@@ -101,11 +101,11 @@ export function ensurePrivateFolder(path: string): void {
     throw fileFailure(error, "make the folder", path);
   }
   const stats = statSync(path);
-  if (!stats.isDirectory()) throw new Failure("usage", `cannot use ${path}: it is not a folder`);
+  if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
   if (!hasModes) return;
-  if (!isMine(stats)) throw new Failure("usage", `cannot use the folder ${path}: it belongs to another user`);
+  if (!isMine(stats)) throw new Failure("usage", `Cannot use the folder ${path}: it belongs to another user.`);
   if ((stats.mode & 0o022) !== 0) {
-    throw new Failure("usage", `the folder ${path} can be changed by other users`, { hint: `chmod 700 '${path}'` });
+    throw new Failure("usage", `The folder ${path} can be changed by other users.`, { hint: `chmod 700 '${path}'` });
   }
 }
 
@@ -131,12 +131,13 @@ export function createPrivateFile(path: string): number {
 /** Refuses an open file that others may read, that belongs to somebody else or that is no plain file. */
 export function checkPrivate(fd: number, path: string): Stats {
   const stats = fstatSync(fd);
-  if (!stats.isFile()) throw new Failure("usage", `cannot use ${path}: it is not a plain file`);
+  if (!stats.isFile()) throw new Failure("usage", `Cannot use ${path}: it is not a plain file.`);
   if (!hasModes) return stats;
-  if (!isMine(stats)) throw new Failure("usage", `cannot use ${path}: it belongs to another user`);
+  if (!isMine(stats)) throw new Failure("usage", `Cannot use ${path}: it belongs to another user.`);
   if ((stats.mode & 0o077) !== 0) {
-    throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)})`, {
-      meaning: "Whoever could read it may have the secret in it, and a file system without permissions cannot keep one",
+    throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
+      meaning:
+        "Whoever could read it may have the secret in it, and a file system without permissions cannot keep one.",
       hint: `chmod 600 '${path}'`,
     });
   }

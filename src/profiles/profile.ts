@@ -168,12 +168,12 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
 /** @throws Failure `usage` where a new profile cannot have this name */
 export function checkProfileName(name: string): string {
   if (reservedNames.has(name)) {
-    throw new Failure("usage", `"${name}" is a reserved profile name`, {
-      meaning: "sandbox, sandbox-eu and env always mean the same",
+    throw new Failure("usage", `"${name}" is a reserved profile name.`, {
+      meaning: "sandbox, sandbox-eu and env always mean the same.",
     });
   }
   if (!namePattern.test(name)) {
-    throw new Failure("usage", "a profile name is 1 to 64 letters, digits, dots, underscores and hyphens");
+    throw new Failure("usage", "A profile name is 1 to 64 letters, digits, dots, underscores and hyphens.");
   }
   return name;
 }

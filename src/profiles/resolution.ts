@@ -56,10 +56,10 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
     flag: "--profile",
     environment: "--profile",
     INTEG_PROFILE: "INTEG_PROFILE",
-    default: "the default",
+    default: "The default",
   };
-  return new Failure("usage", `${origin[source]} names the profile "${name}", which does not exist`, {
-    meaning: `There ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}`,
+  return new Failure("usage", `${origin[source]} names the profile "${name}", which does not exist.`, {
+    meaning: `There ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}.`,
     hint: "integ profiles list",
   });
 }
@@ -72,7 +72,7 @@ function organizationOf(profile: Profile, env: Environment): { organizationId?: 
   const differs = asked !== undefined && asked.toLowerCase() !== own.toLowerCase();
   return {
     organizationId: own,
-    notes: differs ? [`INTEG_ORGANIZATION_ID is not used: profile ${profile.name} has its own organization`] : [],
+    notes: differs ? [`INTEG_ORGANIZATION_ID is not used: profile ${profile.name} has its own organization.`] : [],
   };
 }
 
@@ -111,11 +111,11 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
     const resolution = fromEnvironment(input, "flag");
     if (resolution !== undefined) return resolution;
-    throw new Failure("usage", "the profile env is the environment's, and INTEG_BASE_URL is not set");
+    throw new Failure("usage", "The profile env is the environment's, and INTEG_BASE_URL is not set.");
   }
   const unused = profileVariablesIn(input.env);
   const resolution = storedResolution(name, "flag", input);
-  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: --profile ${name} was given`);
+  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: --profile ${name} was given.`);
 }
 
 function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resolution | undefined {
@@ -131,7 +131,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
     notes:
       passedOver === undefined || passedOver === "env"
         ? []
-        : ["INTEG_PROFILE is not used: INTEG_BASE_URL and a credential are set"],
+        : ["INTEG_PROFILE is not used: INTEG_BASE_URL and a credential are set."],
   };
 }
 
@@ -143,18 +143,18 @@ function fromProfiles(input: ResolutionInput): Resolution {
   const name = named ?? stored.default ?? undefined;
   if (name === undefined) throw nothingChosen(stored);
   const resolution = storedResolution(name, named === undefined ? "default" : "INTEG_PROFILE", input);
-  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set`);
+  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set.`);
 }
 
 function nothingChosen(stored: StoredProfiles): Failure {
   const [first] = stored.list();
   if (first !== undefined) {
-    return new Failure("usage", "no profile is the default, and none was named", {
+    return new Failure("usage", "No profile is the default, and none was named.", {
       hint: `integ profiles use ${first.name}`,
     });
   }
-  return new Failure("auth", "no profile is set up", {
-    meaning: "To try integ without an account, add --profile sandbox to the command",
+  return new Failure("auth", "No profile is set up.", {
+    meaning: "To try integ without an account, add --profile sandbox to the command.",
     hint: "integ profiles add <name> --region us|eu --base-url <url>",
   });
 }
@@ -172,8 +172,8 @@ export function resolveProfile(input: ResolutionInput): Resolution {
   const stray = credentialVariablesIn(input.env);
   if (stray.length > 0) {
     const are = stray.length > 1 ? "are" : "is";
-    throw new Failure("usage", `${stray.join(" and ")} ${are} set, and INTEG_BASE_URL is not`, {
-      meaning: "A credential is only used with its own address, never with that of a profile",
+    throw new Failure("usage", `${stray.join(" and ")} ${are} set, and INTEG_BASE_URL is not.`, {
+      meaning: "A credential is only used with its own address, never with that of a profile.",
       hint: "set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>",
     });
   }

@@ -108,12 +108,12 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   child.stdin?.on("error", () => {});
   child.stdin?.end(options.input);
   const ended = await endOf(child, options.timeLimitMs, streams).catch((error: unknown) => {
-    throw new Failure("failed", "the shell could not be started", { cause: error });
+    throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
   if (ended === "late") {
-    throw new Failure("failed", `the command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s`);
+    throw new Failure("failed", `The command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s.`);
   }
-  if (options.echo !== true && size > outputLimitBytes) throw new Failure("failed", "the command printed over 64 KiB");
+  if (options.echo !== true && size > outputLimitBytes) throw new Failure("failed", "The command printed over 64 KiB.");
   return {
     status: ended.exitCode,
     signal: ended.signalCode,
@@ -139,16 +139,16 @@ export async function secretFromCommand(command: string, options: ShellOptions &
   try {
     run = await runShell(command, options);
   } catch (error) {
-    throw new Failure("auth", `the ${what} gave nothing: ${error instanceof Failure ? error.message : "unknown"}`, {
+    throw new Failure("auth", `The ${what} gave nothing. ${error instanceof Failure ? error.message : ""}`.trim(), {
       cause: error,
     });
   }
-  if (run.status !== 0) throw new Failure("auth", `the ${what} failed with ${endWords(run)}`);
+  if (run.status !== 0) throw new Failure("auth", `The ${what} failed with ${endWords(run)}.`);
   const [line = ""] = run.stdout.toString("utf8").split("\n", 1);
   const secret = line.replace(/\r$/, "");
-  if (secret === "") throw new Failure("auth", `the ${what} printed nothing on its first line`);
+  if (secret === "") throw new Failure("auth", `The ${what} printed nothing on its first line.`);
   if (/[\p{Cc}\uFFFD]/u.test(secret)) {
-    throw new Failure("auth", `the first line of the ${what} holds control characters or is not UTF-8`);
+    throw new Failure("auth", `The first line of the ${what} holds control characters or is not UTF-8.`);
   }
   return secret;
 }

@@ -39,9 +39,9 @@ export interface ProfileStore extends StoredProfiles {
 }
 
 function damaged(path: string, place: Place, what: string): Failure {
-  return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}`, {
+  return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}.`, {
     meaning:
-      "Nothing was changed, and no other profile or credential was used instead. Mend the line or move the file away",
+      "Nothing was changed, and no other profile or credential was used instead. Mend the line or move the file away.",
     where: `${path}:${place.line}:${place.column}`,
   });
 }
@@ -65,7 +65,7 @@ function parseFile(text: string, path: string): ProfileFile {
 function refuseIfOpenToOthers(path: string): void {
   if (process.platform === "win32") return;
   if ((statSync(path).mode & 0o022) === 0) return;
-  throw new Failure("usage", `${path} can be changed by other users`, { hint: `chmod 600 '${path}'` });
+  throw new Failure("usage", `${path} can be changed by other users.`, { hint: `chmod 600 '${path}'` });
 }
 
 function readFile(path: string): ProfileFile {
@@ -90,8 +90,8 @@ function removeLeftovers(folder: string): void {
 
 function notThere(name: string, file: ProfileFile): Failure {
   const names = file.profiles.map((profile) => profile.name);
-  return new Failure("usage", `there is no profile "${name}"`, {
-    meaning: names.length > 0 ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}` : "There is none yet",
+  return new Failure("usage", `There is no profile "${name}".`, {
+    meaning: names.length > 0 ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}.` : "There is none yet.",
     hint: "integ profiles list",
   });
 }
@@ -105,7 +105,7 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
 
 function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   if (file.profiles.some((other) => other.name === profile.name)) {
-    throw new Failure("usage", `there is a profile "${profile.name}" already`, {
+    throw new Failure("usage", `There is a profile "${profile.name}" already.`, {
       hint: `integ profiles edit ${profile.name}`,
     });
   }
@@ -196,7 +196,7 @@ class FileProfileStore implements ProfileStore {
 
 function invalid(issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined): Failure {
   const field = issue?.path.slice(2).map(String).join(".") ?? "";
-  return new Failure("usage", `the profile's ${field || "settings"} ${issue?.message ?? "do not fit"}`);
+  return new Failure("usage", `The profile's ${field || "settings"} ${issue?.message ?? "do not fit"}.`);
 }
 
 /**

@@ -48,13 +48,13 @@ function checkTogether(options: SecretOptions): void {
     options.secretProfile !== undefined && "--secret-profile",
   ].filter((flag) => flag !== false);
   if (given.length > 1) {
-    throw new Failure("usage", `${given.join(" and ")} cannot stand together: a secret goes to one place`);
+    throw new Failure("usage", `${given.join(" and ")} cannot stand together: a secret goes to one place.`);
   }
   if (options.secretFormat !== undefined && options.secretFile === undefined && options.secretCommand === undefined) {
-    throw new Failure("usage", "--secret-format is for --secret-file and --secret-command");
+    throw new Failure("usage", "--secret-format is for --secret-file and --secret-command.");
   }
-  if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file");
-  if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile");
+  if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file.");
+  if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile.");
 }
 
 async function toProfile(

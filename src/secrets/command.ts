@@ -20,8 +20,8 @@ export interface CommandTools {
   readonly commandLimitMs?: number;
 }
 
-function notTaken(why: string): Failure {
-  return new Failure("undelivered", `the --secret-command ${why}`);
+function notTaken(why: string, more = ""): Failure {
+  return new Failure("undelivered", `The --secret-command ${why}. ${more}`.trim());
 }
 
 class CommandDestination implements Destination {
@@ -35,12 +35,12 @@ class CommandDestination implements Destination {
   }
 
   async check(): Promise<void> {
-    if (this.#target.command.trim() === "") throw new Failure("usage", "--secret-command is empty");
+    if (this.#target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
     if (process.platform === "win32") return;
     try {
       accessSync("/bin/sh", constants.X_OK);
     } catch (error) {
-      throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here", { cause: error });
+      throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here.", { cause: error });
     }
   }
 
@@ -61,7 +61,7 @@ class CommandDestination implements Destination {
         echo: true,
       });
     } catch (error) {
-      throw notTaken(`did not take the secret: ${error instanceof Failure ? error.message : "it could not be run"}`);
+      throw notTaken("did not take the secret", error instanceof Failure ? error.message : "");
     }
     if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
     if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");

@@ -58,7 +58,7 @@ function finishFile(record: FileRecord): boolean {
   } catch (error) {
     const { kind, message } = fileFailure(error, "give the secret its name", record.path);
     throw new Failure(kind, message, {
-      meaning: `The secret is whole, in ${record.reserved}. Move what is in its way, then recover again`,
+      meaning: `The secret is whole, in ${record.reserved}. Move what is in its way, then recover again.`,
       hint: "integ journal recover",
       cause: error,
     });

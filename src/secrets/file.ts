@@ -25,7 +25,7 @@ export interface FileTarget {
 }
 
 function refuse(path: string, why: string, hint?: string): Failure {
-  return new Failure("usage", `the secret cannot go to ${path}: ${why}`, hint === undefined ? {} : { hint });
+  return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, hint === undefined ? {} : { hint });
 }
 
 function checkFolder(path: string): Stats {
@@ -95,8 +95,8 @@ class FileDestination implements Destination {
     try {
       const fd = reserveFile(path, (content) => {
         if (!isWhole(content, this.#target.format)) return;
-        throw new Failure("failed", `${path} holds the secret of an earlier run`, {
-          meaning: "It was written whole and never got its name; recovery puts it there",
+        throw new Failure("failed", `${path} holds the secret of an earlier run.`, {
+          meaning: "It was written whole and never got its name; recovery puts it there.",
           hint: "integ journal recover",
         });
       });

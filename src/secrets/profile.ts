@@ -26,7 +26,7 @@ export interface ProfileTools {
 
 function refuse(name: string, why: string, hint?: string): Failure {
   const details = hint === undefined ? {} : { hint };
-  return new Failure("usage", `the secret cannot become the credential of profile ${name}: ${why}`, details);
+  return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, details);
 }
 
 class ProfileDestination implements Destination {

@@ -7,7 +7,7 @@ import type { OneTimeSecret, SecretFormat } from "./destination.ts";
 export function checkSecretFormat(text: string | undefined): SecretFormat {
   if (text === undefined) return "raw";
   if (text === "raw" || text === "json" || text === "env") return text;
-  throw new Failure("usage", `--secret-format is raw, json or env, not "${text}"`);
+  throw new Failure("usage", `--secret-format is raw, json or env, not "${text}".`);
 }
 
 /** What every reader of such files takes for one word stays bare; the rest is quoted as the shell wants it. */

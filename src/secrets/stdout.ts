@@ -33,8 +33,8 @@ class OutputDestination implements Destination {
   async check(): Promise<void> {
     const trouble = await outputTrouble(this.#tools.fd);
     if (trouble === undefined) return;
-    throw new Failure("usage", `the secret would be lost: standard output ${trouble}`, {
-      meaning: "Nothing was sent. A secret is shown once",
+    throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
+      meaning: "Nothing was sent. A secret is shown once.",
       hint: "--secret-file <path> keeps it in a file",
     });
   }
@@ -50,7 +50,7 @@ class OutputDestination implements Destination {
     try {
       await print(secret.receipt);
     } catch (error) {
-      throw new Failure("undelivered", "standard output did not take the secret", { cause: error });
+      throw new Failure("undelivered", "Standard output did not take the secret.", { cause: error });
     }
   }
 

@@ -66,14 +66,14 @@ class UndeliveredFolder implements Undelivered {
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
-      throw new Failure("failed", `no secret is kept for ${entry}`, { hint: "integ journal list --all" });
+      throw new Failure("failed", `No secret is kept for ${entry}.`, { hint: "integ journal list --all" });
     const parsed = Kept.safeParse(parseJson(text));
     if (parsed.success) {
       const { clientId, ...rest } = parsed.data;
       return clientId === undefined ? rest : { ...rest, clientId };
     }
-    throw new Failure("failed", `${this.#pathOf(entry)} is damaged`, {
-      meaning: "It was left as it is: a person may still find the secret in it",
+    throw new Failure("failed", `${this.#pathOf(entry)} is damaged.`, {
+      meaning: "It was left as it is: a person may still find the secret in it.",
     });
   }
 
@@ -102,7 +102,7 @@ class UndeliveredFolder implements Undelivered {
   }
 
   #pathOf(entry: string): string {
-    if (!entryPattern.test(entry)) throw new Failure("usage", "that is no journal entry's id");
+    if (!entryPattern.test(entry)) throw new Failure("usage", "That is no journal entry's id.");
     return join(this.folder, entry);
   }
 
