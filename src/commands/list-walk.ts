@@ -4,7 +4,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Attempt } from "../api/attempt.ts";
 import type { Service } from "../api/connect.ts";
 import type { RawPage } from "../api/list-request.ts";
-import type { Page } from "../api/pages.ts";
+import type { FetchPage, Page } from "../api/pages.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../errors.ts";
 import type { ListView } from "../output/output.ts";
@@ -56,14 +56,13 @@ export async function printList(
   const limit = parseLimit(flags);
   const readPage = pagesOf(await context.connect());
   const where = await whereOf(context);
-  const { walk } = await import("../api/pages.ts");
-  const pages = walk((request) => readAnswer(context, { what, where }, () => readPage(request)), {
-    limit,
-    pageToken: flags.pageToken,
-    what,
-    where,
-    left: flags.all ? undefined : () => 0,
-  });
+  const { checkPage, walk } = await import("../api/pages.ts");
+  const fetchPage: FetchPage = (request) => readAnswer(context, { what, where }, () => readPage(request));
+  async function* onePage(): AsyncGenerator<Page> {
+    const { value } = await fetchPage({ limit, pageToken: flags.pageToken, signal: context.clock.interruption });
+    yield checkPage(value, { what, where });
+  }
+  const pages = flags.all ? walk(fetchPage, { limit, pageToken: flags.pageToken, what, where }) : onePage();
   const writer = output.list(view);
   const progress = output.progress(`Reading ${view.plural}`);
   let last: Page | undefined;

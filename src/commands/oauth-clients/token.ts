@@ -1,0 +1,66 @@
+// Owns: `integ oauth-clients token`: one client credentials exchange (RFC 6749 §4.4, §5.2).
+import type { TokenEndpoint } from "../../api/credential.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .option("--client-id <id>", "the client's client_id (not its resource id)")
+      .option("--client-secret-stdin", "read its secret from standard input")
+      .option("--from-profile", "the profile's own client credentials"),
+  examples: [
+    { line: "integ oauth-clients token --client-id cid_1 --client-secret-stdin < client.secret", does: "does this secret work?" },
+    { line: "integ oauth-clients token --from-profile --json | jq -r .access_token", does: "a token for another program" },
+  ],
+  more: "The token endpoint is the profile's. The token is printed: it opens what the client may open, until it expires.",
+  async run(context, { options }) {
+    const client = await clientOf(context, options);
+    const service = await context.connect();
+    const answer = await read(context, "exchange client credentials for a token", async () => {
+      const attempt = await service.tokens.exchangeClient(client);
+      if (attempt) return attempt;
+      const { name } = await context.profiles.active();
+      throw new Failure("usage", `Profile ${name} names no token endpoint.`, {
+        meaning: "The organization's setup gives it (§5.2).",
+        hint: `integ profiles edit ${name} --token-endpoint <url>`,
+      });
+    });
+    await context.output.resource(answer.text, {
+      columns: [
+        { path: "access_token", heading: "access token" },
+        { path: "token_type", heading: "type" },
+        { path: "expires_in", heading: "expires in (s)" },
+        { path: "scope", heading: "scope" },
+      ],
+    });
+  },
+});
+
+async function clientOf(
+  context: Context,
+  options: { clientId?: string; clientSecretStdin?: true; fromProfile?: true },
+): Promise<{ clientId: string; clientSecret: string; at?: TokenEndpoint }> {
+  if (options.fromProfile && (options.clientId !== undefined || options.clientSecretStdin))
+    throw new Failure("usage", "--from-profile and --client-id contradict each other.", { hint: "Keep one of them." });
+  if (!options.fromProfile) {
+    if (options.clientId === undefined || options.clientId === "")
+      throw new Failure("usage", "Which client? Neither --client-id nor --from-profile was given.", {
+        hint: "integ help oauth-clients token",
+      });
+    const clientSecret = options.clientSecretStdin
+      ? await context.secrets.fromStdin("client secret")
+      : await context.output.ask("client secret", { hidden: true, flag: "--client-secret-stdin" });
+    return { clientId: options.clientId, clientSecret };
+  }
+  const profile = await context.profiles.active();
+  const credential = await profile.credential();
+  if (credential.kind !== "client_credentials")
+    throw new Failure("usage", `Profile ${profile.name} has an API key, no client credentials.`, {
+      hint: "integ oauth-clients token --client-id <id> --client-secret-stdin",
+    });
+  const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer } = credential;
+  return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer } };
+}

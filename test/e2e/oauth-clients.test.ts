@@ -1,0 +1,291 @@
+// OAuth clients from the command line: the decision table of §4.2 as a person meets it, against a standing sandbox.
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home, type Ended } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterEach(async () => {
+  await service.calm();
+  await freeSlots();
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(async () => {
+  expect(await service.stop()).toBe(0);
+});
+
+function home(): Home {
+  const made = new Home(service.env);
+  homes.push(made);
+  return made;
+}
+
+function create(at: Home, ...more: string[]): Promise<Ended> {
+  return at.integ(["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read", ...more]);
+}
+
+interface Listed {
+  data: { id: string; state: string; idempotency_key: string; attempts: number; next_step: string | null; request: unknown }[];
+}
+
+async function journal(at: Home): Promise<Listed["data"]> {
+  const { stdout, code } = await at.integ(["journal", "list", "--all", "--json"]);
+  expect(code).toBe(0);
+  return (JSON.parse(stdout) as Listed).data;
+}
+
+describe("create", () => {
+  it("prints the API's object with its secret on stdout, and nothing else there", async () => {
+    const at = home();
+    const { code, stdout, stderr } = await create(at, "--json");
+    expect(code).toBe(0);
+    const client = JSON.parse(stdout) as Record<string, unknown>;
+    expect(client).toMatchObject({ object: "oauth_client", status: "active", scopes: ["entity:read"] });
+    expect(client.client_secret).toMatch(/^sbx_/);
+    expect(stderr).toContain("client_secret");
+    expect(stderr).not.toContain(client.client_secret as string);
+    expect(await journal(at)).toMatchObject([
+      { operation: "oauth_client.create", state: "done", attempts: 1, resource_id: client.id, next_step: null },
+    ]);
+  });
+
+  it("writes the secret to a new 0600 file and shows null", async () => {
+    const at = home();
+    const { code, stdout } = await create(at, "--json", "--secret-file", "client.secret");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ client_secret: null });
+    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_\S+\n$/);
+    expect(statSync(at.path("client.secret")).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ["an existing file", (at: Home) => writeFileSync(at.path("taken"), "mine"), "taken"],
+    ["a link", (at: Home) => symlinkSync(at.path("elsewhere"), at.path("taken")), "taken"],
+    ["a folder", () => {}, "."],
+    ["a missing folder", () => {}, "nowhere/secret"],
+  ])("refuses %s for the secret before anything is sent", async (_what, arrange, path) => {
+    const at = home();
+    arrange(at);
+    const before = await clientCount();
+    const { code, stderr } = await create(at, "--secret-file", path);
+    expect(code).toBe(2);
+    expect(stderr).toContain("integ:");
+    expect(await clientCount()).toBe(before);
+    if (existsSync(at.path("taken"))) expect(readFileSync(at.path("taken"), "utf8")).toBe("mine");
+  });
+
+  it("keeps the outcome unknown after a lost connection, and recovers the receipt under the same key", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    const cut = await create(at, "--secret-file", "client.secret", "--retry-for", "0");
+    expect(cut.code).toBe(7);
+    const [entry] = await journal(at);
+    expect(entry).toMatchObject({ state: "unknown", attempts: 1 });
+    expect(cut.stderr).toContain(`Next: ${entry!.next_step}`);
+    const recovered = await at.integ(entry!.next_step!.split(" ").slice(1));
+    expect(recovered).toMatchObject({ code: 0 });
+    expect((await journal(at))[0]).toMatchObject({ state: "done", attempts: 2, idempotency_key: entry!.idempotency_key });
+    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
+  });
+
+  it("retries a 503 by itself under one key", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients status=503 times=2");
+    const { code } = await create(at, "--secret-file", "client.secret");
+    expect(code).toBe(0);
+    expect(await journal(at)).toMatchObject([{ state: "done", attempts: 3 }]);
+  });
+
+  it("waits as Retry-After says on 429, and never shorter", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients status=429 retry-after=2 times=1");
+    const began = Date.now();
+    expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(2000);
+  });
+
+  it("ends with 6 where Retry-After does not fit --retry-for; nothing was made", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients status=429 retry-after=60");
+    const { code, stderr } = await create(at, "--secret-file", "client.secret", "--retry-for", "5s");
+    expect(code).toBe(6);
+    expect(stderr).toContain("429");
+    expect(await journal(at)).toMatchObject([{ state: "refused" }]);
+    expect(existsSync(at.path("client.secret"))).toBe(false);
+  });
+
+  it("loses a secret with exit 9, replaces it on request, and leaves one live client", async () => {
+    const at = home();
+    const before = await liveClients();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const lost = await create(at, "--secret-file", "client.secret");
+    expect(lost.code).toBe(9);
+    expect((await liveClients()).length).toBe(before.length + 1);
+    const [entry] = await journal(at);
+    expect(entry!.next_step).toBe(`integ journal recover ${entry!.id} --replace-lost-secret`);
+    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    expect((await liveClients()).length).toBe(before.length + 1);
+    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect((await liveClients()).length).toBe(before.length + 1);
+    expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced"]);
+    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+  });
+
+  it("does all of that in one go with --replace-lost-secret", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const { code, stdout } = await create(at, "--secret-file", "client.secret", "--replace-lost-secret", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ status: "active", client_secret: null });
+    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
+  });
+
+  it("pending: exit 8 with --wait 0s, the same key afterwards", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients pending=5 times=1");
+    const { code } = await create(at, "--wait", "0s", "--secret-file", "client.secret");
+    expect(code).toBe(8);
+    const [entry] = await journal(at);
+    expect(entry).toMatchObject({ state: "pending" });
+    expect((await at.integ(["journal", "recover", "--wait", "0s"])).code).toBe(8);
+    expect((await journal(at))[0]).toMatchObject({ idempotency_key: entry!.idempotency_key });
+  });
+
+  it.each([
+    ["a key of another request", 409, 5],
+    ["a bad credential", 401, 3],
+    ["a missing permission", 403, 3],
+    ["no OAuth", 404, 4],
+  ])("%s (%i) ends with %i, and is final", async (_what, status, exit) => {
+    const at = home();
+    await service.fault(`POST /v1/oauth_clients status=${status}`);
+    expect((await create(at, "--secret-file", "client.secret")).code).toBe(exit);
+    expect(await journal(at)).toMatchObject([{ state: "refused", attempts: 1 }]);
+  });
+
+  it("a 4xx after an unknown attempt settles nothing", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--retry-for", "0", "--secret-file", "client.secret");
+    for (const status of [401, 403, 404, 409, 429]) {
+      await service.calm();
+      await service.fault(`POST /v1/oauth_clients status=${status} retry-after=600`);
+      expect((await at.integ(["journal", "recover"])).code, String(status)).toBe(7);
+      expect(await journal(at)).toMatchObject([{ state: "unknown" }]);
+    }
+  });
+
+  it("the same key again gives the receipt, exit 0; with another request it is refused before sending", async () => {
+    const at = home();
+    const first = await create(at, "--idempotency-key", "build-42", "--secret-file", "client.secret", "--json");
+    const again = await create(at, "--idempotency-key", "build-42", "--json");
+    expect([first.code, again.code]).toEqual([0, 0]);
+    expect(JSON.parse(again.stdout).id).toBe(JSON.parse(first.stdout).id);
+    const before = await clientCount();
+    const other = await create(at, "--scope", "organization:read", "--idempotency-key", "build-42");
+    expect(other.code).toBe(5);
+    expect(await clientCount()).toBe(before);
+  });
+
+  it("resumes an unfinished twin under its key; --new starts another", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await create(at, "--retry-for", "0", "--secret-file", "a.secret");
+    const resumed = await create(at, "--secret-file", "b.secret");
+    expect(resumed.code).toBe(0);
+    expect(resumed.stderr).toContain("--new");
+    expect(await journal(at)).toHaveLength(1);
+    expect((await create(at, "--new", "--secret-file", "c.secret")).code).toBe(0);
+    expect(await journal(at)).toHaveLength(2);
+  });
+
+  it("--dry-run shows the request, sends nothing and leaves no entry", async () => {
+    const at = home();
+    const before = await clientCount();
+    const { code, stdout } = await create(at, "--dry-run", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { scopes: ["entity:read"] } });
+    expect(await journal(at)).toEqual([]);
+    expect(await clientCount()).toBe(before);
+  });
+});
+
+describe("bad input is refused before anything is sent", () => {
+  const many = Array.from({ length: 101 }, (_, i) => ["--scope", `s:${i}`]).flat();
+  it.each([
+    ["101 scopes", many],
+    ["a wildcard", ["--scope", "entity:*"]],
+    ["an empty scope", ["--scope", ""]],
+    ["4,097 characters of scopes", ["--scope", "x".repeat(4097)]],
+    ["a key with a space", ["--idempotency-key", "a b"]],
+    ["a key of 256 characters", ["--idempotency-key", "k".repeat(256)]],
+    ["an empty key", ["--idempotency-key", ""]],
+    ["a wait that is none", ["--wait", "soon"]],
+    ["two destinations", ["--secret-file", "a", "--secret-command", "cat"]],
+    ["an unknown flag", ["--scopes", "a"]],
+  ])("%s: exit 2", async (_what, words) => {
+    const at = home();
+    const before = await clientCount();
+    const { code, stdout, stderr } = await create(at, ...words);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^integ: /m);
+    expect(await clientCount()).toBe(before);
+    expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
+  });
+});
+
+describe("get and revoke", () => {
+  it("shows a client without its secret, revokes it, and may be repeated", async () => {
+    const at = home();
+    const { id } = JSON.parse((await create(at, "--json")).stdout) as { id: string };
+    const got = await at.integ(["oauth-client", "get", id, "--json"]);
+    expect(JSON.parse(got.stdout)).toMatchObject({ id, status: "active" });
+    expect(got.stdout).not.toMatch(/sbx_us_cs/);
+    expect((await at.integ(["oauth-clients", "revoke", id])).code).toBe(2);
+    for (const _ of [1, 2]) {
+      const revoked = await at.integ(["oauth-clients", "revoke", id, "--yes", "--json"]);
+      expect(revoked.code).toBe(0);
+      expect(JSON.parse(revoked.stdout)).toMatchObject({ id, status: "revoked" });
+    }
+  });
+
+  it("an id that is nobody's: exit 4 in words, and as one JSON object", async () => {
+    const at = home();
+    const person = await at.integ(["oauth-clients", "get", "oac_nobody"]);
+    expect(person.code).toBe(4);
+    expect(person.stderr).toMatch(/request id \S+/);
+    const program = await at.integ(["oauth-clients", "get", "oac_nobody", "--json"]);
+    expect(program.stdout).toBe("");
+    expect(JSON.parse(program.stderr)).toMatchObject({
+      error: { kind: "not_found", exit_code: 4, status: 404, request_id: expect.any(String), doc_url: expect.any(String) },
+    });
+  });
+});
+
+async function clients(): Promise<{ id: string; status: string }[]> {
+  return (await service.control("GET", "/oauth_clients")) as { id: string; status: string }[];
+}
+
+async function liveClients(): Promise<string[]> {
+  return (await clients()).filter((client) => client.status === "active" || client.status === "pending").map(({ id }) => id);
+}
+
+async function clientCount(): Promise<number> {
+  return (await clients()).length;
+}
+
+/** Gives all slots back, so that no test meets the limit of another. */
+async function freeSlots(): Promise<void> {
+  for (const { id, status } of await clients())
+    if (status !== "revoked")
+      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
+}
