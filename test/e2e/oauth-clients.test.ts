@@ -28,11 +28,26 @@ function home(): Home {
 }
 
 function create(at: Home, ...more: string[]): Promise<Ended> {
-  return at.integ(["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read", ...more]);
+  return at.integ([
+    "oauth-clients",
+    "create",
+    "--service-account",
+    service.us.service_account_id,
+    "--scope",
+    "entity:read",
+    ...more,
+  ]);
 }
 
 interface Listed {
-  data: { id: string; state: string; idempotency_key: string; attempts: number; next_step: string | null; request: unknown }[];
+  data: {
+    id: string;
+    state: string;
+    idempotency_key: string;
+    attempts: number;
+    next_step: string | null;
+    request: unknown;
+  }[];
 }
 
 async function journal(at: Home): Promise<Listed["data"]> {
@@ -91,7 +106,11 @@ describe("create", () => {
     expect(cut.stderr).toContain(`Next: ${entry!.next_step}`);
     const recovered = await at.integ(entry!.next_step!.split(" ").slice(1));
     expect(recovered).toMatchObject({ code: 0 });
-    expect((await journal(at))[0]).toMatchObject({ state: "done", attempts: 2, idempotency_key: entry!.idempotency_key });
+    expect((await journal(at))[0]).toMatchObject({
+      state: "done",
+      attempts: 2,
+      idempotency_key: entry!.idempotency_key,
+    });
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
@@ -266,7 +285,13 @@ describe("get and revoke", () => {
     const program = await at.integ(["oauth-clients", "get", "oac_nobody", "--json"]);
     expect(program.stdout).toBe("");
     expect(JSON.parse(program.stderr)).toMatchObject({
-      error: { kind: "not_found", exit_code: 4, status: 404, request_id: expect.any(String), doc_url: expect.any(String) },
+      error: {
+        kind: "not_found",
+        exit_code: 4,
+        status: 404,
+        request_id: expect.any(String),
+        doc_url: expect.any(String),
+      },
     });
   });
 });
@@ -276,7 +301,9 @@ async function clients(): Promise<{ id: string; status: string }[]> {
 }
 
 async function liveClients(): Promise<string[]> {
-  return (await clients()).filter((client) => client.status === "active" || client.status === "pending").map(({ id }) => id);
+  return (await clients())
+    .filter((client) => client.status === "active" || client.status === "pending")
+    .map(({ id }) => id);
 }
 
 async function clientCount(): Promise<number> {

@@ -1,0 +1,245 @@
+// Who acts, and where a credential may go: profiles, the environment, both regions, both shapes of HTTP Basic.
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home, type Ended } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterEach(() => {
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+/** A home with no keychain to be found and nothing of ours in the environment. */
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const made = new Home(env);
+  homes.push(made);
+  return made;
+}
+
+function add(at: Home, name: string, ...more: string[]): Promise<Ended> {
+  const words = [
+    "profiles",
+    "add",
+    name,
+    "--region",
+    "us",
+    "--base-url",
+    service.us.base_url,
+    "--api-key-stdin",
+    ...more,
+  ];
+  return at.integ(words, { input: `${service.us.api_key}\n` });
+}
+
+describe("profiles", () => {
+  it("adds one, uses it as the default, keeps its key 0600 and shows it masked", async () => {
+    const at = home();
+    const added = await add(at, "prod", "--json");
+    expect(added.code).toBe(0);
+    expect(`${added.stdout}${added.stderr}`).not.toContain(service.us.api_key);
+    expect((await at.integ(["entities", "list", "--json"])).code).toBe(0);
+    const shown = await at.integ(["profiles", "show", "prod", "--json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ name: "prod", default: true, credential: { kept_in: "file" } });
+    expect(shown.stdout).not.toContain(service.us.api_key);
+    expect(statSync(at.path("config")).mode & 0o777).toBe(0o700);
+    for (const file of filesBelow(at.path("config"))) expect(statSync(file).mode & 0o777, file).toBe(0o600);
+  });
+
+  it("lists, uses, edits and removes", async () => {
+    const at = home();
+    await add(at, "one");
+    await add(at, "two");
+    const names = async (): Promise<string[]> =>
+      (JSON.parse((await at.integ(["profiles", "list", "--json"])).stdout) as { data: { name: string }[] }).data.map(
+        ({ name }) => name,
+      );
+    expect(await names()).toEqual(["one", "two", "sandbox", "sandbox-eu"]);
+    expect((await at.integ(["profiles", "use", "two"])).code).toBe(0);
+    expect(JSON.parse((await at.integ(["profiles", "show", "--json"])).stdout)).toMatchObject({ name: "two" });
+    expect((await at.integ(["profiles", "remove", "one"])).code).toBe(2);
+    expect((await at.integ(["profiles", "remove", "one", "--yes"])).code).toBe(0);
+    expect(await names()).toEqual(["two", "sandbox", "sandbox-eu"]);
+  });
+
+  it("drops the credential when the address moves to another origin, and says so", async () => {
+    const at = home();
+    await add(at, "prod");
+    const edited = await at.integ(["profiles", "edit", "prod", "--base-url", service.eu.base_url]);
+    expect(edited.code).toBe(0);
+    expect(edited.stderr).toMatch(/credential/);
+    expect((await at.integ(["entities", "list"])).code).toBe(3);
+  });
+
+  it("takes a key from a command at each use, and never keeps it", async () => {
+    const at = home();
+    writeFileSync(at.path("key"), service.us.api_key);
+    const words = ["profiles", "add", "cmd", "--region", "us", "--base-url", service.us.base_url];
+    expect((await at.integ([...words, "--api-key-command", `cat '${at.path("key")}'`])).code).toBe(0);
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    for (const file of filesBelow(at.path("config")))
+      expect(readFileSync(file, "utf8")).not.toContain(service.us.api_key);
+    writeFileSync(at.path("key"), "");
+    expect((await at.integ(["entities", "list"])).code).toBe(3);
+  });
+
+  it("eight at once: none loses another's profile", async () => {
+    const at = home();
+    const names = Array.from({ length: 8 }, (_, i) => `p${i}`);
+    const ends = await Promise.all(names.map((name) => add(at, name)));
+    expect(ends.map(({ code }) => code)).toEqual(names.map(() => 0));
+    const { stdout } = await at.integ(["profiles", "list", "--json"]);
+    expect((JSON.parse(stdout) as { data: { name: string }[] }).data.map(({ name }) => name).sort()).toEqual([
+      ...names,
+      "sandbox",
+      "sandbox-eu",
+    ]);
+  });
+});
+
+describe("the environment instead of a profile", () => {
+  it("is enough by itself, in both regions", async () => {
+    expect((await home(service.env).integ(["entities", "list", "--json"])).code).toBe(0);
+    const eu = { INTEG_REGION: "eu", INTEG_BASE_URL: service.eu.base_url, INTEG_API_KEY: service.eu.api_key };
+    expect((await home(eu).integ(["entities", "list", "--json"])).code).toBe(0);
+  });
+
+  it("a credential of one region is refused by the other: exit 3", async () => {
+    const crossed = { INTEG_REGION: "eu", INTEG_BASE_URL: service.eu.base_url, INTEG_API_KEY: service.us.api_key };
+    expect((await home(crossed).integ(["entities", "list"])).code).toBe(3);
+  });
+
+  it.each([
+    ["a credential without an address", { INTEG_API_KEY: "k" }, 2, "INTEG_BASE_URL"],
+    [
+      "an address without a credential",
+      { INTEG_REGION: "us", INTEG_BASE_URL: "https://a.example" },
+      2,
+      "INTEG_API_KEY",
+    ],
+    [
+      "two credentials",
+      {
+        INTEG_REGION: "us",
+        INTEG_BASE_URL: "https://a.example",
+        INTEG_API_KEY: "k",
+        INTEG_CLIENT_ID: "c",
+        INTEG_CLIENT_SECRET: "s",
+      },
+      2,
+      "INTEG_CLIENT_ID",
+    ],
+    ["no region", { INTEG_BASE_URL: "https://a.example", INTEG_API_KEY: "k" }, 2, "INTEG_REGION"],
+    ["nothing at all", {}, 3, "--profile sandbox"],
+    ["a profile that is none", { INTEG_PROFILE: "nobody" }, 2, "nobody"],
+  ])("%s: never a silent choice", async (_what, env, exit, word) => {
+    const { code, stderr, stdout } = await home(env as Record<string, string>).integ(["entities", "list"]);
+    expect(code).toBe(exit);
+    expect(stdout).toBe("");
+    expect(stderr).toContain(word);
+    if (exit === 3) expect(stderr).toContain("integ profiles add");
+  });
+
+  it("-p wins over it, and a note says so", async () => {
+    const { code, stderr } = await home(service.env).integ(["entities", "list", "-p", "sandbox"]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("INTEG_BASE_URL");
+  });
+});
+
+describe("bad input: exit 2, nothing sent, nothing written", () => {
+  it.each([
+    ["a region that does not exist", ["--region", "moon", "--base-url", "https://a.example"]],
+    ["a URL that is none", ["--region", "us", "--base-url", "not a url"]],
+    ["plain http beyond loopback", ["--region", "us", "--base-url", "http://a.example"]],
+    ["a URL with a credential in it", ["--region", "us", "--base-url", "https://user:pass@a.example"]],
+    [
+      "an organization id that is no UUID",
+      ["--region", "us", "--base-url", "https://a.example", "--organization-id", "7"],
+    ],
+    ["a basic style that is none", ["--region", "us", "--base-url", "https://a.example", "--basic-style", "x"]],
+    ["no base URL", ["--region", "us"]],
+  ])("%s", async (_what, words) => {
+    const at = home();
+    const { code, stderr } = await at.integ(["profiles", "add", "p", ...words, "--api-key-stdin"], { input: "key\n" });
+    expect(stderr).toMatch(/^integ: /);
+    expect(code).toBe(2);
+    expect(existsSync(at.path("config", "profiles.json"))).toBe(false);
+  });
+
+  it("a broken profile file: where it is broken, and nothing touched", async () => {
+    const at = home();
+    mkdirSync(at.path("config"), { mode: 0o700 });
+    const broken = '{"version":1,\n "default": nope}';
+    writeFileSync(at.path("config", "profiles.json"), broken, { mode: 0o600 });
+    const { code, stderr } = await at.integ(["entities", "list"]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/line 2/);
+    expect((await add(at, "p")).code).toBe(2);
+    expect(readFileSync(at.path("config", "profiles.json"), "utf8")).toBe(broken);
+  });
+});
+
+describe("where a credential may go", () => {
+  let server: Server;
+  let seen: IncomingHttpHeaders[] = [];
+  let answer: { status: number; headers: Record<string, string> };
+
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      seen.push(request.headers);
+      response.writeHead(answer.status, answer.headers).end("{}");
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  });
+
+  afterAll(() => void server.close());
+
+  function env(): Record<string, string> {
+    const { port } = server.address() as AddressInfo;
+    return { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${port}`, INTEG_API_KEY: "sekrit-key" };
+  }
+
+  it("follows no redirect, wherever it leads", async () => {
+    seen = [];
+    answer = { status: 302, headers: { location: `${service.us.base_url}/v1/entities` } };
+    const { code } = await home(env()).integ(["entities", "list", "--retry-for", "0"]);
+    expect(code).toBe(11);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("sends both shapes of HTTP Basic as §5.1 has them, and the pinned version", async () => {
+    answer = { status: 401, headers: { "content-type": "application/json" } };
+    for (const [style, pair] of [
+      ["apikey-user", "apikey:sekrit-key"],
+      ["key-as-user", "sekrit-key:"],
+    ] as const) {
+      seen = [];
+      const at = home();
+      const words = ["profiles", "add", "p", "--region", "us", "--base-url", env().INTEG_BASE_URL!, "--api-key-stdin"];
+      await at.integ([...words, "--basic-style", style], { input: "sekrit-key\n" });
+      expect((await at.integ(["entities", "list"])).code).toBe(3);
+      expect(seen[0]).toMatchObject({
+        authorization: `Basic ${Buffer.from(pair).toString("base64")}`,
+        "service-version": "2026-07-01",
+      });
+    }
+  });
+});
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`);
+}
