@@ -59,9 +59,9 @@ function isSameRequest(entry: Entry, intent: Intent): boolean {
   );
 }
 
-/** An entry that a newer program has written is shown and never changed. */
-export function assertChangeable(entry: Entry): void {
-  if (entry.format <= formatVersion) return;
+/** The entry itself, if this program may change it: one that a newer program has written is only shown. */
+export function changeable(entry: Entry): Entry {
+  if (entry.format <= formatVersion) return entry;
   throw new Failure("usage", `journal entry ${entry.id} was written by a newer integ (format ${entry.format})`, {
     meaning: "This one shows it and does not change it; nothing was sent, nothing changed",
     hint: "upgrade integ, then run the command again",
@@ -84,8 +84,7 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
       entry: entry.id,
     });
   }
-  assertChangeable(entry);
-  return entry;
+  return changeable(entry);
 }
 
 /** Unsettled entries of the same request in the same role, the oldest first. */
@@ -111,7 +110,7 @@ export function isResumable(entry: Entry): boolean {
 export function assertNoneLost(twins: readonly Entry[]): void {
   const lost = twins.findLast((twin) => twin.state === "secret_lost" || twin.state === "undelivered");
   if (lost === undefined) return;
-  assertChangeable(lost);
+  changeable(lost);
   const words =
     lost.state === "secret_lost"
       ? ({ kind: "secret_lost", message: "the same request was made before, and its one-time secret is lost" } as const)

@@ -17,6 +17,15 @@ export interface Drive {
   readonly isDriven: true;
 }
 
+export interface Admission {
+  /**
+   * `resumed`: an unfinished entry of the same request, left by a process that is gone. `same_key`: the entry, in any
+   * state, that holds the key given by hand. Their stored bytes are what is sent.
+   */
+  readonly kind: "new" | "resumed" | "same_key";
+  readonly drive: Drive;
+}
+
 /**
  * @param from the entry as it stands, read after its lock was taken.
  * @param means.append puts a whole entry on the disk, synced, or throws.

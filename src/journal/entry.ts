@@ -27,7 +27,7 @@ export const unsettledStates = ["open", "unknown", "pending", "secret_lost", "un
 const settled: ReadonlySet<string> = new Set<EntryState>(["done", "refused", "unusable", "replaced", "abandoned"]);
 
 /** A state that a newer program invented counts as unsettled: better mentioned once too often than forgotten. */
-export function isSettled(state: EntryState): boolean {
+export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 

@@ -80,7 +80,7 @@ export class JournalFile {
     const bytes = readBytes(fd, anchor.offset, size - anchor.offset);
     if (!bytes.subarray(0, anchor.bytes.length).equals(anchor.bytes)) return undefined;
     const scan = scanBytes(bytes, anchor);
-    if (scan.found[0]?.bytes.length !== anchor.bytes.length) return undefined;
+    if (scan.found[0]?.text.end !== anchor.bytes.length) return undefined;
     return this.#take({ ...scan, found: scan.found.slice(1) }, { fold, head, size });
   }
 
@@ -103,7 +103,10 @@ export class JournalFile {
     const reach = last?.offset ?? 0;
     // Damage behind the last sound record is read again next time, so it is not the fold's yet.
     fold.add({ found: scan.found, damage: scan.damage.filter((damage) => damage.offset < reach) });
-    if (last) this.#known = { fold, head, anchor: last };
+    if (last) {
+      const { offset, line, text } = last;
+      this.#known = { fold, head, anchor: { offset, line, bytes: text.bytes.subarray(text.start, text.end) } };
+    }
     return { fold, damage: scan.damage.filter((damage) => damage.offset >= reach), torn: scan.torn, size };
   }
 

@@ -1,16 +1,18 @@
 // Owns: the fold of records into entries: the last sound record of an entry wins, and what contradicts an earlier one is
 // damage. Pure.
 // Must not know: files, locks, the API.
-import { type Entry, formatVersion } from "./entry.ts";
-import { readEntry } from "./record.ts";
+import { type Entry, formatVersion, isSettled } from "./entry.ts";
+import { readEntry, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
 import type { Damage, Found, Scan } from "./scan.ts";
 
+type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
+
 interface Slot {
-  readonly intent: Buffer;
+  readonly intent: Slice | undefined;
   /** Highest format among its records: above ours the entry is shown and never changed. */
   format: number;
-  /** Its sound records, oldest first, as they stand in the file. */
-  readonly records: { readonly line: Buffer; readonly format: number }[];
+  /** Its sound records, oldest first. */
+  readonly records: EntryRecord[];
   entry: Entry | undefined;
 }
 
@@ -37,18 +39,17 @@ export class Fold {
     if (record.kind === "header") this.format = Math.max(this.format, record.format);
     if (record.kind !== "entry") return;
     const slot = this.#slots.get(record.id);
-    const kept = { line: record.line, format: record.format };
     if (slot === undefined) {
-      this.#slots.set(record.id, { intent: record.intent, format: record.format, records: [kept], entry: undefined });
+      this.#slots.set(record.id, { intent: record.intent, format: record.format, records: [record], entry: undefined });
       return;
     }
-    const comparable = record.format <= formatVersion && slot.intent.length > 0;
-    if (comparable && !slot.intent.equals(record.intent)) {
-      const { offset, line, bytes } = found;
+    if (slot.intent && record.intent && !sameBytes(slot.intent, record.intent)) {
+      const { offset, line, text } = found;
+      const bytes = text.bytes.subarray(text.start, text.end);
       this.damage.push({ offset, line, bytes, reason: `it contradicts an earlier record of entry ${record.id}` });
       return;
     }
-    slot.records.push(kept);
+    slot.records.push(record);
     slot.format = Math.max(slot.format, record.format);
     slot.entry = undefined;
   }
@@ -63,8 +64,8 @@ export class Fold {
     if (slot === undefined) return undefined;
     for (let at = slot.records.length - 1; at >= 0 && slot.entry === undefined; at -= 1) {
       const record = slot.records[at];
-      const entry = record && readEntry(record.line, record.format);
-      if (entry) slot.entry = { ...entry, format: Math.max(slot.format, this.format) };
+      const formats = { record: record?.format ?? 0, entry: Math.max(slot.format, this.format) };
+      if (record) slot.entry = readEntry(record.line, formats);
     }
     return slot.entry;
   }
@@ -86,9 +87,29 @@ export class Fold {
     return this.#sorted;
   }
 
+  /** Entries that want something done, the newest first; the others are not even parsed. */
+  unsettled(): Entry[] {
+    const all: Entry[] = [];
+    for (const [id, slot] of this.#slots) {
+      const last = slot.records.at(-1);
+      const state = last && stateOf(last);
+      const entry = state !== undefined && isSettled(state) ? undefined : this.get(id);
+      if (entry && !isSettled(entry.state)) all.push(entry);
+    }
+    return all.sort((a, b) => (a.id < b.id ? 1 : -1));
+  }
+
+  /** The highest id there is. */
+  newest(): string | undefined {
+    let newest: string | undefined;
+    for (const id of this.#slots.keys()) if (newest === undefined || id > newest) newest = id;
+    return newest;
+  }
+
   /** The last sound record of an entry, as it stands in the file. */
   lastLine(id: string): Buffer | undefined {
-    return this.#slots.get(id)?.records.at(-1)?.line;
+    const line = this.#slots.get(id)?.records.at(-1)?.line;
+    return line?.bytes.subarray(line.start, line.end);
   }
 
   /** Ids whose records are sound and yet have no shape that this program knows. */

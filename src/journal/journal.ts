@@ -4,8 +4,8 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../errors.ts";
 import * as admission from "./admission.ts";
-import { assertChangeable, type Intent } from "./admission.ts";
-import { type Drive, driveOf } from "./drive.ts";
+import type { Intent } from "./admission.ts";
+import { type Admission, type Drive, driveOf } from "./drive.ts";
 import type { Entry } from "./entry.ts";
 import { newEntryId } from "./entry-id.ts";
 import { fileFailure, nothingSent } from "./faults.ts";
@@ -20,23 +20,16 @@ import { type Finding, findings } from "./verify.ts";
 import type { Look } from "./waiting.ts";
 
 export type { Intent } from "./admission.ts";
-export type { Drive } from "./drive.ts";
+export type { Admission, Drive } from "./drive.ts";
 export type { Finding } from "./verify.ts";
-
-export interface Admission {
-  /**
-   * `resumed`: an unfinished entry of the same request, left by a process that is gone. `same_key`: the entry, in any
-   * state, that holds the key given by hand. Their stored bytes are what is sent.
-   */
-  readonly kind: "new" | "resumed" | "same_key";
-  readonly drive: Drive;
-}
 
 export interface Journal {
   /** Path of the file. */
   readonly path: string;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Entry[];
+  /** Those that want something done, the newest first: much cheaper than to filter all in a long journal. */
+  unsettled(): Entry[];
   /** @throws Failure `not_found`, or `usage` where the beginning of an id fits several. */
   find(idOrPrefix: string): Entry;
   /**
@@ -98,6 +91,10 @@ class FileJournal implements Journal {
     return [...this.#read().entries()];
   }
 
+  unsettled(): Entry[] {
+    return this.#read().unsettled();
+  }
+
   find(idOrPrefix: string): Entry {
     return findEntry(this.#read().entries(), idOrPrefix);
   }
@@ -117,20 +114,19 @@ class FileJournal implements Journal {
     this.#swept = true;
     const { fold } = this.#file.read();
     assertCurrent(fold, this.path);
-    const entries = fold.entries();
-    if (options.key !== undefined) {
-      const holder = admission.entryOfKey(entries, intent, options.key);
+    const key = intent.idempotent ? options.key : undefined;
+    if (key !== undefined) {
+      const holder = admission.entryOfKey(fold.entries(), intent, key);
       if (holder) return this.#take("same_key", holder);
     } else if (options.fresh !== true) {
-      const twins = admission.twinsOf(entries, intent);
+      const twins = admission.twinsOf(fold.unsettled(), intent);
       for (const twin of twins.filter(admission.isResumable)) {
-        assertChangeable(twin);
-        const taken = this.#take("resumed", twin);
+        const taken = this.#take("resumed", admission.changeable(twin));
         if (taken.done) return taken;
       }
       admission.assertNoneLost(twins);
     }
-    return this.#admitNew(intent, { newest: entries[0]?.id, key: options.key });
+    return this.#admitNew(intent, { newest: fold.newest(), key });
   }
 
   #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Look<Admission> {
@@ -156,9 +152,7 @@ class FileJournal implements Journal {
 
   async drive(id: string): Promise<Drive> {
     try {
-      const entry = this.find(id);
-      assertChangeable(entry);
-      return await this.#locks.waitUntil(() => this.#tryDriveNow(entry.id));
+      return await this.#locks.waitUntil(() => this.#driveNow(id));
     } catch (error) {
       throw this.#told(error, "lock the journal entry", nothingSent);
     }
@@ -166,21 +160,19 @@ class FileJournal implements Journal {
 
   tryDrive(id: string): Drive | null {
     try {
-      const entry = this.find(id);
-      assertChangeable(entry);
-      const look = this.#tryDriveNow(entry.id);
+      const look = this.#driveNow(id);
       return look.done ? look.value : null;
     } catch (error) {
       throw this.#told(error, "lock the journal entry", nothingSent);
     }
   }
 
-  #tryDriveNow(id: string): Look<Drive> {
+  #driveNow(typed: string): Look<Drive> {
+    const { id } = admission.changeable(this.find(typed));
     const taken = this.#locks.tryEntry(id);
     if (!taken.done) return taken;
     try {
-      const entry = this.find(id); // again: its last driver may have moved it on, or it was pruned
-      assertChangeable(entry);
+      const entry = admission.changeable(this.find(id)); // again: its last driver may have moved it on
       return { done: true, value: this.#driveOf(entry, taken.value) };
     } catch (error) {
       taken.value.release();
@@ -231,6 +223,7 @@ class FileJournal implements Journal {
   #pruneNow(olderThanMs: number): { removed: number } {
     this.#locks.sweep();
     const reading = this.#file.read();
+    assertCurrent(reading.fold, this.path);
     const before = new Date(this.#options.now() - olderThanMs).toISOString();
     const going = prunable(reading.fold.entries(), { before, driven: this.#locks.driven() });
     const isWhole = reading.fold.damage.length === 0 && reading.damage.length === 0;

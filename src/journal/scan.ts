@@ -1,6 +1,6 @@
 // Owns: how the bytes of a journal are cut into sound records and damaged places, whatever happened to them. Pure.
 // Must not know: files, locks, what an entry is for. design: journal.md «What it promises» 7.
-import { readLine, recordStart, type SoundRecord } from "./record.ts";
+import { readLine, recordStart, type Slice, type SoundRecord } from "./record.ts";
 
 /** A place in the file that holds no sound record. */
 export interface Damage {
@@ -15,7 +15,7 @@ export interface Found {
   readonly record: SoundRecord;
   readonly offset: number;
   readonly line: number;
-  readonly bytes: Buffer;
+  readonly text: Slice;
 }
 
 export interface Scan {
@@ -35,56 +35,60 @@ const newline = 10;
 
 /** Cuts bytes that begin at the start of a line into records. Blank lines are no damage: a torn end is followed by one. */
 export function scanBytes(bytes: Buffer, from: Place): Scan {
-  const scan: { found: Found[]; damage: Damage[]; torn: Damage | undefined } = {
-    found: [],
-    damage: [],
-    torn: undefined,
-  };
+  const scan: Draft = { found: [], damage: [], torn: undefined };
   let line = from.line;
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
     const end = cut < 0 ? bytes.length : cut;
-    const text = bytes.subarray(start, end);
-    const place = { offset: from.offset + start, line };
-    const record = text.length === 0 ? undefined : readLine(text);
-    if (record !== undefined) scan.found.push({ record, ...place, bytes: text });
-    else if (text.length > 0) scanBadLine(text, { place, ended: cut >= 0, scan });
+    if (end > start) {
+      const text = { bytes, start, end };
+      const record = readLine(text);
+      if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
+      else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
+    }
     start = end + 1;
   }
   return scan;
+}
+
+interface Draft {
+  readonly found: Found[];
+  readonly damage: Damage[];
+  torn: Damage | undefined;
 }
 
 /**
  * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
  * tried up to the next start, then without the one byte before that (the former newline).
  */
-function scanBadLine(
-  text: Buffer,
-  at: { place: Place; ended: boolean; scan: { found: Found[]; damage: Damage[]; torn: Damage | undefined } },
-): void {
-  const { place, ended, scan } = at;
+function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Draft }): void {
+  const { base, line, ended, scan } = at;
+  const { bytes } = text;
   const starts = recordStarts(text);
   for (const [index, start] of starts.entries()) {
-    const end = starts[index + 1] ?? text.length;
-    const sound = [end, end - 1].map((to) => text.subarray(start, to)).find((piece) => readLine(piece));
-    const record = sound && readLine(sound);
-    const here = { offset: place.offset + start, line: place.line };
-    if (sound && record) scan.found.push({ record, ...here, bytes: sound });
-    const left = start + (sound?.length ?? 0);
-    if (left >= end) continue;
-    const bytes = text.subarray(left, end);
-    const rest = { offset: place.offset + left, line: place.line, bytes };
-    if (end === text.length && !ended) scan.torn = { ...rest, reason: "an append that was cut short" };
-    else if (bytes.length > 1 || !sound) scan.damage.push({ ...rest, reason: "its checksum does not fit" });
+    const next = starts[index + 1] ?? text.end;
+    let left = start;
+    for (const end of [next - 1, next]) {
+      const record = readLine({ bytes, start, end });
+      if (record === undefined) continue;
+      scan.found.push({ record, offset: base + start, line, text: { bytes, start, end } });
+      left = end;
+    }
+    if (left === next) continue;
+    const rest = { offset: base + left, line, bytes: bytes.subarray(left, next) };
+    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an append that was cut short" };
+    else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not fit" });
     else scan.damage.push({ ...rest, reason: "a byte that ended a line is another" });
   }
 }
 
 /** Where records may begin in a bad line: its beginning and every place that looks like one. */
-function recordStarts(text: Buffer): number[] {
-  const starts = [0];
-  for (let at = text.indexOf(recordStart, 1, "latin1"); at >= 0; at = text.indexOf(recordStart, at + 1, "latin1")) {
+function recordStarts(text: Slice): number[] {
+  const { bytes, start, end } = text;
+  const starts = [start];
+  for (let at = bytes.indexOf(recordStart, start + 1, "latin1"); at >= 0 && at < end; ) {
     starts.push(at);
+    at = bytes.indexOf(recordStart, at + 1, "latin1");
   }
   return starts;
 }

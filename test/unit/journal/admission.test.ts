@@ -1,0 +1,158 @@
+import { expect, test } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { type Admission, type Intent, type Journal, openJournal } from "../../../src/journal/journal.ts";
+import { clock, intent, journalPath } from "./intent.ts";
+
+function journal(path = journalPath()): Journal {
+  return openJournal({ path, now: clock(), waitMs: 60 });
+}
+
+async function failure(work: Promise<unknown>): Promise<Failure> {
+  const error: unknown = await work.catch((thrown: unknown) => thrown);
+  if (error instanceof Failure) return error;
+  throw new Error(`no Failure: ${String(error)}`);
+}
+
+async function left(
+  open: Journal,
+  state: Parameters<Admission["drive"]["record"]>[0]["state"],
+  changes: Partial<Intent> = {},
+): Promise<string> {
+  const { drive } = await open.admit(intent(changes));
+  if (state !== "open") drive.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
+  drive.release();
+  return drive.entry.id;
+}
+
+test("a new intent is on disk under a random key before admission returns", async () => {
+  const open = journal();
+  const { kind, drive } = await open.admit(intent({ detail: { step: "create" }, destination: { kind: "stdout" } }));
+  expect(kind).toBe("new");
+  expect(drive.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
+  const read = openJournal({ path: open.path, now: clock() }).entries();
+  expect(read).toEqual([{ ...drive.entry }]);
+  expect(read[0]).toMatchObject({
+    state: "open",
+    attempts: 0,
+    detail: { step: "create" },
+    destination: { kind: "stdout" },
+    request_text: intent().request_text,
+  });
+});
+
+test("an operation without idempotency has no key, not even one given by hand", async () => {
+  const { drive } = await journal().admit(intent({ operation: "access_key.create", idempotent: false }), { key: "k" });
+  expect(drive.entry.idempotency_key).toBeNull();
+});
+
+test.each(["open", "unknown", "pending"] as const)(
+  "an unfinished %s twin is resumed with its key and bytes",
+  async (state) => {
+    const open = journal();
+    const id = await left(open, state);
+    const again = await openJournal({ path: open.path, now: clock() }).admit(intent({ request_text: "other bytes" }));
+    expect(again.kind).toBe("resumed");
+    expect(again.drive.entry).toMatchObject({ id, state, request_text: intent().request_text });
+    expect(open.entries()).toHaveLength(1);
+  },
+);
+
+test.each([
+  ["operation", { operation: "oauth_client.revoke" as const }],
+  ["base URL", { base_url: "https://us.example.com" }],
+  ["organization", { organization_id: null }],
+  ["version", { service_version: "2027-01-01" }],
+  ["request", { twin: '["sa_2"]' }],
+  ["parent", { parent: "1rs6rsqksj" }],
+  ["replaced entry", { replaces: "1rs6rsqksj" }],
+])("another %s is another intent", async (_, changes) => {
+  const open = journal();
+  await left(open, "unknown");
+  expect((await open.admit(intent(changes))).kind).toBe("new");
+});
+
+test("a step of a larger work is resumed by that work alone", async () => {
+  const open = journal();
+  const id = await left(open, "unknown", { parent: "p1" });
+  expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
+  const again = await open.admit(intent({ parent: "p1" }));
+  expect([again.kind, again.drive.entry.id]).toEqual(["resumed", id]);
+});
+
+test.each(["done", "refused", "unusable", "replaced", "abandoned"] as const)("a %s entry is no twin", async (state) => {
+  const open = journal();
+  await left(open, state);
+  expect((await open.admit(intent())).kind).toBe("new");
+});
+
+test("a twin that is being driven is somebody else's creation", async () => {
+  const open = journal();
+  const first = await open.admit(intent());
+  const second = await open.admit(intent());
+  expect(second.kind).toBe("new");
+  expect(second.drive.entry.idempotency_key).not.toBe(first.drive.entry.idempotency_key);
+});
+
+test.each([
+  ["secret_lost", 9, (id: string) => `integ journal recover ${id} --replace-lost-secret`],
+  ["undelivered", 12, (id: string) => `integ journal claim ${id}`],
+] as const)("a %s twin stops the intent unless a fresh one is asked for", async (state, exitCode, hint) => {
+  const open = journal();
+  const id = await left(open, state);
+  const stopped = await failure(open.admit(intent()));
+  expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
+  expect(open.entries()).toHaveLength(1);
+  expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
+});
+
+test("fresh starts another though a twin is unfinished", async () => {
+  const open = journal();
+  await left(open, "unknown");
+  expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
+});
+
+test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as const)(
+  "a key given by hand finds its %s entry and sends its bytes",
+  async (state) => {
+    const open = journal();
+    const first = await open.admit(intent(), { key: "by-hand" });
+    first.drive.record({ state });
+    first.drive.release();
+    const again = await open.admit(intent({ request_text: "other bytes" }), { key: "by-hand" });
+    expect(again.kind).toBe("same_key");
+    expect(again.drive.entry).toEqual(first.drive.entry);
+  },
+);
+
+test("a key belongs to one request within a base URL", async () => {
+  const open = journal();
+  const { drive } = await open.admit(intent(), { key: "by-hand" });
+  drive.release();
+  for (const changes of [{ twin: "[]" }, { service_version: "2027-01-01" }, { organization_id: null }]) {
+    const stopped = await failure(open.admit(intent(changes), { key: "by-hand" }));
+    expect(stopped).toMatchObject({ kind: "conflict", exitCode: 5, details: { entry: drive.entry.id } });
+  }
+  expect(open.entries()).toHaveLength(1);
+  const other = await open.admit(intent({ base_url: "https://us.example.com" }), { key: "by-hand" });
+  expect(other.kind).toBe("new");
+  expect(other.drive.entry.idempotency_key).toBe("by-hand");
+});
+
+test("a key whose entry is driven is waited for, then its driver is named", async () => {
+  const open = journal();
+  const { drive } = await open.admit(intent(), { key: "by-hand" });
+  const stopped = await failure(open.admit(intent(), { key: "by-hand" }));
+  expect(stopped).toMatchObject({ kind: "failed" });
+  expect(stopped.message).toContain(`${drive.entry.id} is in use by process ${process.pid}`);
+  const waiting = openJournal({ path: open.path, now: clock(), waitMs: 5000 }).admit(intent(), { key: "by-hand" });
+  setTimeout(() => drive.release(), 30);
+  expect((await waiting).kind).toBe("same_key");
+});
+
+test("creations at once in one process each have their own key", async () => {
+  const open = journal();
+  const all = await Promise.all(Array.from({ length: 8 }, () => open.admit(intent())));
+  expect(new Set(all.map((one) => one.drive.entry.idempotency_key)).size).toBe(8);
+  expect(all.map((one) => one.kind)).toEqual(Array.from({ length: 8 }, () => "new"));
+  expect(openJournal({ path: open.path, now: clock() }).entries()).toHaveLength(8);
+});
