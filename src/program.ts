@@ -2,7 +2,7 @@
 // Must not know: I/O. A command's file is loaded only when it is run or its own help is asked for.
 import { Command, CommanderError } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
-import type { Verb } from "./commands/verb.ts";
+import type { Verb, WholeTree } from "./commands/verb.ts";
 import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
 import { Failure } from "./errors.ts";
 
@@ -15,7 +15,8 @@ interface Noun {
   readonly verbs: readonly VerbLine[];
 }
 
-const nouns: readonly Noun[] = [
+/** What stands directly below `integ`: nouns with their verbs, and verbs that need no noun. */
+const tree: readonly (Noun | VerbLine)[] = [
   {
     name: "profiles",
     alias: "profile",
@@ -36,7 +37,10 @@ const nouns: readonly Noun[] = [
     verbs: [
       ["create", "create a client; its secret is shown once", () => import("./commands/oauth-clients/create.ts")],
       ["get", "one client", () => import("./commands/oauth-clients/get.ts")],
+      ["list", "the clients this machine's journal knows", () => import("./commands/oauth-clients/list.ts")],
       ["revoke", "revoke a client; safe to repeat", () => import("./commands/oauth-clients/revoke.ts")],
+      ["rotate", "another client in its place, without downtime", () => import("./commands/oauth-clients/rotate.ts")],
+      ["token", "exchange client credentials for a token", () => import("./commands/oauth-clients/token.ts")],
     ],
   },
   {
@@ -58,6 +62,10 @@ const nouns: readonly Noun[] = [
       ["list", "what is unsettled, or everything", () => import("./commands/journal/list.ts")],
       ["show", "one entry", () => import("./commands/journal/show.ts")],
       ["recover", "finish what was begun", () => import("./commands/journal/recover.ts")],
+      ["claim", "hand over a secret that is kept here", () => import("./commands/journal/claim.ts")],
+      ["forget", "give an entry up", () => import("./commands/journal/forget.ts")],
+      ["prune", "remove old settled entries", () => import("./commands/journal/prune.ts")],
+      ["verify", "check every record", () => import("./commands/journal/verify.ts")],
       ["path", "where the journal is", () => import("./commands/journal/path.ts")],
     ],
   },
@@ -71,6 +79,17 @@ const nouns: readonly Noun[] = [
       ["tour", "the main job, told in a few screens", () => import("./commands/sandbox/tour.ts")],
     ],
   },
+  [
+    "completion",
+    "completion script of a shell",
+    async () => (await import("./commands/completion/print.ts")).over(wholeTree),
+  ],
+  [
+    "commands",
+    "every command, flag, variable and exit code",
+    async () => (await import("./commands/commands/list.ts")).over(wholeTree),
+  ],
+  ["__complete", "names that completion offers", () => import("./commands/completion/names.ts")],
 ];
 
 /** What was typed, understood: the verb, its input, and the global options wherever they stood. */
@@ -95,7 +114,10 @@ export interface Screen {
  * @returns the verb to run, or the text of a help screen
  * @throws Failure `usage` with a suggestion where one is near
  */
-export async function readCommandLine(words: readonly string[], screen: Screen): Promise<Typed | { help: string; toStderr: boolean }> {
+export async function readCommandLine(
+  words: readonly string[],
+  screen: Screen,
+): Promise<Typed | { help: string; toStderr: boolean }> {
   let printed = "";
   let complaint = "";
   let typed: Typed | undefined;
@@ -131,13 +153,24 @@ function helpAsFlag(words: readonly string[]): string[] {
 function usageFailure(complaint: string, words: readonly string[]): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
   const message = first.replace(/^error: /, "");
-  const suggestion = rest.join(" ").trim().replace(/^\(|\)$/g, "");
-  const known = nouns.find((noun) => noun.name === words[0] || noun.alias === words[0]);
+  const suggestion = rest
+    .join(" ")
+    .trim()
+    .replace(/^\(|\)$/g, "");
+  const known = tree.map(nameOf).find(({ name, alias }) => name === words[0] || alias === words[0]);
   const help = known ? `integ help ${known.name}` : "integ --help";
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
     meaning: suggestion || undefined,
     hint: help,
   });
+}
+
+function isVerb(line: Noun | VerbLine): line is VerbLine {
+  return Array.isArray(line);
+}
+
+function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
+  return isVerb(line) ? { name: line[0] } : line;
 }
 
 function* allCommands(command: Command): Generator<Command> {
@@ -146,7 +179,7 @@ function* allCommands(command: Command): Generator<Command> {
 }
 
 /**
- * The whole tree, with every verb's own options only where `everything` asks for them.
+ * The tree without the verbs' own options: a verb is loaded when it is typed.
  * @param found receives the verb that was typed
  */
 function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
@@ -160,8 +193,29 @@ function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
     .showSuggestionAfterError(true)
     .addHelpText("after", rootNotes);
   addGlobalOptions(program as unknown as TypedCommand);
-  for (const noun of nouns) addNoun(program, noun, found);
+  for (const line of tree) {
+    if (isVerb(line)) addVerb(program, line, found);
+    else addNoun(program, line, found);
+  }
+  loadWhenTyped(program, tree.filter(isVerb));
   return program;
+}
+
+/** The whole tree with every verb loaded: for completion, `commands --json`, the man pages and the reference. */
+export async function wholeTree(): Promise<WholeTree> {
+  const root = buildProgram({ width: 80, version: "" }, () => {});
+  const verbs = new Map<unknown, Verb>();
+  const load = async (parent: Command, lines: readonly VerbLine[]): Promise<void> => {
+    for (const line of lines) {
+      const leaf = parent.commands.find((command) => command.name() === line[0])!;
+      verbs.set(leaf, await configureVerb(leaf, line));
+    }
+  };
+  await load(root, tree.filter(isVerb));
+  for (const line of tree) {
+    if (!isVerb(line)) await load(root.commands.find((command) => command.name() === line.name)!, line.verbs);
+  }
+  return { root, verbOf: (command) => verbs.get(command) };
 }
 
 const rootNotes = `
@@ -176,33 +230,51 @@ function addNoun(program: Command, noun: Noun, found: (typed: Typed) => void): v
   if (noun.alias) group.alias(noun.alias);
   addGlobalOptions(group as unknown as TypedCommand);
   for (const line of noun.verbs) addVerb(group, line, found);
-  group.hook("preSubcommand", async (_group, leaf) => {
-    const line = noun.verbs.find(([name]) => name === leaf.name());
+  loadWhenTyped(group, noun.verbs);
+}
+
+function loadWhenTyped(parent: Command, lines: readonly VerbLine[]): void {
+  parent.hook("preSubcommand", async (_parent, leaf) => {
+    const line = lines.find(([name]) => name === leaf.name());
     if (line) await configureVerb(leaf, line);
   });
 }
 
-function addVerb(group: Command, [name, summary, load]: VerbLine, found: (typed: Typed) => void): void {
-  const leaf = group.command(name).description(summary).helpCommand(false);
+/** A name that begins with `__` is for programs, and no help screen shows it. */
+function addVerb(parent: Command, [name, summary, load]: VerbLine, found: (typed: Typed) => void): void {
+  const leaf = parent
+    .command(name, { hidden: name.startsWith("__") })
+    .description(summary)
+    .helpCommand(false);
   leaf.action(async () => {
     const { command } = await load();
-    const levels = [leaf.parent!.parent!, leaf.parent!, leaf].map((level) => level.opts<Record<string, unknown>>());
-    const merged = Object.assign({}, ...levels);
     found({
       verb: command,
-      name: `${group.name()} ${name}`,
+      name: parent.parent ? `${parent.name()} ${name}` : name,
       args: leaf.processedArgs,
       options: leaf.opts(),
-      globals: merged as GlobalOptions,
+      globals: typedGlobals(leaf),
     });
   });
 }
 
-async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void> {
+/** The global options, at whichever level they were typed; a default (`--no-input` has one) hides no typed value. */
+function typedGlobals(leaf: Command): GlobalOptions {
+  const merged: Record<string, unknown> = {};
+  for (let level: Command | null = leaf; level; level = level.parent) {
+    for (const [name, value] of Object.entries(level.opts())) {
+      if (!(name in merged) && level.getOptionValueSource(name) !== "default") merged[name] = value;
+    }
+  }
+  return merged;
+}
+
+async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<Verb> {
   const { command } = await load();
   command.configure(leaf as unknown as TypedCommand);
   addGlobalOptions(leaf as unknown as TypedCommand);
   leaf.addHelpText("after", notesOf(command));
+  return command;
 }
 
 function notesOf(verb: Verb): string {

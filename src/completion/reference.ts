@@ -1,0 +1,105 @@
+// Owns: the command reference, docs/commands.md. Pure: surface → Markdown.
+// Must not know: any one command.
+import { placeholder, usageOf, type Surface } from "./surface.ts";
+import { nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
+
+/** @returns the whole reference */
+export function referenceText({ tree, environment, exitCodes }: Surface): string {
+  const runnable = [...nodesBelow(tree.root)].filter((node) => node.nodes.length === 0);
+  const blocks = [
+    "<!-- Printed from the command tree by `npm run docs`: change the program, not this file. -->",
+    "# Commands",
+    "The same in a terminal: `integ help <command>`; for a program: `integ commands --json`.",
+    table(
+      ["Command", ""],
+      runnable.map((node) => [`[${code(title(node))}](#${anchor(title(node))})`, cell(node.summary)]),
+    ),
+    ...tree.root.nodes.flatMap(topBlocks),
+    "## Global options",
+    "Every command takes these, before or after its name.",
+    flagTable([...tree.globals, ...tree.root.flags]),
+    "## Environment",
+    table(
+      ["Variable", "Meaning", "Flag that wins"],
+      environment.map(({ name, meaning, flag }) => [code(name), cell(meaning), flag ? code(flag) : ""]),
+    ),
+    "## Exit codes",
+    table(
+      ["Code", "Kind", "When"],
+      exitCodes.map(({ code: number, kind, when }) => [String(number), kind ? code(kind) : "", cell(when)]),
+    ),
+  ];
+  return `${blocks.join("\n\n")}\n`;
+}
+
+function topBlocks(node: Node): string[] {
+  if (node.nodes.length === 0) return [`## ${title(node)}`, sentence(node.summary), ...verbBlocks(node)];
+  const alias =
+    node.aliases.length === 0 ? "" : ` Short: ${node.aliases.map((name) => code(`integ ${name}`)).join(", ")}.`;
+  const verbs = node.nodes.flatMap((verb) => [`### ${title(verb)}`, sentence(verb.summary), ...verbBlocks(verb)]);
+  return [`## ${title(node)}`, `${sentence(node.summary)}${alias}`, ...verbs];
+}
+
+function verbBlocks(node: Node): string[] {
+  return [
+    fenced([usageOf(node)]),
+    ...(node.arguments.length === 0 ? [] : [table(["Argument", ""], node.arguments.map(argumentRow))]),
+    ...(node.flags.length === 0 ? [] : [flagTable(node.flags)]),
+    ...(node.more === undefined ? [] : [node.more]),
+    fenced(node.examples.flatMap(({ line, does }) => [`# ${does}`, line])),
+  ];
+}
+
+function title({ path }: Node): string {
+  return ["integ", ...path].join(" ");
+}
+
+/** As forges make it of a heading. */
+function anchor(heading: string): string {
+  return heading.toLowerCase().replaceAll(" ", "-");
+}
+
+function sentence(words: string): string {
+  const ended = /[.!?]$/.test(words) ? words : `${words}.`;
+  return `${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
+}
+
+function argumentRow(argument: Argument): string[] {
+  return [code(placeholder(argument)), cell(argument.summary)];
+}
+
+function flagTable(flags: readonly Flag[]): string {
+  return table(["Flag", "", "Default"], flags.map(flagRow));
+}
+
+function flagRow(flag: Flag): string[] {
+  const names = [flag.short, flag.long].filter((name) => name !== undefined).join(", ");
+  const value = flag.value ? ` ${placeholder({ ...flag.value, required: true })}` : "";
+  const words =
+    flag.value?.completion.kind === "words" && !flag.value.completion.open ? flag.value.completion.words : [];
+  const missing = words.some((word) => !flag.summary.includes(word));
+  const choices = missing ? `: ${words.map(code).join(", ")}` : "";
+  return [
+    code(`${names}${value}`),
+    `${cell(flag.summary)}${choices}${flag.mandatory ? " (required)" : ""}`,
+    flag.standard ?? "",
+  ];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** Code in a table: a `|` would end the cell even there. */
+function code(words: string): string {
+  return `\`${words.replaceAll("|", "\\|")}\``;
+}
+
+function cell(words: string): string {
+  return words.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("*", "\\*").replaceAll("_", "\\_");
+}
+
+function fenced(lines: readonly string[]): string {
+  return ["```sh", ...lines, "```"].join("\n");
+}

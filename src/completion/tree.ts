@@ -1,0 +1,162 @@
+// Owns: the command tree as plain data: commands, aliases, arguments, flags, and what completes each value. Pure.
+// Must not know: how a tree is printed, how a command is run, the network. Source: cli.md §1, §7.
+import { completionOf, type Completion } from "./values.ts";
+
+/** As much of commander's `Option` as is told here. */
+export interface DeclaredOption {
+  readonly short?: string | undefined;
+  readonly long?: string | undefined;
+  readonly flags: string;
+  readonly description: string;
+  readonly required: boolean;
+  readonly optional: boolean;
+  readonly variadic: boolean;
+  readonly mandatory: boolean;
+  readonly negate: boolean;
+  readonly hidden: boolean;
+  readonly defaultValue?: unknown;
+  readonly argChoices?: readonly string[] | undefined;
+}
+
+/** As much of commander's `Argument` as is told here. */
+export interface DeclaredArgument {
+  name(): string;
+  readonly description: string;
+  readonly required: boolean;
+  readonly variadic: boolean;
+  readonly argChoices?: readonly string[] | undefined;
+}
+
+/** As much of commander's `Command` as is told here. */
+export interface DeclaredCommand {
+  name(): string;
+  aliases(): readonly string[];
+  description(): string;
+  readonly options: readonly DeclaredOption[];
+  readonly registeredArguments: readonly DeclaredArgument[];
+  readonly commands: readonly DeclaredCommand[];
+}
+
+/** What a command says beyond its declaration. */
+export interface Notes {
+  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  readonly more?: string | undefined;
+}
+
+/** The value of a flag or an argument. */
+export interface Value {
+  /** As it stands between `<` and `>`. */
+  readonly name: string;
+  readonly required: boolean;
+  readonly repeatable: boolean;
+  readonly completion: Completion;
+}
+
+export interface Flag {
+  readonly short?: string;
+  /** With its dashes: `--secret-file`, `--no-input`. */
+  readonly long: string;
+  readonly summary: string;
+  readonly value?: Value;
+  /** True where the command refuses to run without it. */
+  readonly mandatory: boolean;
+  /** The value that stands where the flag is not given, in words. */
+  readonly standard?: string;
+}
+
+export interface Argument extends Value {
+  readonly summary: string;
+}
+
+export interface Node {
+  /** The words after `integ`: `["oauth-clients", "create"]`; empty for `integ` itself. */
+  readonly path: readonly string[];
+  readonly aliases: readonly string[];
+  readonly summary: string;
+  readonly arguments: readonly Argument[];
+  /** Its own flags: the global ones stand once, in `Tree`. */
+  readonly flags: readonly Flag[];
+  readonly nodes: readonly Node[];
+  readonly examples: Notes["examples"];
+  readonly more?: string;
+}
+
+export interface Tree {
+  readonly root: Node;
+  /** Taken by every command, before or after its name. */
+  readonly globals: readonly Flag[];
+}
+
+const help: Flag = { short: "-h", long: "--help", summary: "show help", mandatory: false };
+
+/**
+ * Turns declared commands into data. Commands and flags that are hidden stay out.
+ * @param root `integ` with every command's own options declared
+ * @param notesOf examples and further words of a command; nothing for a noun
+ */
+export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand) => Notes | undefined): Tree {
+  const globalNames = new Set(root.options.map(({ long }) => long).filter((long) => long !== "--version"));
+  const globals = root.options.filter(({ long, hidden }) => globalNames.has(long) && !hidden);
+  const nodeOf = (command: DeclaredCommand, path: readonly string[]): Node => {
+    const notes = notesOf(command);
+    const own = command.options.filter(({ long, hidden }) => !globalNames.has(long) && !hidden);
+    return {
+      path,
+      aliases: command.aliases(),
+      summary: command.description(),
+      arguments: command.registeredArguments.map((argument) => argumentOf(argument, path)),
+      flags: own.map((option) => flagOf(option, path)),
+      nodes: command.commands
+        .filter((child) => !child.name().startsWith("__"))
+        .map((child) => nodeOf(child, [...path, child.name()])),
+      examples: notes?.examples ?? [],
+      ...(notes?.more !== undefined && { more: notes.more }),
+    };
+  };
+  return { root: nodeOf(root, []), globals: [...globals.map((option) => flagOf(option, [])), help] };
+}
+
+/** Every command of a tree, each before its children. */
+export function* nodesBelow(node: Node): Generator<Node> {
+  yield node;
+  for (const child of node.nodes) yield* nodesBelow(child);
+}
+
+function flagOf(option: DeclaredOption, path: readonly string[]): Flag {
+  const long = option.long ?? option.short!;
+  const standard = option.negate || option.defaultValue === undefined ? undefined : standardOf(option.defaultValue);
+  return {
+    ...(option.short !== undefined && option.long !== undefined && { short: option.short }),
+    long,
+    summary: option.description,
+    ...((option.required || option.optional) && { value: valueOf(option, { long, path }) }),
+    mandatory: option.mandatory,
+    ...(standard !== undefined && { standard }),
+  };
+}
+
+function valueOf(option: DeclaredOption, { long, path }: { long: string; path: readonly string[] }): Value {
+  const name = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1]?.replace(/\.{3}$/, "") ?? "value";
+  return {
+    name,
+    required: option.required,
+    repeatable: option.variadic || Array.isArray(option.defaultValue),
+    completion: completionOf({ path, name, flag: long, choices: option.argChoices }),
+  };
+}
+
+function argumentOf(argument: DeclaredArgument, path: readonly string[]): Argument {
+  const name = argument.name();
+  return {
+    name,
+    required: argument.required,
+    repeatable: argument.variadic,
+    summary: argument.description,
+    completion: completionOf({ path, name, choices: argument.argChoices }),
+  };
+}
+
+function standardOf(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.join(" ");
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}

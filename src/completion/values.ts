@@ -1,0 +1,105 @@
+// Owns: what completes a value: words, files, or names that live on this machine. Pure.
+// Must not know: where such names are kept. Source: cli.md §7 «completion».
+//
+// What a flag or argument declares with `.choices()` is the whole set. Everything else is told by the word between its
+// angle brackets, which means the same in every command. A word that stands in no table fails a test.
+
+/** The names that `integ __complete` prints, read from this machine alone. */
+export const liveNames = ["profiles", "entries", "clients", "keys"] as const;
+export type LiveNames = (typeof liveNames)[number];
+
+export type Completion =
+  | {
+      readonly kind: "words";
+      readonly words: readonly string[] /** Other values are taken too. */;
+      readonly open: boolean;
+    }
+  | { readonly kind: "files" }
+  | { readonly kind: "live"; readonly names: LiveNames }
+  | { readonly kind: "nothing" };
+
+const nothing: Completion = { kind: "nothing" };
+const files: Completion = { kind: "files" };
+const live = (names: LiveNames): Completion => ({ kind: "live", names });
+const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
+
+/** By the word between the angle brackets. */
+const byName: Readonly<Record<string, Completion>> = {
+  path: files,
+  file: files,
+  "file|-": files,
+  profile: live("profiles"),
+  entry: live("entries"),
+  // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
+  type: some("person"),
+  scope: some("entity:read", "organization:read", "service_account:manage"),
+  method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
+  // The contract version that is supported (§9 rule 1).
+  date: some("2026-07-01"),
+  // What only a person knows.
+  "a,b.c": nothing,
+  audience: nothing,
+  "cohort-id": nothing,
+  command: nothing,
+  duration: nothing,
+  id: nothing,
+  iso: nothing,
+  issuer: nothing,
+  key: nothing,
+  n: nothing,
+  name: nothing,
+  "name=value": nothing,
+  "Name: value": nothing,
+  "person-id": nothing,
+  spec: nothing,
+  text: nothing,
+  token: nothing,
+  url: nothing,
+  uuid: nothing,
+};
+
+/** By flag, where the word alone does not tell. */
+const byFlag: Readonly<Record<string, Completion>> = {
+  "--profile": live("profiles"),
+  "--secret-profile": live("profiles"),
+};
+
+/** By command and argument, where the word alone does not tell. */
+const byArgument: Readonly<Record<string, Completion>> = {
+  "profiles show name": live("profiles"),
+  "profiles use name": live("profiles"),
+  "profiles edit name": live("profiles"),
+  "profiles remove name": live("profiles"),
+  "journal show id": live("entries"),
+  "journal recover id": live("entries"),
+  "journal claim id": live("entries"),
+  "journal forget id": live("entries"),
+  "oauth-clients get id": live("clients"),
+  "oauth-clients revoke id": live("clients"),
+  "oauth-clients rotate id": live("clients"),
+  "keys rotate id": live("keys"),
+  "keys revoke id": live("keys"),
+  "api path": some("/v1/", "/api/v1/"),
+};
+
+export interface Place {
+  readonly path: readonly string[];
+  readonly name: string;
+  readonly flag?: string;
+  readonly choices?: readonly string[] | undefined;
+}
+
+/** What completes the value at a place of the command line. */
+export function completionOf({ path, name, flag, choices }: Place): Completion {
+  if (choices) return { kind: "words", words: choices, open: false };
+  const special = flag === undefined ? byArgument[[...path, name].join(" ")] : byFlag[flag];
+  return special ?? byName[name] ?? nothing;
+}
+
+/** True where the word between the angle brackets means something here: a test asks it of every word. */
+export function isKnownName(name: string): boolean {
+  return name in byName;
+}
+
+/** The flags and arguments named here: a test looks each one up in the tree. */
+export const namedPlaces = { flags: Object.keys(byFlag), arguments: Object.keys(byArgument) } as const;
