@@ -1,0 +1,132 @@
+// Owns: API access keys of the legacy contract (§2.4, §3.2, §4.4) and the exchange of a key's secret (§5.3).
+// Must not know: `/v1`.
+// @assumed everything but the creation's request and response (§4.4 «not shown»)
+import { type Call, headerOf, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
+import { accessTokenSeconds, legacyToken } from "./credentials.ts";
+import { type Answer, invalidRequest, notFound, Problem } from "./problem.ts";
+import { AccessKeyCreation, AccessKeyRotation, isEmptyBody, readBody, SecretExchange } from "./request-bodies.ts";
+import { serviceEmail } from "./seed.ts";
+import { hashOf, randomName } from "./signing.ts";
+import type { AccessKeyRecord } from "./state.ts";
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const noStore = { "Cache-Control": "no-store" };
+
+/** §4.4 names the header for creation only. @assumed every other legacy operation wants it too */
+export function requireOrganization(call: Call): void {
+  const id = headerOf(call, "x-organization-id");
+  if (id === undefined || !uuid.test(id))
+    throw invalidRequest("The header x-organization-id must be given, as a UUID.", "x-organization-id");
+  if (id.toLowerCase() !== call.here.organizationId)
+    throw new Problem(403, "permission_denied", "The access key belongs to another organization.");
+}
+
+/** §5.3 rule 3: a key for push data ingestion may do nothing else. */
+export function requireFullAccess(caller: LegacyCaller): void {
+  if (caller.accessKey.scopes.includes("*")) return;
+  throw new Problem(403, "permission_denied", "The access key is for push data ingestion only.");
+}
+
+/** Fields of §2.4 in its order, without `secret`. */
+function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
+  const timeOrNull = (time: number | null) => (time === null ? null : timestamp(time));
+  return {
+    id: key.id,
+    name: key.name,
+    keyType: key.keyType,
+    boundEmail: key.boundEmail,
+    status: key.status,
+    lastUsedAt: timeOrNull(key.lastUsedAt),
+    expiresAt: timeOrNull(key.expiresAt),
+    createdAt: timestamp(key.createdAt),
+    createdByUserId: key.createdByUserId,
+    scopes: key.scopes,
+  };
+}
+
+function expiryOf(call: Call, given: string | null | undefined): number | null {
+  if (given === null || given === undefined) return null;
+  const expiresAt = Date.parse(given);
+  if (expiresAt <= call.now) throw invalidRequest("expiresAt must lie in the future.", "expiresAt");
+  return expiresAt;
+}
+
+/** POST /api/v1/access-keys */
+export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  const body = readBody(call, AccessKeyCreation);
+  const secret = randomName(`sbx_${call.region}_aks_`);
+  const keyType = body.keyType ?? "user_bound";
+  const key: AccessKeyRecord = {
+    id: randomName(`ak_${call.region}_`),
+    name: body.name,
+    keyType,
+    boundEmail: keyType === "user_bound" ? caller.accessKey.boundEmail : serviceEmail(call.region),
+    createdByUserId: caller.accessKey.createdByUserId,
+    scopes: [...new Set(body.scopes ?? ["*"])],
+    createdAt: call.now,
+    status: "active",
+    lastUsedAt: null,
+    expiresAt: expiryOf(call, body.expiresAt),
+    secretHash: hashOf(secret),
+    generation: 0,
+  };
+  call.here.accessKeys.push(key);
+  return jsonAnswer(201, { ...resourceOf(key), secret }, noStore);
+}
+
+/** GET /api/v1/access-keys: all of them, revoked ones too, the newest first. */
+export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);
+  return jsonAnswer(200, { data: keys.map(resourceOf) });
+}
+
+function keyOf(call: Call): AccessKeyRecord {
+  const key = call.here.accessKeys.find((candidate) => candidate.id === call.parts.id);
+  if (!key) throw notFound("No access key of this organization has this id.");
+  return key;
+}
+
+/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, are dead at once. */
+export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);
+  const key = keyOf(call);
+  const isOver = key.expiresAt !== null && key.expiresAt <= call.now;
+  if (key.status === "revoked" || isOver)
+    throw new Problem(409, "invalid_request", `The access key is ${isOver ? "expired" : "revoked"}.`);
+  const secret = randomName(`sbx_${call.region}_aks_`);
+  key.secretHash = hashOf(secret);
+  key.generation += 1;
+  const { seeded } = call.here;
+  if (key.id === seeded.accessKeyId) seeded.accessKeySecret = secret;
+  return jsonAnswer(200, { ...resourceOf(key), secret }, noStore);
+}
+
+/** DELETE /api/v1/access-keys/{id}: safe to repeat. */
+export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  const key = keyOf(call);
+  key.status = "revoked";
+  return jsonAnswer(200, resourceOf(key));
+}
+
+/** POST /api/v1/access-tokens: a key's secret for a short-lived bearer token; it counts as a use of the key. */
+export function exchangeSecret(call: Call): Answer {
+  const hash = hashOf(readBody(call, SecretExchange).secret);
+  const key = call.here.accessKeys.find((candidate) => candidate.secretHash === hash);
+  if (!key || key.status !== "active" || (key.expiresAt !== null && key.expiresAt <= call.now))
+    throw new Problem(401, "unauthenticated", "The secret is not one of an active access key of this region.");
+  key.lastUsedAt = call.now;
+  const token = {
+    access_token: legacyToken(call.here, { id: key.id, generation: key.generation, now: call.now }),
+    token_type: "Bearer",
+    expires_in: accessTokenSeconds,
+  };
+  return jsonAnswer(200, token, noStore);
+}

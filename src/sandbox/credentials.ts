@@ -1,0 +1,149 @@
+// Owns: authentication and permissions: Basic in both shapes (§5.1), OAuth bearer (§5.2), legacy bearer (§5.3).
+// Must not know: what the request wants.
+import { type Call, headerOf, type LegacyCaller, type V1Caller } from "./call.ts";
+import { invalidRequest, Problem } from "./problem.ts";
+import { hashOf, seal, unseal } from "./signing.ts";
+import type { OAuthClientRecord, RegionState, ServiceAccount } from "./state.ts";
+
+/** @assumed lifetime of an OAuth access token and of a legacy bearer token («short-lived», §5.3) */
+export const accessTokenSeconds = 900;
+
+const challenges = 'Basic realm="v1", charset="UTF-8", Bearer realm="v1"';
+
+function unauthenticated(detail: string, challenge = challenges): Problem {
+  return new Problem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": challenge } });
+}
+
+/** User name and password of a Basic header (RFC 7617), undefined where it is none. */
+export function basicPair(header: string): { user: string; password: string } | undefined {
+  const match = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header);
+  if (!match) return undefined;
+  const text = Buffer.from(match[1]!, "base64").toString();
+  const colon = text.indexOf(":");
+  return colon < 0 ? undefined : { user: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+function bearerOf(header: string): string | undefined {
+  return /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
+}
+
+function accountOf(here: RegionState, id: string): ServiceAccount {
+  const account = here.serviceAccounts.find((candidate) => candidate.id === id)!;
+  if (account.status !== "active")
+    throw new Problem(403, "permission_denied", `The service account ${id} is disabled.`);
+  return account;
+}
+
+function meet(held: readonly string[], scopes: readonly string[] | null): Set<string> {
+  return new Set(scopes === null ? held : held.filter((permission) => scopes.includes(permission)));
+}
+
+/** Who calls `/v1`. @throws Problem 401, 403, and 400 for an unknown `Service-Version` */
+export function v1Caller(call: Call): V1Caller {
+  const header = headerOf(call, "authorization");
+  if (header === undefined) throw unauthenticated("The request carries no Authorization header.");
+  const pair = basicPair(header);
+  const known = pair ? byApiKey(call, pair) : byOAuthToken(call, bearerOf(header));
+  return { ...known, version: contractVersion(call, known.account) };
+}
+
+type Known = Omit<V1Caller, "version">;
+
+function byApiKey(call: Call, pair: { user: string; password: string }): Known {
+  const given = pair.user === "apikey" ? pair.password : pair.password === "" ? pair.user : "";
+  const hash = hashOf(given);
+  const apiKey = call.here.apiKeys.find((candidate) => candidate.keyHash === hash);
+  if (given === "" || !apiKey) throw unauthenticated(`The API key is not one of the ${call.region} region.`);
+  if (apiKey.status !== "active") throw unauthenticated(`The API key is ${apiKey.status}.`);
+  if (apiKey.expiresAt !== null && apiKey.expiresAt <= call.now) throw unauthenticated("The API key has expired.");
+  const account = accountOf(call.here, apiKey.serviceAccountId);
+  return { account, permissions: meet(account.permissions, apiKey.scopes) };
+}
+
+interface OAuthTokenFacts {
+  readonly client: string;
+  readonly scopes: string[];
+  readonly expires: number;
+}
+
+/** An access token for `scopes` of an OAuth client: self-contained, checked against the client at every request. */
+export function oauthToken(
+  here: RegionState,
+  issued: { client: OAuthClientRecord; scopes: string[]; now: number },
+): string {
+  const facts: OAuthTokenFacts = {
+    client: issued.client.id,
+    scopes: issued.scopes,
+    expires: issued.now + accessTokenSeconds * 1000,
+  };
+  return seal(here.signingKey, { text: JSON.stringify(facts), binding: "oauth" });
+}
+
+function byOAuthToken(call: Call, token: string | undefined): Known {
+  if (token === undefined)
+    throw unauthenticated("The Authorization header is neither Basic nor Bearer as this service takes it.");
+  const text = unseal(call.here.signingKey, { token, binding: "oauth" });
+  if (text === undefined) throw unauthenticated(`The access token is not one of the ${call.region} region's.`);
+  const facts: OAuthTokenFacts = JSON.parse(text);
+  if (facts.expires <= call.now) throw unauthenticated("The access token has expired.");
+  const client = call.here.oauthClients.find((candidate) => candidate.id === facts.client);
+  if (client?.status !== "active" || !call.here.oauthEnabled)
+    throw unauthenticated(
+      `The OAuth client of this token is ${client?.status === "active" ? "not enabled" : (client?.status ?? "unknown")}.`,
+    );
+  const account = accountOf(call.here, client.serviceAccountId);
+  return { account, permissions: meet(account.permissions, facts.scopes) };
+}
+
+/** §9 rule 1: the pinned version, else the one assigned to the service account. */
+function contractVersion(call: Call, account: ServiceAccount): string {
+  const pinned = headerOf(call, "service-version");
+  if (pinned === undefined) return account.assignedVersion;
+  if (!call.contractVersions.includes(pinned)) {
+    const known = call.contractVersions.join(", ");
+    throw invalidRequest(
+      `Service-Version is not a supported contract version (supported: ${known}).`,
+      "Service-Version",
+    );
+  }
+  return pinned;
+}
+
+export function requirePermission(caller: V1Caller, permission: string): void {
+  if (caller.permissions.has(permission)) return;
+  throw new Problem(403, "permission_denied", `The credential does not hold the permission ${permission}.`);
+}
+
+interface LegacyTokenFacts {
+  readonly key: string;
+  readonly generation: number;
+  readonly expires: number;
+}
+
+/** A bearer token of the legacy contract for an access key; it dies with the key's secret. */
+export function legacyToken(here: RegionState, issued: { id: string; generation: number; now: number }): string {
+  const facts: LegacyTokenFacts = {
+    key: issued.id,
+    generation: issued.generation,
+    expires: issued.now + accessTokenSeconds * 1000,
+  };
+  return seal(here.signingKey, { text: JSON.stringify(facts), binding: "legacy" });
+}
+
+/** Who calls `/api/v1`. @throws Problem 401 */
+export function legacyCaller(call: Call): LegacyCaller {
+  const refused = (detail: string) => unauthenticated(detail, 'Bearer realm="api"');
+  const header = headerOf(call, "authorization");
+  if (header === undefined) throw refused("The request carries no Authorization header.");
+  const token = bearerOf(header);
+  const text = token === undefined ? undefined : unseal(call.here.signingKey, { token, binding: "legacy" });
+  if (text === undefined) throw refused(`The bearer token is not one of the ${call.region} region's.`);
+  const facts: LegacyTokenFacts = JSON.parse(text);
+  if (facts.expires <= call.now) throw refused("The bearer token has expired.");
+  const accessKey = call.here.accessKeys.find((candidate) => candidate.id === facts.key);
+  if (!accessKey || accessKey.status !== "active") throw refused("The access key of this token is revoked.");
+  if (accessKey.generation !== facts.generation) throw refused("The access key of this token was rotated.");
+  if (accessKey.expiresAt !== null && accessKey.expiresAt <= call.now)
+    throw refused("The access key of this token has expired.");
+  return { accessKey };
+}

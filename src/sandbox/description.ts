@@ -1,0 +1,88 @@
+// Owns: what a person or a script is told of a sandbox: addresses, credentials and names, region by region.
+// Must not know: how it is printed.
+import { legacyToken } from "./credentials.ts";
+import { cohortIds } from "./entities.ts";
+import { controlPrefix } from "./host.ts";
+import { accessTokenPath, tokenPath } from "./routes.ts";
+import type { Region, RegionState, State } from "./state.ts";
+
+/** One region. Addresses are null while nothing listens. */
+export interface RegionDescription {
+  base_url: string | null;
+  organization_id: string;
+  token_endpoint: string | null;
+  access_token_endpoint: string | null;
+  /** May be granted every permission. */
+  service_account_id: string;
+  /** Whose API keys these are. */
+  caller_service_account_id: string;
+  /** Holds too few permissions. */
+  poor_service_account_id: string;
+  api_key: string;
+  /** Of the same service account, as after rotating the management credential. */
+  second_api_key: string;
+  /** Only `entity:read`. */
+  scoped_api_key: string;
+  revoked_api_key: string;
+  expired_api_key: string;
+  /** Legacy bearer token, issued now. */
+  access_token: string;
+  access_key_id: string;
+  access_key_secret: string;
+  cohort_ids: string[];
+  control_url: string | null;
+}
+
+export interface SandboxDescription {
+  object: "sandbox";
+  us: RegionDescription;
+  eu: RegionDescription;
+}
+
+export interface Addresses {
+  readonly us: string | null;
+  readonly eu: string | null;
+}
+
+/** A legacy token of the seeded access key; where that key is revoked, of another one with full access. */
+function accessToken(here: RegionState, now: number): string {
+  const isUsable = (key: RegionState["accessKeys"][number]) =>
+    key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
+  const seeded = here.accessKeys.find((key) => key.id === here.seeded.accessKeyId);
+  const key = seeded && isUsable(seeded) ? seeded : (here.accessKeys.find(isUsable) ?? seeded!);
+  return legacyToken(here, { id: key.id, generation: key.generation, now });
+}
+
+function describeRegion(
+  region: Region,
+  given: { here: RegionState; address: string | null; now: number },
+): RegionDescription {
+  const { here, address, now } = given;
+  const at = (path: string) => (address === null ? null : address + path);
+  const { seeded } = here;
+  return {
+    base_url: address,
+    organization_id: here.organizationId,
+    token_endpoint: at(tokenPath),
+    access_token_endpoint: at(accessTokenPath),
+    service_account_id: `sa_${region}_automation`,
+    caller_service_account_id: `sa_${region}_admin`,
+    poor_service_account_id: `sa_${region}_poor`,
+    api_key: seeded.apiKey,
+    second_api_key: seeded.secondApiKey,
+    scoped_api_key: seeded.scopedApiKey,
+    revoked_api_key: seeded.revokedApiKey,
+    expired_api_key: seeded.expiredApiKey,
+    access_token: accessToken(here, now),
+    access_key_id: seeded.accessKeyId,
+    access_key_secret: seeded.accessKeySecret,
+    cohort_ids: cohortIds(region),
+    control_url: at(controlPrefix + here.controlToken),
+  };
+}
+
+export function describe(state: State, given: { addresses: Addresses; now: number }): SandboxDescription {
+  const one = (region: Region) =>
+    describeRegion(region, { here: state[region], address: given.addresses[region], now: given.now });
+  return { object: "sandbox", us: one("us"), eu: one("eu") };
+}

@@ -1,0 +1,95 @@
+// Owns: which faults meet a request: counting, skipping, chance, rates.
+// Must not know: how a fault is played.
+import { type Fault, type FaultEffects, parseFault } from "./fault.ts";
+import { Throttle } from "./throttle.ts";
+
+interface Standing {
+  readonly fault: Fault;
+  readonly throttle: Throttle | undefined;
+  seen: number;
+  met: number;
+}
+
+export interface PlanSettings {
+  readonly specs: readonly string[];
+  /** Decides `probability`: numbers from 0 to 1. */
+  readonly random: () => number;
+}
+
+export interface Meeting {
+  readonly method: string;
+  readonly path: string;
+  /** Hash of the credential, for `rate`. */
+  readonly credential: string;
+  readonly now: number;
+}
+
+/** The faults of one region's host. Where several meet a request their keys add up, the first given wins. */
+export class FaultPlan {
+  readonly #random: () => number;
+  #standing: Standing[];
+
+  constructor(settings: PlanSettings) {
+    this.#random = settings.random;
+    this.#standing = settings.specs.map(standing);
+  }
+
+  add(spec: string): void {
+    this.#standing.push(standing(spec));
+  }
+
+  clear(): void {
+    this.#standing = [];
+  }
+
+  /** Every fault with how often it matched and how often it met a request. */
+  list(): { fault: string; seen: number; met: number }[] {
+    return this.#standing.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
+  }
+
+  /** Effects on this request, after counting it. */
+  meet(meeting: Meeting): FaultEffects {
+    const effects: FaultEffects = {};
+    for (const one of this.#standing) {
+      if (!one.fault.matches(meeting.method, meeting.path)) continue;
+      const met = this.#effectsOf(one, meeting);
+      if (met) Object.assign(effects, { ...met, ...effects });
+    }
+    return effects;
+  }
+
+  #effectsOf(one: Standing, meeting: Meeting): FaultEffects | undefined {
+    const { times, after, probability } = one.fault.effects;
+    one.seen += 1;
+    if (one.seen <= (after ?? 0) || one.met >= (times ?? Number.POSITIVE_INFINITY)) return undefined;
+    if (probability !== undefined && this.#random() >= probability) return undefined;
+    const limited = one.throttle ? rateEffects(one, meeting) : {};
+    if (limited === undefined) return undefined;
+    one.met += 1;
+    return { ...limited, ...one.fault.effects };
+  }
+}
+
+function standing(spec: string): Standing {
+  const fault = parseFault(spec);
+  const throttle = fault.effects.rate ? new Throttle(fault.effects.rate) : undefined;
+  return { fault, throttle, seen: 0, met: 0 };
+}
+
+function rateEffects(one: Standing, meeting: Meeting): FaultEffects | undefined {
+  const seconds = one.throttle!.take(meeting.credential, meeting.now);
+  if (seconds === 0) return undefined;
+  const asDate = one.fault.effects["retry-after"] === "date";
+  return { status: 429, "retry-after": asDate ? `date+${seconds}` : String(seconds) };
+}
+
+/** The same numbers from the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let a = seed >>> 0;
+  return () => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,188 @@
+// Owns: the language of faults: `METHOD path-glob key=value…`, what each key may be, and one sentence on each.
+// Must not know: how a fault is played.
+
+const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
+
+/** `500ms`, `2s`, `1m`; a bare number is seconds. @returns ms */
+function duration(text: string): number | undefined {
+  const match = /^([0-9]{1,7}(?:\.[0-9]{1,3})?)(ms|s|m|h)?$/.exec(text);
+  if (!match) return undefined;
+  return Number(match[1]) * unitsMs.get(match[2] ?? "s")!;
+}
+
+function whole(least: number, most: number): (text: string) => number | undefined {
+  return (text) => {
+    const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : -1;
+    return value >= least && value <= most ? value : undefined;
+  };
+}
+
+function oneOf<const Word extends string>(...words: readonly Word[]): (text: string) => Word | undefined {
+  return (text) => words.find((word) => word === text);
+}
+
+function probability(text: string): number | undefined {
+  const value = /^[0-9]*\.?[0-9]+$/.test(text) ? Number(text) : -1;
+  return value >= 0 && value <= 1 ? value : undefined;
+}
+
+/** Printable text that may stand in a header. */
+function headerText(text: string): string | undefined {
+  return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
+}
+
+/** `cut=100`: after so many bytes of the body; `cut=wire:100`: of the whole answer, its head included. */
+function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
+  const match = /^(wire:)?([0-9]{1,9})$/.exec(text);
+  return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
+}
+
+/** `5/1s`: a bucket of five that is full again after a second. */
+function rate(text: string): { capacity: number; perSecond: number } | undefined {
+  const [count, per] = text.split("/");
+  const capacity = whole(1, 1_000_000)(count!);
+  const perMs = duration(per ?? "1s");
+  return capacity && perMs ? { capacity, perSecond: capacity / (perMs / 1000) } : undefined;
+}
+
+function cleanup(text: string): number | "open" | undefined {
+  return text === "open" ? "open" : duration(text);
+}
+
+/** Every key: how its value is read, how it is written, and what it does. The order is that of the documentation. */
+export const faultKeys = {
+  times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "only the first n requests that it would meet" },
+  after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
+  probability: { read: probability, grammar: "<0..1>", meaning: "meets a matching request with this probability" },
+  status: { read: whole(200, 599), grammar: "<200..599>", meaning: "answers with this status and an error object" },
+  "retry-after": {
+    read: headerText,
+    grammar: "<seconds>|date|date+<seconds>|<text>",
+    meaning: "sends Retry-After: seconds, an HTTP date that many seconds ahead, or any text as it stands",
+  },
+  latency: { read: duration, grammar: "<duration>", meaning: "waits before the request is handled" },
+  drop: {
+    read: oneOf("before", "after"),
+    grammar: "before|after",
+    meaning: "closes the connection before or after it took effect",
+  },
+  cut: {
+    read: cut,
+    grammar: "<bytes>|wire:<bytes>",
+    meaning: "closes the connection after so many bytes of the body, or of the whole answer",
+  },
+  slow: { read: whole(1, 1_000_000_000), grammar: "<bytes per second>", meaning: "sends the answer no faster" },
+  body: {
+    read: oneOf("html", "truncated", "enormous", "empty", "deep", "gzip-bomb"),
+    grammar: "html|truncated|enormous|empty|deep|gzip-bomb",
+    meaning: "replaces the body, after the request took effect",
+  },
+  redirect: { read: headerText, grammar: "<url>", meaning: "answers 307 to this address" },
+  envelope: {
+    read: oneOf("broken", "token-at-end", "no-token-key", "empty-token", "no-data"),
+    grammar: "broken|token-at-end|no-token-key|empty-token|no-data",
+    meaning: "breaks the rule of the list envelope",
+  },
+  token: { read: oneOf("repeated"), grammar: "repeated", meaning: "gives the page token back that was sent" },
+  pending: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "a creation stays pending for n inspections" },
+  secret: {
+    read: oneOf("withheld", "replay"),
+    grammar: "withheld|replay",
+    meaning:
+      "withheld: the completing answer has no secret; replay: only a replay completes what is pending, and has it",
+  },
+  effect: {
+    read: oneOf("none", "kept", "abandoned", "uncertain"),
+    grammar: "none|kept|abandoned|uncertain",
+    meaning:
+      "what an answer made by status or redirect leaves behind: nothing, the full effect, a given up reservation, an uncertain creation",
+  },
+  cleanup: {
+    read: cleanup,
+    grammar: "<duration>|open",
+    meaning: "a revoked client holds its slot for so long, or until told",
+  },
+  rate: { read: rate, grammar: "<n>/<duration>", meaning: "answers 429 above so many requests a credential" },
+  text: {
+    read: oneOf("hostile"),
+    grammar: "hostile",
+    meaning: "puts escape sequences, bidi controls and line ends into names and details",
+  },
+} as const;
+
+type Keys = typeof faultKeys;
+/** What a fault does, by key; absent keys do nothing. */
+export type FaultEffects = { -readonly [Key in keyof Keys]?: NonNullable<ReturnType<Keys[Key]["read"]>> };
+
+export interface Fault {
+  readonly spec: string;
+  readonly matches: (method: string, path: string) => boolean;
+  readonly effects: FaultEffects;
+}
+
+const knownMethods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
+
+/** Words of a spec; a value may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
+function wordsOf(spec: string): string[] {
+  return (spec.match(/(?:[^\s"]+|"[^"]*")+/g) ?? []).map((word) => word.replaceAll('"', ""));
+}
+
+function methodsOf(word: string | undefined, spec: string): ReadonlySet<string> | undefined {
+  const names = (word ?? "").split(",");
+  const unknown = names.find((name) => name !== "*" && !knownMethods.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`The fault "${spec}" must begin with a method, such as GET, POST,DELETE or * (not "${unknown}").`);
+  return names.includes("*") ? undefined : new Set(names);
+}
+
+function pathOf(word: string | undefined, spec: string): RegExp {
+  if (!word || !/^[/*]/.test(word))
+    throw new Error(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
+  return new RegExp(
+    `^${word
+      .split("*")
+      .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
+      .join(".*")}$`,
+  );
+}
+
+const byName = new Map<string, Keys[keyof Keys]>(Object.entries(faultKeys));
+
+function effectsOf(words: readonly string[], spec: string): FaultEffects {
+  const effects: Record<string, unknown> = {};
+  for (const word of words) {
+    const equals = word.indexOf("=");
+    const name = word.slice(0, equals < 0 ? undefined : equals);
+    const key = byName.get(name);
+    if (!key)
+      throw new Error(`The fault "${spec}" has an unknown key "${name}". Known: ${Object.keys(faultKeys).join(", ")}.`);
+    const value = equals < 0 ? undefined : key.read(word.slice(equals + 1));
+    if (value === undefined) throw new Error(`The fault "${spec}" needs ${name}=${key.grammar}.`);
+    if (name in effects) throw new Error(`The fault "${spec}" gives ${name} twice.`);
+    effects[name] = value;
+  }
+  return effects;
+}
+
+const whenKeys = new Set<string>(["times", "after", "probability"]);
+
+/** Reads a spec. @throws Error with a sentence that names what is wrong and what is known */
+export function parseFault(spec: string): Fault {
+  const [method, glob, ...rest] = wordsOf(spec);
+  const methods = methodsOf(method, spec);
+  const path = pathOf(glob, spec);
+  const effects = effectsOf(rest, spec);
+  const does = Object.keys(faultKeys).filter((key) => !whenKeys.has(key));
+  if (!Object.keys(effects).some((key) => !whenKeys.has(key)))
+    throw new Error(`The fault "${spec}" does nothing. Give at least one of: ${does.join(", ")}.`);
+  return {
+    spec,
+    effects,
+    matches: (asked, at) => (methods === undefined || methods.has(asked)) && path.test(at),
+  };
+}
+
+/** @throws Error with a sentence that names what is wrong and what is known */
+export function checkFault(spec: string): void {
+  parseFault(spec);
+}

@@ -1,0 +1,220 @@
+// Owns: one regional host: reads a request, meets it with faults, has it served, answers, keeps the log of requests.
+// Must not know: the rules of the service.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Wishes } from "./call.ts";
+import { deliver } from "./delivery.ts";
+import type { FaultEffects } from "./fault.ts";
+import { FaultPlan } from "./fault-plan.ts";
+import { spoiled } from "./fault-bodies.ts";
+import { type Answer, Problem, problemAnswer, problemOfStatus } from "./problem.ts";
+import { accessTokenPath, tokenPath } from "./routes.ts";
+import { Service } from "./service.ts";
+import { hashOf, randomName } from "./signing.ts";
+import type { Region } from "./state.ts";
+import type { Store } from "./store.ts";
+
+/** The greatest body that a request may have, in bytes. */
+const mostBodyBytes = 1_048_576;
+/** A longer one is not even read to its end. */
+const mostReadBytes = 64 * mostBodyBytes;
+const mostLogged = 20_000;
+
+export const controlPrefix = "/sandbox-control/";
+
+/** A request as the control address tells it. */
+export interface LoggedRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Without the value of Authorization, whose SHA-256 stands in `authorization_sha256`. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly authorization_sha256: string | null;
+  /** As sent; null where it carries a secret. */
+  readonly body: string | null;
+  readonly body_sha256: string;
+  readonly idempotency_key: string | null;
+  readonly at: string;
+  /** Of the answer; null where none was sent whole. */
+  status: number | null;
+  request_id: string;
+}
+
+export interface HostSettings {
+  readonly region: Region;
+  readonly store: Store;
+  readonly now: () => number;
+  readonly plan: FaultPlan;
+  readonly log: ((line: string) => void) | undefined;
+}
+
+export class Host {
+  readonly region: Region;
+  readonly store: Store;
+  readonly plan: FaultPlan;
+  readonly now: () => number;
+  requests: LoggedRequest[] = [];
+  /** Set once the server listens. */
+  baseUrl = "";
+  readonly #service: Service;
+  readonly #log: ((line: string) => void) | undefined;
+
+  constructor(settings: HostSettings) {
+    this.region = settings.region;
+    this.store = settings.store;
+    this.plan = settings.plan;
+    this.now = settings.now;
+    this.#log = settings.log;
+    this.#service = new Service(settings);
+  }
+
+  /** Serves one request to its end. Never throws. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const path = (request.url ?? "/").split("?")[0]!;
+      if (path.startsWith(controlPrefix)) await this.#control(request, response);
+      else await this.#exchange(request, response);
+    } catch (error) {
+      if (response.headersSent) response.destroy();
+      else await this.#refuse(response, error);
+    }
+  }
+
+  async #refuse(response: ServerResponse, error: unknown): Promise<void> {
+    const problem = error instanceof Problem ? error : problemOfStatus(500, String(error));
+    const requestId = randomName(`req_${this.region}_`);
+    await deliver(response, { answer: withRequestId(problemAnswer(problem, requestId), requestId), effects: {} });
+  }
+
+  async #control(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { control } = await import("./control.ts");
+    const body = await bodyOf(request);
+    const answer = await control(this, { method: request.method ?? "", url: request.url ?? "", body });
+    await deliver(response, { answer, effects: {} });
+  }
+
+  async #exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? "";
+    const [path, ...query] = (request.url ?? "/").split("?");
+    const requestId = randomName(`req_${this.region}_`);
+    const credential = hashOf(request.headers.authorization ?? "");
+    const effects = settled(this.plan.meet({ method, path: path!, credential, now: this.now() }));
+    const body = await bodyOf(request);
+    const logged = this.#keep(request, { path: path!, body, requestId });
+    if (effects.latency) await new Promise((resolve) => setTimeout(resolve, effects.latency));
+    if (effects.drop === "before") {
+      response.destroy();
+      this.#tell(logged, "dropped before it was handled");
+      return;
+    }
+    const search = new URLSearchParams(query.join("?"));
+    const answer = await this.#answerOf({ request, path: path!, search, body, requestId, effects });
+    const sent = withRequestId(spoiled(answer, { effects, pageToken: search.get("page_token") }), requestId);
+    if (effects.drop !== "after" && !effects.cut) logged.status = sent.status;
+    await deliver(response, { answer: sent, effects });
+    this.#tell(logged, logged.status === null ? `${sent.status}, lost on the way` : "");
+  }
+
+  async #answerOf(given: {
+    request: IncomingMessage;
+    path: string;
+    search: URLSearchParams;
+    body: Buffer | Problem;
+    requestId: string;
+    effects: FaultEffects;
+  }): Promise<Answer> {
+    const { effects, requestId } = given;
+    if (given.body instanceof Problem) return problemAnswer(given.body, requestId);
+    const replaces = effects.status !== undefined || effects.redirect !== undefined;
+    if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: this.now() });
+    const answer = await this.#service.answer({
+      method: given.request.method ?? "",
+      path: given.path,
+      query: given.search,
+      headers: given.request.headers,
+      body: given.body,
+      baseUrl: this.baseUrl,
+      wishes: wishesOf(effects),
+      requestId,
+    });
+    return replaces ? faultAnswer(effects, { requestId, now: this.now() }) : answer;
+  }
+
+  #keep(request: IncomingMessage, given: { path: string; body: Buffer | Problem; requestId: string }): LoggedRequest {
+    const { authorization, ...headers } = request.headers;
+    const text = given.body instanceof Problem ? "" : given.body.toString("utf8");
+    const key = request.headers["idempotency-key"];
+    const logged: LoggedRequest = {
+      method: request.method ?? "",
+      path: request.url ?? "",
+      headers,
+      authorization_sha256: authorization === undefined ? null : hashOf(authorization),
+      body: given.path === tokenPath || given.path === accessTokenPath ? null : text,
+      body_sha256: hashOf(text),
+      idempotency_key: typeof key === "string" ? key : null,
+      at: new Date(this.now()).toISOString(),
+      status: null,
+      request_id: given.requestId,
+    };
+    if (this.requests.length >= mostLogged) this.requests.shift();
+    this.requests.push(logged);
+    return logged;
+  }
+
+  #tell(logged: LoggedRequest, note: string): void {
+    // What a client sent is shown with its control characters escaped: the line goes to a terminal.
+    const path = JSON.stringify(logged.path).slice(1, -1);
+    this.#log?.(
+      `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,
+    );
+  }
+}
+
+function withRequestId(answer: Answer, requestId: string): Answer {
+  return { ...answer, headers: { ...answer.headers, "Request-Id": requestId } };
+}
+
+/** The status that a fault means without naming it: 429 with Retry-After, 503 for a creation that went wrong inside. */
+function settled(effects: FaultEffects): FaultEffects {
+  if (effects.status !== undefined || effects.redirect !== undefined) return effects;
+  if (effects["retry-after"] !== undefined) return { ...effects, status: 429 };
+  const isVague = effects.effect === "abandoned" || effects.effect === "uncertain";
+  return isVague ? { ...effects, status: 503 } : effects;
+}
+
+function wishesOf(effects: FaultEffects): Wishes {
+  const { pending, secret, effect, cleanup } = effects;
+  return {
+    ...(pending === undefined ? {} : { pending }),
+    ...(secret === undefined ? {} : { secret }),
+    ...(effect === undefined ? {} : { effect }),
+    ...(cleanup === undefined ? {} : { cleanup }),
+  };
+}
+
+function retryAfterText(given: string, now: number): string {
+  const match = /^date(?:\+([0-9]{1,9}))?$/.exec(given);
+  return match ? new Date(now + Number(match[1] ?? 1) * 1000).toUTCString() : given;
+}
+
+function faultAnswer(effects: FaultEffects, given: { requestId: string; now: number }): Answer {
+  const status = effects.status ?? 307;
+  const retryAfter = effects["retry-after"];
+  const headers = {
+    ...(retryAfter === undefined ? {} : { "Retry-After": retryAfterText(retryAfter, given.now) }),
+    ...(effects.redirect === undefined ? {} : { Location: effects.redirect }),
+  };
+  const answer = problemAnswer(problemOfStatus(status, "A fault of the sandbox made this answer."), given.requestId);
+  return { ...answer, headers: { ...answer.headers, ...headers } };
+}
+
+/** The whole body; a problem where it is too large (the rest is read and thrown away, so that the answer arrives). */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size <= mostBodyBytes) pieces.push(piece);
+    if (size > mostReadBytes) throw new Error("The request's body has no end.");
+  }
+  if (size <= mostBodyBytes) return Buffer.concat(pieces);
+  return new Problem(413, "request_too_large", `The body is larger than ${mostBodyBytes} bytes.`);
+}

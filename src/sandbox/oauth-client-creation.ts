@@ -1,0 +1,114 @@
+// Owns: POST /v1/oauth_clients: receipts by retry identity, rule 4 on authority, slots (§3.1, §4.2, §8).
+// Must not know: how an answer travels.
+import { type Call, headerOf, type V1Caller } from "./call.ts";
+import { requirePermission } from "./credentials.ts";
+import { clientAnswer, complete, inspect, management, requireOAuth } from "./oauth-clients.ts";
+import { type Answer, invalidRequest, notFound, Problem } from "./problem.ts";
+import { OAuthClientCreation, readBody } from "./request-bodies.ts";
+import { randomName } from "./signing.ts";
+import { type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
+
+/** Clients per service account (§8). */
+const mostClients = 20;
+
+type Identity = Omit<Receipt, "oauthClientId">;
+
+function idempotencyKeyOf(call: Call): string {
+  const key = headerOf(call, "idempotency-key");
+  if (key === undefined) throw invalidRequest("The header Idempotency-Key must be given.", "Idempotency-Key");
+  if (!/^[\x21-\x7E]{1,255}$/.test(key))
+    throw invalidRequest(
+      "Idempotency-Key must be 1 to 255 visible ASCII characters without spaces.",
+      "Idempotency-Key",
+    );
+  return key;
+}
+
+/** @assumed scopes are a set: their order, and one named twice, make no difference (RFC 6749 §3.3) */
+function identityOf(call: Call, caller: V1Caller): Identity {
+  const body = readBody(call, OAuthClientCreation);
+  return {
+    idempotencyKey: idempotencyKeyOf(call),
+    serviceAccountId: body.service_account_id,
+    scopes: [...new Set(body.scopes)],
+    managementPrincipal: caller.account.id,
+    version: caller.version,
+  };
+}
+
+function isSame(receipt: Identity, identity: Identity): boolean {
+  return (
+    receipt.serviceAccountId === identity.serviceAccountId &&
+    receipt.managementPrincipal === identity.managementPrincipal &&
+    receipt.version === identity.version &&
+    receipt.scopes.toSorted().join(" ") === identity.scopes.toSorted().join(" ")
+  );
+}
+
+function conflict(detail: string, param?: string): Problem {
+  return new Problem(409, "invalid_request", detail, param === undefined ? {} : { param });
+}
+
+/**
+ * The target must be able to hold what is granted, and have a free slot.
+ * @assumed a target that does not exist is 404 (§7 «resource not owned by the caller»)
+ */
+function checkTarget(call: Call, identity: Identity): void {
+  const id = identity.serviceAccountId;
+  const target = call.here.serviceAccounts.find((account) => account.id === id);
+  if (!target) throw notFound("No service account of this organization has this id.");
+  if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
+  const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
+  if (missing.length > 0) throw conflict(`The service account does not hold ${missing.join(", ")}.`, "scopes");
+  if (slotsHeld(call.here, { serviceAccountId: id, now: call.now }) >= mostClients)
+    throw conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
+}
+
+function make(call: Call, identity: Identity): { client: OAuthClientRecord; secret: string | null } {
+  const client: OAuthClientRecord = {
+    id: randomName(`oac_${call.region}_`),
+    serviceAccountId: identity.serviceAccountId,
+    scopes: identity.scopes,
+    createdAt: call.now,
+    clientId: null,
+    secretHash: null,
+    status: "pending",
+    pending: null,
+    cleanup: null,
+  };
+  const { pending, secret, effect } = call.wishes;
+  if (effect === "uncertain") return { client, secret: null };
+  if (pending !== undefined) {
+    client.pending = { inspectionsLeft: pending, completedBy: secret === "replay" ? "replay" : "itself" };
+    return { client, secret: null };
+  }
+  const made = complete(client, call.region);
+  return { client, secret: secret === "withheld" ? null : made };
+}
+
+/** POST /v1/oauth_clients. Always 201, also for a recovered receipt. */
+export function createOAuthClient(call: Call, caller: V1Caller): Answer {
+  requireOAuth(call);
+  const identity = identityOf(call, caller);
+  requirePermission(caller, management);
+  for (const scope of identity.scopes) requirePermission(caller, scope);
+  const { oauthClients, receipts } = call.here;
+  let receipt = receipts.find((candidate) => candidate.idempotencyKey === identity.idempotencyKey);
+  if (receipt && !isSame(receipt, identity))
+    throw new Problem(409, "idempotency_key_reuse", "Another request was made with this Idempotency-Key.");
+  const existing = oauthClients.find((client) => client.id === receipt?.oauthClientId);
+  if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
+  checkTarget(call, identity);
+  if (!receipt) {
+    receipt = { ...identity, oauthClientId: null };
+    receipts.push(receipt);
+  }
+  if (call.wishes.effect === "abandoned") {
+    // The reservation is given up before provider work began: its slot is free, the key still belongs to it (§3.1).
+    return { status: 503 };
+  }
+  const made = make(call, identity);
+  oauthClients.push(made.client);
+  receipt.oauthClientId = made.client.id;
+  return clientAnswer(201, made.client, made.secret);
+}

@@ -1,0 +1,99 @@
+// Owns: an OAuth client as the wire shows it, inspection of a pending one, retrieval and revocation (§2.3, §3.1, §4.2).
+// Must not know: idempotency keys.
+import { type Call, jsonAnswer, timestamp, type V1Caller } from "./call.ts";
+import { requirePermission } from "./credentials.ts";
+import { type Answer, notFound } from "./problem.ts";
+import { hashOf, randomName } from "./signing.ts";
+import type { OAuthClientRecord, Region } from "./state.ts";
+
+export const management = "service_account:manage";
+const noStore = { "Cache-Control": "no-store" };
+
+/** @assumed OAuth that is off answers 404 to every operation here (§4.2 rule 5, §7) */
+export function requireOAuth(call: Call): void {
+  if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
+}
+
+/** The resource of §2.3. `secret` undefined: an answer that never carries one (retrieval, revocation). */
+export function clientAnswer(status: number, client: OAuthClientRecord, secret?: string | null): Answer {
+  const resource = {
+    object: "oauth_client",
+    id: client.id,
+    service_account_id: client.serviceAccountId,
+    client_id: client.clientId,
+    scopes: client.scopes,
+    status: client.status,
+    created_at: timestamp(client.createdAt),
+    ...(secret === undefined ? {} : { client_secret: secret }),
+  };
+  return jsonAnswer(status, resource, noStore);
+}
+
+/** Makes a client active. @returns its secret, which is kept as a hash only */
+export function complete(client: OAuthClientRecord, region: Region): string {
+  const secret = randomName(`sbx_${region}_cs_`);
+  client.status = "active";
+  client.clientId ??= randomName(`cid_${region}_`);
+  client.secretHash = hashOf(secret);
+  client.pending = null;
+  return secret;
+}
+
+/**
+ * One look at a client from outside. A pending one counts it, and is completed by the look after the last.
+ * @returns the secret where this look, a replayed creation, is the request that completes (§2.3), else null
+ * @assumed what completes a pending creation, and that nobody gets the secret of one that completes by itself
+ */
+export function inspect(
+  client: OAuthClientRecord,
+  seen: { by: "retrieval" | "replay"; region: Region },
+): string | null {
+  const { pending } = client;
+  if (client.status !== "pending" || pending === null) return null;
+  if (pending.inspectionsLeft > 0) {
+    pending.inspectionsLeft -= 1;
+    return null;
+  }
+  if (pending.completedBy === "itself") {
+    complete(client, seen.region);
+    return null;
+  }
+  return seen.by === "replay" ? complete(client, seen.region) : null;
+}
+
+function clientOf(call: Call): OAuthClientRecord {
+  const client = call.here.oauthClients.find((candidate) => candidate.id === call.parts.id);
+  if (!client) throw notFound("No OAuth client of this organization has this id.");
+  return client;
+}
+
+/** Retrieval changes something only where a pending client counts the look. */
+export function retrievalChanges(call: Call): boolean {
+  return call.here.oauthClients.some((client) => client.id === call.parts.id && client.pending !== null);
+}
+
+/** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does */
+export function getOAuthClient(call: Call, caller: V1Caller): Answer {
+  requireOAuth(call);
+  requirePermission(caller, management);
+  const client = clientOf(call);
+  inspect(client, { by: "retrieval", region: call.region });
+  return clientAnswer(200, client);
+}
+
+/**
+ * DELETE /v1/oauth_clients/{id}: revoked at once, safe to repeat (§3.1).
+ * @assumed a disabled or expired client can be revoked too; remote cleanup is confirmed at once unless a fault says else
+ */
+export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
+  requireOAuth(call);
+  requirePermission(caller, management);
+  const client = clientOf(call);
+  if (client.status !== "revoked") {
+    const { cleanup } = call.wishes;
+    client.status = "revoked";
+    client.pending = null;
+    client.cleanup = cleanup === "open" ? "open" : call.now + (cleanup ?? 0);
+  }
+  return clientAnswer(200, client);
+}

@@ -1,0 +1,72 @@
+// Owns: people of the legacy contract: search and membership (§4.4).
+// Must not know: `/v1`.
+// @assumed parameters and responses of both (§4.4 «not shown»)
+import { requireFullAccess, requireOrganization } from "./access-keys.ts";
+import { type Call, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
+import { cohortIds, populationOf, sizeOfCohort } from "./entities.ts";
+import {
+  createdAt,
+  displayNameAt,
+  emailAt,
+  entityId,
+  indexOf,
+  type Population,
+  statusAt,
+  typeAt,
+} from "./population.ts";
+import { type Answer, invalidRequest, notFound } from "./problem.ts";
+
+/** At most so many people are found by one search. */
+const mostFound = 50;
+/** So many are looked at between two turns of the event loop. */
+const stride = 20_000;
+
+function personAt(population: Population, index: number): Record<string, string> {
+  return {
+    id: entityId(population.region, index),
+    displayName: displayNameAt(population, index),
+    email: emailAt(population, index),
+    status: statusAt(population, index),
+  };
+}
+
+function isFound(population: Population, looked: { index: number; text: string }): boolean {
+  if (typeAt(looked.index) !== "person") return false;
+  return (
+    displayNameAt(population, looked.index).toLowerCase().includes(looked.text) ||
+    emailAt(population, looked.index).includes(looked.text)
+  );
+}
+
+/** GET /api/v1/people/search?query=… : people whose name or e-mail address holds the text. */
+export async function searchPeople(call: Call, caller: LegacyCaller): Promise<Answer> {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  const text = call.query.get("query")?.trim().toLowerCase() ?? "";
+  if (text === "") throw invalidRequest("query must be given: part of a name or of an e-mail address.", "query");
+  const population = populationOf(call);
+  const found: Record<string, string>[] = [];
+  for (let index = 0; index < population.size && found.length < mostFound; index++) {
+    if (isFound(population, { index, text })) found.push(personAt(population, index));
+    if (index % stride === stride - 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return jsonAnswer(200, { data: found });
+}
+
+/** GET /api/v1/people/{personId}/membership */
+export function getMembership(call: Call, caller: LegacyCaller): Answer {
+  requireOrganization(call);
+  requireFullAccess(caller);
+  const population = populationOf(call);
+  const index = indexOf(population, call.parts.personId!);
+  if (index === undefined || typeAt(index) !== "person") throw notFound("No person of this organization has this id.");
+  const nth = index - Math.floor(index / 8);
+  return jsonAnswer(200, {
+    personId: entityId(population.region, index),
+    organizationId: call.here.organizationId,
+    status: statusAt(population, index),
+    role: "member",
+    joinedAt: timestamp(createdAt(population, index)),
+    cohortIds: cohortIds(population.region).filter((id) => nth < (sizeOfCohort(population, id) ?? 0)),
+  });
+}

@@ -1,0 +1,91 @@
+// Owns: the JSON bodies that the service takes, strictly: an unknown field is refused and named.
+// Must not know: who sent them. Loads zod: only operations with a body open this file.
+import * as z from "zod/mini";
+import { type Call, headerOf } from "./call.ts";
+import { invalidRequest, Problem } from "./problem.ts";
+
+/** Limits of §8. */
+const mostScopes = 100;
+const mostScopeCharacters = 4096;
+/** A scope token of RFC 6749 §3.3 without `*`: explicit, no wildcards (§4.2). */
+const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
+
+/** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length counts the scopes' characters, no separators */
+export const OAuthClientCreation = z.strictObject({
+  service_account_id: z.string().check(z.minLength(1), z.maxLength(255)),
+  scopes: z
+    .array(z.string().check(z.regex(explicitScope, "must be explicit permissions without wildcards or spaces")))
+    .check(
+      z.minLength(1),
+      z.maxLength(mostScopes),
+      z.refine((scopes) => scopes.join("").length <= mostScopeCharacters, {
+        error: `must not be longer than ${mostScopeCharacters} characters together`,
+      }),
+    ),
+});
+
+/** Body of POST /access-keys (§2.4). */
+export const AccessKeyCreation = z.strictObject({
+  name: z.string().check(z.minLength(1), z.maxLength(255)),
+  expiresAt: z.optional(z.nullable(z.iso.datetime({ offset: true }))),
+  keyType: z.optional(z.nullable(z.enum(["user_bound", "service_account"]))),
+  scopes: z.optional(z.array(z.enum(["*", "push-ingest:*"])).check(z.minLength(1), z.maxLength(2))),
+});
+
+/** Body of POST /access-keys/{id}/rotate. @assumed none, or an empty object */
+export const AccessKeyRotation = z.strictObject({});
+
+/** Body of the exchange of a key's secret for a bearer token. @assumed (§5.3 rule 2) */
+export const SecretExchange = z.strictObject({ secret: z.string().check(z.minLength(1), z.maxLength(1024)) });
+
+function mediaTypeOf(call: Call): string {
+  return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+}
+
+/** @throws Problem 415 where the body is announced as something else than `mediaType`, or encoded */
+export function requireMediaType(call: Call, mediaType: string): void {
+  const encoding = headerOf(call, "content-encoding");
+  if (mediaTypeOf(call) === mediaType && (encoding === undefined || encoding === "identity")) return;
+  throw new Problem(415, "unsupported_media_type", `The body must be sent as ${mediaType}, without content encoding.`);
+}
+
+export function textOf(call: Call): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(call.body);
+  } catch {
+    throw invalidRequest("The body is not UTF-8.");
+  }
+}
+
+function parseJson(call: Call): unknown {
+  try {
+    return JSON.parse(textOf(call));
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw invalidRequest("The body is not JSON.");
+  }
+}
+
+/** The body as `schema` wants it. @throws Problem 415, and 400 naming the first field that is wrong */
+export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schema): z.output<Schema> {
+  requireMediaType(call, "application/json");
+  const read = schema.safeParse(parseJson(call));
+  if (read.success) return read.data;
+  const issue = read.error.issues[0]!;
+  if (issue.code === "unrecognized_keys") throw invalidRequest(`The body has an unknown field.`, issue.keys[0]);
+  const param = issue.path[0] === undefined ? undefined : String(issue.path[0]);
+  throw invalidRequest(
+    param === undefined ? "The body must be a JSON object." : `${param}: ${sentenceOf(issue)}`,
+    param,
+  );
+}
+
+function sentenceOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type" && issue.input === undefined) return `it must be given, as ${issue.expected}.`;
+  return `${issue.message}.`;
+}
+
+/** True where no body was sent at all. */
+export function isEmptyBody(call: Call): boolean {
+  return call.body.length === 0;
+}

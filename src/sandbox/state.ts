@@ -1,0 +1,114 @@
+// Owns: what the sandbox remembers (§2, §3), as plain data that goes into its state file, and the few facts read from it.
+// Must not know: files, HTTP, the shapes of answers.
+
+export const regions = ["us", "eu"] as const;
+export type Region = (typeof regions)[number];
+
+export const clientStatuses = ["active", "pending", "revoked", "disabled", "expired"] as const;
+/** §3.1 */
+export type ClientStatus = (typeof clientStatuses)[number];
+
+export interface ServiceAccount {
+  readonly id: string;
+  status: "active" | "disabled";
+  permissions: string[];
+  /** Contract version used where a request pins none (§9 rule 1). */
+  assignedVersion: string;
+}
+
+/** A management credential for Basic (§5.1). `scopes` null: everything its service account may do. */
+export interface ApiKey {
+  readonly id: string;
+  readonly keyHash: string;
+  readonly serviceAccountId: string;
+  scopes: string[] | null;
+  status: "active" | "revoked" | "disabled";
+  expiresAt: number | null;
+}
+
+export interface OAuthClientRecord {
+  readonly id: string;
+  readonly serviceAccountId: string;
+  readonly scopes: string[];
+  readonly createdAt: number;
+  clientId: string | null;
+  secretHash: string | null;
+  status: ClientStatus;
+  /** How a pending creation goes on; null where nothing completes it by itself. */
+  pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
+  /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until told; null before revocation. */
+  cleanup: number | "open" | null;
+}
+
+/** What an idempotency key stands for: the retry identity of §4.2 rule 2 (the region is the file's section). */
+export interface Receipt {
+  readonly idempotencyKey: string;
+  readonly serviceAccountId: string;
+  readonly scopes: string[];
+  readonly managementPrincipal: string;
+  readonly version: string;
+  /** Null: the reservation was abandoned before provider work began; the key still belongs to it (§3.1). */
+  oauthClientId: string | null;
+}
+
+/** §2.4, without its secret. `generation` counts rotations, so that tokens of an older secret die with it. */
+export interface AccessKeyRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly keyType: "user_bound" | "service_account";
+  readonly boundEmail: string;
+  readonly createdByUserId: string;
+  readonly scopes: string[];
+  createdAt: number;
+  status: "active" | "revoked";
+  lastUsedAt: number | null;
+  expiresAt: number | null;
+  secretHash: string;
+  generation: number;
+}
+
+/** Credentials made with the state; kept in clear because `sandbox status` shows them to their only user. */
+export interface SeededCredentials {
+  readonly apiKey: string;
+  readonly secondApiKey: string;
+  readonly scopedApiKey: string;
+  readonly revokedApiKey: string;
+  readonly expiredApiKey: string;
+  readonly accessKeyId: string;
+  accessKeySecret: string;
+}
+
+export interface RegionState {
+  readonly organizationId: string;
+  /** Key of every signature made here: page tokens and access tokens of one region mean nothing in the other. */
+  readonly signingKey: string;
+  readonly controlToken: string;
+  readonly seeded: SeededCredentials;
+  oauthEnabled: boolean;
+  readonly serviceAccounts: ServiceAccount[];
+  readonly apiKeys: ApiKey[];
+  readonly oauthClients: OAuthClientRecord[];
+  readonly receipts: Receipt[];
+  readonly accessKeys: AccessKeyRecord[];
+}
+
+export interface State {
+  readonly settings: { readonly entities: number; readonly seed: number };
+  /** Supported values of `Service-Version`; the first is the published one. */
+  readonly contractVersions: string[];
+  readonly us: RegionState;
+  readonly eu: RegionState;
+}
+
+/** Clients of a service account that hold a slot at `now` (§3.1 «Slot accounting»). */
+export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
+  return here.oauthClients.filter((client) => {
+    if (client.serviceAccountId !== held.serviceAccountId) return false;
+    return client.status !== "revoked" || isCleanupOpen(client, held.now);
+  }).length;
+}
+
+export function isCleanupOpen(client: OAuthClientRecord, now: number): boolean {
+  if (client.cleanup === null) return false;
+  return client.cleanup === "open" || client.cleanup > now;
+}

@@ -1,0 +1,108 @@
+// Owns: the client credentials grant (RFC 6749 §4.4) for OAuth clients (§5.2), with `client_secret_basic` and `_post`.
+// Must not know: Basic as `/v1` uses it.
+// @assumed the whole exchange (§5.2 rule 7 «not shown»)
+import { type Call, headerOf, jsonAnswer } from "./call.ts";
+import { accessTokenSeconds, basicPair, oauthToken } from "./credentials.ts";
+import { requireOAuth } from "./oauth-clients.ts";
+import type { Answer } from "./problem.ts";
+import { hashOf } from "./signing.ts";
+import type { OAuthClientRecord } from "./state.ts";
+
+const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
+
+/** RFC 6749 §5.2 */
+class Refusal extends Error {
+  readonly error: string;
+  readonly status: number;
+
+  constructor(error: string, description: string, status = 400) {
+    super(description);
+    this.error = error;
+    this.status = status;
+  }
+}
+
+function formOf(call: Call): URLSearchParams {
+  const mediaType = (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+  if (mediaType !== "application/x-www-form-urlencoded")
+    throw new Refusal("invalid_request", "The body must be sent as application/x-www-form-urlencoded.");
+  const form = new URLSearchParams(call.body.toString("utf8"));
+  const names = [...form.keys()];
+  if (new Set(names).size !== names.length) throw new Refusal("invalid_request", "A parameter is given twice.");
+  return form;
+}
+
+/** RFC 6749 §2.3.1: both parts of Basic are form-encoded first. */
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new Refusal("invalid_request", "The Authorization header is not form-encoded.");
+  }
+}
+
+function credentialsOf(call: Call, form: URLSearchParams): { id: string; secret: string } {
+  const header = headerOf(call, "authorization");
+  const posted = form.get("client_secret");
+  if (header === undefined) {
+    if (posted === null) throw new Refusal("invalid_client", "The client does not authenticate.", 401);
+    return { id: form.get("client_id") ?? "", secret: posted };
+  }
+  if (posted !== null) throw new Refusal("invalid_request", "The client authenticates in two ways at once.");
+  const pair = basicPair(header);
+  if (!pair) throw new Refusal("invalid_client", "The Authorization header is not Basic.", 401);
+  return { id: formDecoded(pair.user), secret: formDecoded(pair.password) };
+}
+
+function clientOf(call: Call, given: { id: string; secret: string }): OAuthClientRecord {
+  const hash = hashOf(given.secret);
+  const client = call.here.oauthClients.find((candidate) => candidate.clientId === given.id);
+  const account = call.here.serviceAccounts.find((candidate) => candidate.id === client?.serviceAccountId);
+  if (!client || client.secretHash !== hash || client.status !== "active" || account?.status !== "active")
+    throw new Refusal("invalid_client", "The client is unknown, its secret is wrong, or it is not active.", 401);
+  return client;
+}
+
+/** Scopes of the new token: those asked for, else all that client and service account hold now (§5.2 rule 4). */
+function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
+  const account = call.here.serviceAccounts.find((candidate) => candidate.id === given.client.serviceAccountId)!;
+  const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
+  const asked = given.asked === null ? held : given.asked.split(" ");
+  if (asked.length === 0 || asked.some((scope) => !held.includes(scope)))
+    throw new Refusal("invalid_scope", "The client may not have the scope that is asked for.");
+  return asked;
+}
+
+function exchange(call: Call): Answer {
+  const form = formOf(call);
+  const grant = form.get("grant_type");
+  if (grant === null) throw new Refusal("invalid_request", "grant_type must be given.");
+  const client = clientOf(call, credentialsOf(call, form));
+  if (grant !== "client_credentials")
+    throw new Refusal("unsupported_grant_type", "Only client_credentials is offered.");
+  const scopes = grantedScopes(call, { client, asked: form.get("scope") });
+  const token = {
+    access_token: oauthToken(call.here, { client, scopes, now: call.now }),
+    token_type: "Bearer",
+    expires_in: accessTokenSeconds,
+    scope: scopes.join(" "),
+  };
+  return jsonAnswer(200, token, noStore);
+}
+
+/** POST /oauth/token. Errors are those of RFC 6749 §5.2. @throws Problem 404 where OAuth is not enabled */
+export function issueToken(call: Call): Answer {
+  requireOAuth(call);
+  try {
+    return exchange(call);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const challenge: Record<string, string> =
+      error.status === 401 ? { "WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"' } : {};
+    return jsonAnswer(
+      error.status,
+      { error: error.error, error_description: error.message },
+      { ...noStore, ...challenge },
+    );
+  }
+}
