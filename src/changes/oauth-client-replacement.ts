@@ -5,7 +5,8 @@ import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import { nextStep } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
-import { driveCreation, type CreationEnd, type CreationOptions } from "./oauth-client-creation.ts";
+import type { CreationEnd, CreationOptions } from "./creation-course.ts";
+import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 

@@ -6,7 +6,8 @@ import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
-import { creationIntent, driveCreation, type CreationEnd, type CreationOptions } from "./oauth-client-creation.ts";
+import type { CreationEnd, CreationOptions } from "./creation-course.ts";
+import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -212,7 +213,7 @@ async function prove(
     bench.tell.note("Not proven by a token exchange: the profile has no token endpoint.");
     return markProven(bench, drive, "no token endpoint");
   }
-  const clientId = secret?.clientId ?? String(child.detail.client_id ?? "");
+  const clientId = secret?.clientId ?? clientIdOf(child);
   const text = secret?.secret ?? (await rereadSecret(bench, child));
   if (text !== undefined) {
     await exchange({ clientId, secret: text }).catch((error: unknown) => {
@@ -228,6 +229,11 @@ async function prove(
       meaning: "The old client is untouched. If the new one works for you, go on with --yes.",
     },
   );
+}
+
+function clientIdOf(child: Entry): string {
+  const { client_id } = child.detail;
+  return typeof client_id === "string" ? client_id : "";
 }
 
 function unproven(child: Entry, error: unknown): unknown {

@@ -26,7 +26,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   try {
     const typed = await readCommandLine(line.words, { width: Math.min(terminal.width, 100), version: line.version });
     if (!("help" in typed)) return await runVerb(process, terminal, { typed, version: line.version });
-    if (typed.toStderr) await terminal.writeErr(typed.help);
+    if (typed.toStderr) terminal.writeErr(typed.help);
     else await terminal.writeOut(typed.help);
     return typed.toStderr ? exitCodes.usage : 0;
   } catch (error) {
@@ -61,7 +61,7 @@ async function tell(terminal: Terminal, error: unknown, format: Format): Promise
   const known = error instanceof Failure ? error : undefined;
   const exitCode = known?.exitCode ?? exitCodes.failed;
   terminal.live?.clear();
-  await terminal.writeErr(
+  terminal.writeErr(
     known
       ? renderFailure(known, { format, colour: terminal.colour.stderr, exitCode })
       : renderBug(error, { format, colour: terminal.colour.stderr, exitCode }),

@@ -144,7 +144,7 @@ describe("the environment instead of a profile", () => {
     ["nothing at all", {}, 3, "--profile sandbox"],
     ["a profile that is none", { INTEG_PROFILE: "nobody" }, 2, "nobody"],
   ])("%s: never a silent choice", async (_what, env, exit, word) => {
-    const { code, stderr, stdout } = await home(env as Record<string, string>).integ(["entities", "list"]);
+    const { code, stderr, stdout } = await home(env).integ(["entities", "list"]);
     expect(code).toBe(exit);
     expect(stdout).toBe("");
     expect(stderr).toContain(word);

@@ -4,7 +4,7 @@ import config from "../../rolldown.config.mts";
 
 export default async function build(): Promise<void> {
   if (process.env.INTEG_TEST_NO_BUILD) return;
-  const bundle = await rolldown(config as Parameters<typeof rolldown>[0]);
+  const bundle = await rolldown(config);
   await bundle.write((config as { output: Parameters<typeof bundle.write>[0] }).output);
   await bundle.close();
 }

@@ -1,5 +1,6 @@
 // Owns: `integ oauth-clients create`.
-import { createOAuthClient, creationIntent, type CreationEnd } from "../../changes/oauth-client-creation.ts";
+import type { CreationEnd } from "../../changes/creation-course.ts";
+import { createOAuthClient, creationIntent } from "../../changes/oauth-client-creation.ts";
 import { replaceLostSecret, secretLost } from "../../changes/oauth-client-replacement.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
@@ -52,7 +53,7 @@ export const command = defineVerb({
     const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
     await createOAuthClient(bench, request, {
       ...chosen,
-      then: (end, drive) =>
+      conclude: (end, drive) =>
         conclude(context, end, { bench, drive, chosen, replace: options.replaceLostSecret === true }),
     });
   },

@@ -12,8 +12,14 @@ export const command = defineVerb({
       .option("--client-secret-stdin", "read its secret from standard input")
       .option("--from-profile", "the profile's own client credentials"),
   examples: [
-    { line: "integ oauth-clients token --client-id cid_1 --client-secret-stdin < client.secret", does: "does this secret work?" },
-    { line: "integ oauth-clients token --from-profile --json | jq -r .access_token", does: "a token for another program" },
+    {
+      line: "integ oauth-clients token --client-id cid_1 --client-secret-stdin < client.secret",
+      does: "does this secret work?",
+    },
+    {
+      line: "integ oauth-clients token --from-profile --json | jq -r .access_token",
+      does: "a token for another program",
+    },
   ],
   more: "The token endpoint is the profile's. The token is printed: it opens what the client may open, until it expires.",
   async run(context, { options }) {

@@ -1,0 +1,122 @@
+// Owns: one run at the creation of an OAuth client: what it remembers of earlier attempts, how it waits between attempts,
+// and how it gives up without settling what is unknown.
+// Must not know: flags, terminals, files, what an answer means (oauth-client-creation.ts).
+import type { Attempt } from "../api/attempt.ts";
+import type { OAuthClient } from "../api/oauth-clients.ts";
+import { nextDelay } from "../api/retry.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, nextStep } from "../journal/entry.ts";
+import type { Drive } from "../journal/journal.ts";
+import type { Destination } from "../secrets/destination.ts";
+import { detailsOf, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+
+export interface CreationOptions {
+  readonly destination: Destination;
+  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
+  readonly waitMs: number;
+  /** `--idempotency-key` */
+  readonly key?: string;
+  /** `--new`: leave an unfinished twin alone. */
+  readonly fresh?: boolean;
+}
+
+/** A creation that came to its end. A lost secret is an end too: what follows is another piece of work. */
+export type CreationEnd =
+  | { readonly kind: "delivered"; readonly entry: Entry; readonly receipt: string }
+  /** The secret was delivered by an earlier process: the receipt shows the client as it stands. */
+  | { readonly kind: "delivered_before"; readonly entry: Entry; readonly receipt: string }
+  | { readonly kind: "secret_lost"; readonly entry: Entry; readonly receipt: string };
+
+/** One creation under way: what is known of earlier attempts, and since when this process tries. */
+export interface Course {
+  readonly bench: Workbench;
+  readonly drive: Drive;
+  readonly options: CreationOptions;
+  readonly startedAt: number;
+  /** An attempt of this or an earlier process may have made the client. */
+  uncertain: boolean;
+  /** The entry was settled before: a key given again. What the journal says of it stays. */
+  readonly settledBefore: boolean;
+  /** The remembered destination holds the secret already. */
+  readonly deliveredBefore: boolean;
+  attempt: number;
+}
+
+export async function pause(course: Course, answer: Attempt<OAuthClient>, failure: Failure): Promise<void> {
+  const { bench } = course;
+  const retryAfterSeconds =
+    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
+  const hopeless = (answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason);
+  const elapsedMs = bench.clock.now() - course.startedAt;
+  const delay = hopeless
+    ? null
+    : nextDelay({
+        attempt: course.attempt,
+        elapsedMs,
+        retryForMs: bench.retryForMs,
+        retryAfterSeconds,
+        random: () => bench.clock.random(),
+      });
+  if (delay === null || bench.clock.interruption.aborted) throw giveUp(course, interruptedOr(course, failure));
+  await waitOr(course, delay, `${failure.message} Trying again under the same key`, () =>
+    giveUp(course, interruptedOr(course, failure)),
+  );
+}
+
+function interruptedOr(course: Course, failure: Failure): Failure {
+  const { interruption } = course.bench.clock;
+  return interruption.aborted && interruption.reason instanceof Failure ? interruption.reason : failure;
+}
+
+/** Ends this run without a client: the journal stays uncertain where any attempt is, and is settled where none is. */
+export function giveUp(course: Course, failure: Failure): Failure {
+  const { drive } = course;
+  if (course.settledBefore) {
+    noteError(course, failure, drive.entry.state);
+    return new Failure(failure.kind, failure.message, detailsOf(drive.entry, failure.details));
+  }
+  if (course.uncertain) {
+    if (drive.entry.state === "pending") {
+      noteError(course, failure, "pending");
+      return stillPending(drive.entry);
+    }
+    noteError(course, failure, "unknown");
+    return outcomeUnknown(drive.entry, failure);
+  }
+  noteError(course, failure, "refused");
+  return new Failure(failure.kind, failure.message, detailsOf(drive.entry, failure.details));
+}
+
+export function noteError(course: Course, failure: Failure, state: Entry["state"]): void {
+  recordAfterwards(course.bench, course.drive, {
+    state,
+    last_error: {
+      kind: failure.kind,
+      message: failure.message,
+      status: failure.details.problem?.status,
+      code: failure.details.problem?.code,
+      request_id: failure.details.problem?.request_id,
+    },
+  });
+}
+
+export function stillPending(entry: Entry): Failure {
+  return new Failure("pending", "The service accepted the creation and has not completed it yet.", {
+    ...detailsOf(entry),
+    meaning: "The key is saved; the creation goes on by itself.",
+    hint: nextStep(entry) ?? undefined,
+  });
+}
+
+/** A wait that Ctrl-C ends: the failure then says how the work stands, not that a key was pressed. */
+export async function waitOr(course: Course, ms: number, ...[label, failure]: [string, () => Failure]): Promise<void> {
+  const done = course.bench.tell.waiting(label, ms);
+  try {
+    await course.bench.clock.sleep(ms);
+  } catch (error) {
+    if (error instanceof Failure) throw failure();
+    throw error;
+  } finally {
+    done();
+  }
+}

@@ -1,0 +1,110 @@
+// Owns: bringing the one-time secret of a creation home: delivered, kept for `claim`, found where it was delivered before,
+// or lost (§2.3, §4.2).
+// Must not know: flags, terminals, files, when to send (oauth-client-creation.ts).
+import type { OAuthClient } from "../api/oauth-clients.ts";
+import { Failure } from "../errors.ts";
+import { type Entry, nextStep } from "../journal/entry.ts";
+import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { Course, CreationEnd } from "./creation-course.ts";
+import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
+
+/** A secret in hand is delivered before anything else is said or complained about. */
+export async function deliver(
+  course: Course,
+  client: OAuthClient,
+  got: { secret: string; text: string },
+): Promise<CreationEnd> {
+  const { bench, drive, options } = course;
+  const secret: OneTimeSecret = {
+    secret: got.secret,
+    kind: "oauth_client",
+    id: client.id,
+    clientId: client.client_id ?? undefined,
+    receipt: got.text,
+  };
+  const known = {
+    resource_id: client.id,
+    last_error: null,
+    detail: { ...drive.entry.detail, client_id: client.client_id },
+  };
+  try {
+    await options.destination.deliver(secret);
+  } catch (error) {
+    await keep(course, secret, error);
+    recordAfterwards(bench, drive, { ...known, state: "undelivered" });
+    throw undelivered(drive.entry, error);
+  }
+  recordAfterwards(bench, drive, { ...known, state: "done" });
+  return { kind: "delivered", entry: drive.entry, receipt: got.text };
+}
+
+async function keep(course: Course, secret: OneTimeSecret, because: unknown): Promise<void> {
+  try {
+    await course.bench.secrets.keep(course.drive.entry.id, secret);
+  } catch (error) {
+    recordAfterwards(course.bench, course.drive, { state: "secret_lost", resource_id: secret.id });
+    throw new Failure(
+      "secret_lost",
+      `The secret could neither be delivered (${words(because)}) nor kept (${words(error)}).`,
+      {
+        ...detailsOf(course.drive.entry),
+        hint: nextStep(course.drive.entry) ?? undefined,
+      },
+    );
+  }
+}
+
+function undelivered(entry: Entry, because: unknown): Failure {
+  return new Failure(
+    "undelivered",
+    `The client was created, but its secret could not be delivered: ${words(because)}`,
+    {
+      ...detailsOf(entry),
+      meaning: "The secret is kept on this machine, readable by you alone, until you claim it.",
+      hint: nextStep(entry) ?? undefined,
+    },
+  );
+}
+
+function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
+export async function withoutSecret(course: Course, client: OAuthClient, receipt: string): Promise<CreationEnd> {
+  const { bench, drive } = course;
+  const known = {
+    resource_id: client.id,
+    last_error: null,
+    detail: { ...drive.entry.detail, client_id: client.client_id },
+  };
+  if (course.settledBefore) return { kind: "delivered_before", entry: drive.entry, receipt };
+  if (bench.secrets.isKept(drive.entry.id)) {
+    recordAfterwards(bench, drive, { ...known, state: "undelivered" });
+    throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
+  }
+  if (course.deliveredBefore || (await lookAtDestination(bench, { ...drive.entry, detail: known.detail }))) {
+    recordAfterwards(bench, drive, { ...known, state: "done" });
+    return { kind: "delivered_before", entry: drive.entry, receipt };
+  }
+  recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
+  return { kind: "secret_lost", entry: drive.entry, receipt };
+}
+
+/** True where the place that the journal remembers holds the secret. */
+export async function lookAtDestination(bench: Workbench, entry: Entry): Promise<boolean> {
+  if (!entry.destination) return false;
+  const client = entry.detail.client_id;
+  return bench.secrets.wasDelivered(entry.destination as DestinationRecord, {
+    clientId: typeof client === "string" ? client : undefined,
+  });
+}
+
+/** A secret in an answer that breaks the contract: kept for `claim`, since nobody knows what it belongs to. */
+export async function saveStray(course: Course, stray: { secret: string; text: string }): Promise<void> {
+  const { bench, drive } = course;
+  const secret: OneTimeSecret = { secret: stray.secret, kind: "oauth_client", id: "", receipt: stray.text };
+  await keep(course, secret, new Error("the answer that brought it breaks the contract"));
+  recordAfterwards(bench, drive, { state: "undelivered" });
+  throw undelivered(drive.entry, new Error("the answer that brought it breaks the contract."));
+}
