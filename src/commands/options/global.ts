@@ -43,7 +43,7 @@ export function addGlobalOptions(command: Command): void {
   command
     .optionsGroup("Global options:")
     .option("-p, --profile <name>", "profile to act as (INTEG_PROFILE)")
-    .option("-o, --output <format>", "table, json, ndjson, csv or yaml (INTEG_OUTPUT)")
+    .addOption(command.createOption("-o, --output <format>", "output format (INTEG_OUTPUT)").choices(formats))
     .option("--json", "short for -o json")
     .option("--ndjson", "short for -o ndjson")
     .option("--fields <a,b.c>", "keep these fields, in this order")

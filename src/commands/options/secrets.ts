@@ -1,6 +1,7 @@
 // Owns: the flags that say where a one-time secret goes, for every command that yields one. Pure.
 import type { Command } from "@commander-js/extra-typings";
 import type { SecretOptions } from "../../secrets/choice.ts";
+import type { SecretFormat } from "../../secrets/destination.ts";
 
 export type SecretFlags = {
   secretFile?: string;
@@ -18,7 +19,11 @@ export function addSecretOptions<Args extends unknown[], Options extends Record<
     .option("--secret-file <path>", "write the secret to a new file, readable by you alone")
     .option("--secret-command <command>", "give the secret to a command on its standard input")
     .option("--secret-profile <name>", "make the secret that existing profile's credential")
-    .option("--secret-format <format>", "raw, json or env, for --secret-file and --secret-command (raw)")
+    .addOption(
+      command
+        .createOption("--secret-format <format>", "for --secret-file and --secret-command (raw)")
+        .choices(["raw", "json", "env"] satisfies SecretFormat[]),
+    )
     .option("--force", "let --secret-file replace an existing file") as unknown as Command<Args, Options & SecretFlags>;
 }
 

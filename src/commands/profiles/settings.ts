@@ -28,19 +28,27 @@ export function addProfileOptions<Args extends unknown[], Options extends Record
   command: Command<Args, Options>,
 ): Command<Args, Options & ProfileFlags> {
   return command
-    .option("--region <region>", "us or eu")
+    .addOption(command.createOption("--region <region>", "region of the organization").choices(["us", "eu"]))
     .option("--base-url <url>", "the organization's regional API host, https://…")
     .option("--organization-id <uuid>", "needed by the legacy contract (keys, people)")
     .option("--api-key-stdin", "read the API key from standard input")
     .option("--api-key-command <command>", "a command that prints the API key, run at each use")
-    .option("--basic-style <style>", "apikey-user or key-as-user: where HTTP Basic carries the key")
+    .addOption(
+      command
+        .createOption("--basic-style <style>", "where HTTP Basic carries the key (apikey-user)")
+        .choices(["apikey-user", "key-as-user"]),
+    )
     .option("--client-id <id>", "OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "read the client secret from standard input")
     .option("--client-secret-command <command>", "a command that prints the client secret, run at each use")
     .option("--token-endpoint <url>", "where the client gets its tokens")
     .option("--audience <audience>", "audience of the tokens")
     .option("--issuer <issuer>", "issuer of the tokens")
-    .option("--client-auth <method>", "client_secret_basic or client_secret_post")
+    .addOption(
+      command
+        .createOption("--client-auth <method>", "how the client proves itself (client_secret_basic)")
+        .choices(["client_secret_basic", "client_secret_post"]),
+    )
     .option(
       "--access-token-command <command>",
       "how the key becomes a legacy bearer token: it gets the key on standard input",
