@@ -1,0 +1,172 @@
+// Owns: the revocation of an access key (§3.2, §4.4): DELETE, which may be repeated, until the service has said so, and
+// the end state seen in the list where the answer does not tell it; journalled, so that a crash on the way is finished.
+// Must not know: flags, terminals, files.
+import { type AccessKey, readAccessKey } from "../api/access-keys.ts";
+import type { Attempt } from "../api/attempt.ts";
+import { failureOf } from "../api/failure-of.ts";
+import { retryRead } from "../api/retry-read.ts";
+import { nextDelay } from "../api/retry.ts";
+import type { Service } from "../api/connect.ts";
+import { Failure } from "../errors.ts";
+import type { Drive } from "../journal/journal.ts";
+import { lastErrorOf } from "./access-key-posting.ts";
+import { detailsOf, madeFor, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+
+/** How the end of a key was seen. */
+export interface KeyRevoked {
+  /** JSON text: the API's own object where one tells the status, else what is known. */
+  readonly receipt: string;
+  /** False where the service said yes and neither its answer nor its list tells the status. */
+  readonly seen: boolean;
+}
+
+export async function revokeAccessKey(bench: Workbench, id: string): Promise<KeyRevoked> {
+  const { drive } = await bench.journal.admit({
+    ...madeFor(bench.account),
+    operation: "access_key.revoke",
+    method: "DELETE",
+    path: `/api/v1/access-keys/${encodeURIComponent(id)}`,
+    request_text: JSON.stringify({ id }),
+    twin: JSON.stringify([id]),
+    idempotent: false,
+    detail: { key_id: id },
+  });
+  try {
+    return await driveKeyRevocation(bench, drive);
+  } finally {
+    drive.release();
+  }
+}
+
+/** Repeats the revocation of an entry until it is confirmed. */
+export async function driveKeyRevocation(bench: Workbench, drive: Drive): Promise<KeyRevoked> {
+  const id = String(drive.entry.detail.key_id);
+  let uncertain = drive.entry.state === "unknown" || drive.entry.attempts > 0;
+  try {
+    const revoked = await untilKeyRevoked(bench, id, {
+      uncertain,
+      mark: (before) => {
+        if (before === "send") drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
+        else {
+          uncertain = true;
+          recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(before) });
+        }
+      },
+    });
+    recordAfterwards(bench, drive, { state: "done", last_error: null });
+    return revoked;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    uncertain ||= error.kind === "outcome_unknown";
+    recordAfterwards(bench, drive, { state: uncertain ? "unknown" : "refused", last_error: lastErrorOf(error) });
+    throw uncertain
+      ? outcomeUnknown(drive.entry, error)
+      : new Failure(error.kind, error.message, detailsOf(drive.entry, error.details));
+  }
+}
+
+export interface RevocationOptions {
+  /** Told before each request, and of every attempt whose outcome is unknown. */
+  readonly mark?: (before: "send" | Failure) => void;
+  /** An earlier request of this work may have arrived. */
+  readonly uncertain?: boolean;
+  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
+  readonly service?: Service;
+}
+
+/**
+ * DELETE until the key is seen revoked, or gone, retried within `retryForMs`.
+ * @assumed §4.4 does not show the operation: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after an attempt that may
+ * have arrived can mean that it did; then the list decides.
+ */
+export async function untilKeyRevoked(
+  bench: Workbench,
+  id: string,
+  options: RevocationOptions = {},
+): Promise<KeyRevoked> {
+  const { mark = () => {}, service = bench.account.service } = options;
+  const startedAt = bench.clock.now();
+  let uncertain = options.uncertain === true;
+  for (let attempt = 1; ; attempt++) {
+    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    mark("send");
+    const answer = await bench.clock.finishing(() => service.accessKeys.revoke(id));
+    if (answer.kind === "answered") return confirmed(bench, { id, answer, service });
+    const failure = failureOf(answer, { what: "revoke access key", change: true });
+    if (answer.kind === "unknown") {
+      uncertain = true;
+      mark(failure);
+    }
+    const isOver = answer.kind === "refused" && (answer.status === 404 || answer.status === 409);
+    if (isOver && (uncertain || answer.status === 409) && (await isRevokedInList(bench, { id, service })))
+      return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+    const delay = delayBefore(bench, answer, { attempt, elapsedMs: bench.clock.now() - startedAt });
+    if (delay === null || bench.clock.interruption.aborted) throw failure;
+    const done = bench.tell.waiting(`${failure.message} Trying again`, delay);
+    try {
+      await bench.clock.sleep(delay);
+    } finally {
+      done();
+    }
+  }
+}
+
+function delayBefore(
+  bench: Workbench,
+  answer: Attempt<AccessKey>,
+  at: { attempt: number; elapsedMs: number },
+): number | null {
+  if (answer.kind === "refused" && answer.status !== 429) return null;
+  if ((answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason)) return null;
+  const retryAfterSeconds =
+    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
+  return nextDelay({ ...at, retryForMs: bench.retryForMs, retryAfterSeconds, random: () => bench.clock.random() });
+}
+
+interface Seen {
+  readonly id: string;
+  readonly service: Service;
+}
+
+/** A yes whose body tells the status is taken at its word; where it is empty or tells nothing the list is looked at. */
+async function confirmed(
+  bench: Workbench,
+  { id, answer, service }: Seen & { answer: Extract<Attempt<AccessKey>, { kind: "answered" }> },
+): Promise<KeyRevoked> {
+  const { status } = answer.value;
+  if (status === "revoked") return { receipt: answer.text, seen: true };
+  const listed = await listedStatus(bench, { id, service });
+  if (listed === "revoked" || listed === "absent")
+    return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+  const still = listed ?? status;
+  if (still === undefined) return { receipt: JSON.stringify({ id }), seen: false };
+  throw new Failure(
+    "outcome_unknown",
+    `The service accepted the revocation, and the key's status is still "${still}".`,
+  );
+}
+
+async function isRevokedInList(bench: Workbench, seen: Seen): Promise<boolean> {
+  const status = await listedStatus(bench, seen);
+  return status === "revoked" || status === "absent";
+}
+
+/** @returns the key's status in the list, `absent` where a whole list leaves it out, nothing where it does not tell */
+async function listedStatus(bench: Workbench, { id, service }: Seen): Promise<string | undefined> {
+  try {
+    const { value } = await retryRead(() => service.accessKeys.list(), {
+      what: "list access keys",
+      retryForMs: Math.min(bench.retryForMs, 10_000),
+      clock: bench.clock,
+      random: () => bench.clock.random(),
+      signal: bench.clock.interruption,
+    });
+    const keys = value.rows.map((row) => readAccessKey(row.value));
+    const key = keys.find((found) => found.id === id);
+    if (key) return key.status;
+    return value.saysMore || keys.length === 0 ? undefined : "absent";
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
