@@ -97,6 +97,8 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) options.onStderr?.(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
+    // Whoever goes on writing is told by its broken pipe.
+    else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
   const streams = Promise.all([

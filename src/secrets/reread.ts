@@ -23,8 +23,8 @@ export function rereadSecret(record: DestinationRecord): string | undefined {
 function parsed(text: string, format: SecretFormat): string | undefined {
   if (format === "raw") return text.slice(0, -1);
   if (format === "json") {
-    const { client_secret, secret } = JSON.parse(text) as { client_secret?: unknown; secret?: unknown };
-    const found = client_secret ?? secret;
+    const fields: { client_secret?: unknown; secret?: unknown } = JSON.parse(text);
+    const found = fields.client_secret ?? fields.secret;
     return typeof found === "string" ? found : undefined;
   }
   const value = /^INTEG_(?:CLIENT_SECRET|API_KEY)=(.*)$/m.exec(text)?.[1];

@@ -1,5 +1,6 @@
 // Profiles for tests.
 import { randomUUID } from "node:crypto";
+import { Failure } from "../../../src/errors.ts";
 import type { Profile } from "../../../src/profiles/profile.ts";
 
 export function aProfile(settings: Partial<Profile> & { name: string }): Profile {
@@ -20,9 +21,9 @@ export async function failureOf(
   try {
     await work();
   } catch (error) {
-    const { name, kind, message, details } = error as { name: string; kind: string; message: string; details: object };
-    if (name !== "Failure") throw error;
-    return { kind, message, details: details as Record<string, unknown> };
+    if (!(error instanceof Failure)) throw error;
+    const { kind, message, details } = error;
+    return { kind, message, details: { ...details } };
   }
   throw new Error("it did not fail");
 }

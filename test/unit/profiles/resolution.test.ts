@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Profile, StoredProfiles } from "../../../src/profiles/profile.ts";
@@ -74,7 +74,7 @@ describe("the order of cli.md §1", () => {
     const env = { ...address, INTEG_API_KEY: "k" };
     const { notes, baseUrl } = resolveProfile({ flagProfile: "test", env, stored: stored() });
     expect(baseUrl).toBe("https://test.example.com");
-    expect(notes).toEqual(["INTEG_BASE_URL, INTEG_API_KEY, INTEG_REGION are not used: --profile test was given"]);
+    expect(notes).toEqual(["INTEG_BASE_URL, INTEG_API_KEY, INTEG_REGION are not used: --profile test was given."]);
   });
 
   it("ignores a lone credential variable where -p is given, with a note", () => {

@@ -2,17 +2,15 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, fstatSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { onTestFinished, type TestContext } from "vitest";
+import { errorCode } from "../../../src/profiles/private-file.ts";
 import { temporaryFolder } from "./bundle-driver.ts";
 
-/** Mounts a disk of `kilobytes`; undefined, said aloud, where that is not allowed. */
-export function mountSmallDisk(kilobytes: number): string | undefined {
+/** Mounts a disk of `kilobytes`; skips the test, said aloud, where that is not allowed. */
+export function mountSmallDisk(kilobytes: number, context: Pick<TestContext, "skip">): string {
   const folder = temporaryFolder();
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k,mode=0700`, "tmpfs", folder]);
-  if (mounted.status !== 0) {
-    console.warn("skipped: a small disk cannot be mounted here (it needs the superuser)");
-    return undefined;
-  }
+  if (mounted.status !== 0) context.skip("a small disk cannot be mounted here: it needs the superuser");
   onTestFinished(() => {
     spawnSync("umount", ["-l", folder]);
   });
@@ -25,7 +23,7 @@ export function fillDisk(folder: string, free: number): void {
   try {
     for (;;) writeSync(fd, Buffer.alloc(4096));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    if (errorCode(error) !== "ENOSPC") throw error;
   }
   ftruncateSync(fd, fstatSync(fd).size - free);
   closeSync(fd);

@@ -1,0 +1,165 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { credentialsAt } from "../../../src/profiles/credentials.ts";
+import {
+  addProfile,
+  editProfile,
+  type NewCredential,
+  type ProfileRooms,
+  removeProfile,
+} from "../../../src/profiles/configure.ts";
+import { type Profile, secretSourceOf } from "../../../src/profiles/profile.ts";
+import { openProfileStore } from "../../../src/profiles/store.ts";
+import { failureOf } from "./a-profile.ts";
+import { temporaryFolder } from "./bundle-driver.ts";
+
+const key: NewCredential = { kind: "api_key", basic_style: "apikey-user", secret: "canary-1" };
+const client: NewCredential = {
+  kind: "client_credentials",
+  client_id: "cid",
+  token_endpoint: "https://id.example.com/token",
+  client_auth: "client_secret_basic",
+  secret: "canary-2",
+};
+const prod = { name: "prod", region: "eu", base_url: "https://api.example.com/" } as const;
+
+function rooms(): ProfileRooms & { keptSecrets: () => string[] } {
+  const configDir = temporaryFolder();
+  const credentials = credentialsAt({ configDir, keychain: "file", env: {} });
+  return {
+    store: openProfileStore({ configDir }),
+    credentials,
+    keptSecrets: () => {
+      try {
+        return readdirSync(credentials.folder);
+      } catch {
+        return [];
+      }
+    },
+  };
+}
+
+async function secretOf(house: ProfileRooms, profile: Profile): Promise<string> {
+  const source = secretSourceOf(profile.credential!);
+  if (source.from !== "stored") throw new Error("not kept");
+  return house.credentials.read(source, profile.credential_origins);
+}
+
+describe("adding a profile", () => {
+  it("keeps the secret apart from profiles.json, bound to the origin", async () => {
+    const house = rooms();
+    const { profile } = await addProfile(house, { ...prod, credential: key });
+    expect(profile).toMatchObject({
+      base_url: "https://api.example.com",
+      credential_origins: ["https://api.example.com"],
+    });
+    expect(readFileSync(house.store.path, "utf8")).not.toContain("canary");
+    expect(house.keptSecrets()).toHaveLength(1);
+    const { profile: second } = await addProfile(house, { ...prod, name: "second", credential: client });
+    expect(second.credential_origins).toEqual(["https://id.example.com", "https://api.example.com"]);
+  });
+
+  it.each([
+    ["a taken name", { ...prod, credential: key }],
+    ["a reserved name", { ...prod, name: "sandbox", credential: key }],
+    ["plain http", { ...prod, name: "new", base_url: "http://api.example.com", credential: key }],
+    ["a bad organization", { ...prod, name: "new", organization_id: "x", credential: key }],
+    ["a bad version", { ...prod, name: "new", service_version: "latest", credential: key }],
+    [
+      "a bad token endpoint",
+      { ...prod, name: "new", credential: { ...client, token_endpoint: "http://id.example.com" } },
+    ],
+    [
+      "a bad exchange endpoint",
+      { ...prod, name: "new", credential: key, legacy: { kind: "access_token_endpoint", url: "nowhere" } as const },
+    ],
+    ["an empty key", { ...prod, name: "new", credential: { ...key, secret: "" } }],
+    ["a key with a newline", { ...prod, name: "new", credential: { ...key, secret: "canary\n" } }],
+  ])("with %s: exit 2 and nothing is left behind", async (_what, settings) => {
+    const house = rooms();
+    await addProfile(house, prod);
+    const before = readFileSync(house.store.path, "utf8");
+    const failure = await failureOf(() => addProfile(house, settings));
+    expect(failure.kind).toBe("usage");
+    expect(JSON.stringify(failure)).not.toContain("canary");
+    expect(readFileSync(house.store.path, "utf8")).toBe(before);
+    expect(house.keptSecrets()).toEqual([]);
+  });
+});
+
+describe("changing a profile", () => {
+  it("keeps the credential at the same origin, drops it at another, with the way to a token, and says so", async () => {
+    const house = rooms();
+    await addProfile(house, { ...prod, credential: key, legacy: { kind: "access_token_command", command: "x" } });
+    const same = await editProfile(house, "prod", { base_url: "https://api.example.com/v2", region: "us" });
+    expect(same.notes).toEqual([]);
+    expect(same.profile).toMatchObject({ base_url: "https://api.example.com/v2", credential: { kind: "api_key" } });
+    const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
+    expect(profile).toMatchObject({ credential: null, credential_origins: [] });
+    expect(profile.legacy).toBeUndefined();
+    expect(notes).toEqual([
+      "The credential of profile prod was given for https://api.example.com: it was dropped.",
+      "The way of profile prod to a legacy bearer token was given for https://api.example.com: it was dropped.",
+    ]);
+    expect(house.keptSecrets()).toEqual([]);
+  });
+
+  it("drops client credentials when their token endpoint moves to another origin", async () => {
+    const house = rooms();
+    await addProfile(house, { ...prod, credential: client });
+    const oauth = { client_auth: "client_secret_basic", token_endpoint: "https://id.example.com/v2/token" } as const;
+    const near = await editProfile(house, "prod", { oauth });
+    expect(near.profile.credential).toMatchObject({ token_endpoint: "https://id.example.com/v2/token" });
+    const far = await editProfile(house, "prod", {
+      oauth: { ...oauth, token_endpoint: "https://id.example.net/token" },
+    });
+    expect([far.profile.credential, far.notes.length, house.keptSecrets()]).toEqual([null, 1, []]);
+  });
+
+  it("takes a new address and its new credential in one step", async () => {
+    const house = rooms();
+    await addProfile(house, { ...prod, credential: key });
+    const { profile, notes } = await editProfile(house, "prod", {
+      base_url: "https://api.example.net",
+      credential: { ...key, secret: "canary-9" },
+    });
+    expect(notes).toEqual([]);
+    expect(profile.credential_origins).toEqual(["https://api.example.net"]);
+    expect(await secretOf(house, profile)).toBe("canary-9");
+    expect(house.keptSecrets()).toHaveLength(1);
+  });
+
+  it("replaces a credential, forgets the old secret, keeps the token endpoint known", async () => {
+    const house = rooms();
+    await addProfile(house, { ...prod, credential: client });
+    const { profile } = await editProfile(house, "prod", { credential: key });
+    expect(profile.oauth?.token_endpoint).toBe("https://id.example.com/token");
+    expect(house.keptSecrets()).toHaveLength(1);
+    const without = await editProfile(house, "prod", { credential: null, organization_id: null });
+    expect([without.profile.credential, house.keptSecrets()]).toEqual([null, []]);
+  });
+
+  it("leaves the old secret usable where profiles.json cannot be changed", async () => {
+    const house = rooms();
+    const { profile } = await addProfile(house, { ...prod, credential: key });
+    const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
+    const changes = { add: full, edit: full, remove: full, use: full };
+    const store = { path: "", default: null, list: () => [profile], get: () => profile, ...changes };
+    const broken: ProfileRooms = { ...house, store };
+    expect((await failureOf(() => editProfile(broken, "prod", { credential: { ...key, secret: "new" } }))).kind).toBe(
+      "failed",
+    );
+    expect(await secretOf(house, profile)).toBe("canary-1");
+    expect(house.keptSecrets()).toHaveLength(1);
+  });
+});
+
+describe("removing a profile", () => {
+  it("takes its secret along", async () => {
+    const house = rooms();
+    await addProfile(house, { ...prod, credential: key });
+    await removeProfile(house, "prod");
+    expect([house.store.list(), house.keptSecrets()]).toEqual([[], []]);
+  });
+});

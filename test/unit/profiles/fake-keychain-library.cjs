@@ -1,0 +1,29 @@
+// Stands in for the keychain's native library: keeps entries in the folder FAKE_KEYCHAIN, behaves as FAKE_MODE says, and
+// writes down what a child process of ours lets others see (arguments, environment).
+const { existsSync, readFileSync, rmSync, writeFileSync, appendFileSync } = require("node:fs");
+const { join } = require("node:path");
+const folder = process.env.FAKE_KEYCHAIN;
+const mode = process.env.FAKE_MODE;
+
+exports.AsyncEntry = class {
+  constructor(service, account, options) {
+    this.path = join(folder, `${service}-${account}`);
+    appendFileSync(join(folder, "seen"), JSON.stringify([process.argv, process.execArgv, process.env, options]));
+    // As the real one does with a message bus that never answers: nothing runs any more, not even timers.
+    if (mode === "hang") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    if (mode === "crash") process.kill(process.pid, "SIGSEGV");
+  }
+  async setPassword(secret) {
+    if (mode === "refuse" || (mode === "later" && existsSync(join(folder, "locked")))) throw new Error("AccessDenied.");
+    writeFileSync(this.path, mode === "garble" ? `${secret}x` : secret);
+  }
+  async getPassword() {
+    if (mode === "refuse" || existsSync(join(folder, "locked"))) throw new Error("it is locked");
+    return existsSync(this.path) ? readFileSync(this.path, "utf8") : null;
+  }
+  async deletePassword() {
+    const there = existsSync(this.path);
+    rmSync(this.path, { force: true });
+    return there;
+  }
+};

@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
+import { failureOf } from "./a-profile.ts";
+import { temporaryFolder } from "./bundle-driver.ts";
+
+const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
+const ask = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>
+  secretFromCommand(command, { ...options, ...more, what: "--api-key-command of profile prod" });
+
+describe("a command that prints a secret", () => {
+  it.each([
+    ["echo key", "key"],
+    ["printf key", "key"],
+    ["printf 'key\\r\\n'", "key"],
+    ["printf 'key\\nurl: example\\nuser: me\\n'", "key"],
+    ["printf ' spaces are kept \\n'", " spaces are kept "],
+    ["printf 'k\\303\\251y\\n'", "kéy"],
+    ["(sleep 30; echo late) & echo key", "key"],
+  ])("%s", async (command, key) => {
+    expect(await ask(command)).toBe(key);
+  });
+
+  it.each([
+    ["fails", "echo canary; exit 3", "failed with exit status 3"],
+    ["is not there", "no-such-command-of-mine", "failed with exit status 127"],
+    ["is killed", "echo canary; kill -TERM $$", "failed with signal SIGTERM"],
+    ["prints nothing", "true", "printed nothing on its first line"],
+    ["prints an empty line first", "echo; echo canary", "printed nothing on its first line"],
+    ["prints a control character", "printf 'canary\\033[2J\\n'", "control characters"],
+    ["prints a NUL", "printf 'cana\\000ry\\n'", "control characters"],
+    ["prints no UTF-8", "printf 'canary\\377\\n'", "not UTF-8"],
+    ["prints without end", "yes canary", "over 64 KiB"],
+  ])("that %s: exit 3, its output not quoted", async (_what, command, words) => {
+    const failure = await failureOf(() => ask(command));
+    expect(failure.kind).toBe("auth");
+    expect(failure.message).toContain("--api-key-command of profile prod");
+    expect(failure.message).toContain(words);
+    expect(JSON.stringify(failure)).not.toContain("canary");
+  });
+
+  it("that hangs is given up in time, with what it started", async () => {
+    const before = performance.now();
+    const failure = await failureOf(() => ask("echo canary; sleep 60", { timeLimitMs: 300 }));
+    expect(failure.message).toContain("was not done after");
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
+  it("gets neither our secrets nor our input", async () => {
+    const env = {
+      ...process.env,
+      INTEG_API_KEY: "canary1",
+      INTEG_CLIENT_SECRET: "canary2",
+      INTEG_ACCESS_TOKEN: "canary3",
+      INTEG_JOURNAL: "postgresql://me:canary4@db/journal",
+      INTEG_PROFILE: "prod",
+    };
+    const stderr: Buffer[] = [];
+    expect(await ask("env >&2; cat >&2; echo key", { env, onStderr: (chunk) => stderr.push(chunk) })).toBe("key");
+    const seen = Buffer.concat(stderr).toString();
+    expect(seen).toContain("INTEG_PROFILE=prod");
+    expect(seen).not.toContain("canary");
+    await runShell("env >&2", {
+      ...options,
+      env: { INTEG_JOURNAL: "/var/journal" },
+      onStderr: (chunk) => stderr.push(chunk),
+    });
+    expect(Buffer.concat(stderr).toString()).toContain("INTEG_JOURNAL=/var/journal");
+  });
+});
+
+describe("a command that is given a secret", () => {
+  it("reads it from a real pipe, /dev/stdin too, and the arguments of no process show it", async () => {
+    const out = join(temporaryFolder(), "out");
+    const command = `cat /dev/stdin > ${out}; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > ${out}.all`;
+    const run = await runShell(command, { ...options, input: "canary-3f\n" });
+    expect(run).toMatchObject({ status: 0, unread: 0 });
+    expect(readFileSync(out, "utf8")).toBe("canary-3f\n");
+    expect(readFileSync(`${out}.all`, "latin1")).not.toContain("canary-3f");
+  });
+
+  it("answers with its first line (access token commands)", async () => {
+    expect(await ask("read key; echo token-for-$key", { input: "k1" })).toBe("token-for-k1");
+  });
+
+  it.each([
+    ["true", 10],
+    ["exec 0<&-", 10],
+    ["head -c 4 > /dev/null", 6],
+    ["cat > /dev/null", 0],
+    ["exit 0", 10],
+  ])("%s leaves %d bytes unread", async (command, unread) => {
+    expect((await runShell(command, { ...options, input: "0123456789" })).unread).toBe(unread);
+  });
+
+  it("tells the command's own exit status, and carries more than a pipe holds", async () => {
+    expect((await runShell("cat > /dev/null; exit 7", { ...options, input: "x" })).status).toBe(7);
+    const big = "x".repeat(300_000);
+    const run = await runShell("wc -c", { ...options, input: big });
+    expect(run.stdout.toString().trim()).toBe("300000");
+    expect((await runShell("true", { ...options, input: big })).unread).toBeGreaterThan(0);
+  });
+
+  it("is not hurt by quotes, dollars and newlines in the command", async () => {
+    const run = await runShell(`printf '%s' "a'b\\"$HOME" | wc -c\n: '"$1"'`, {
+      ...options,
+      input: "x",
+      env: { ...process.env, HOME: "/h" },
+    });
+    expect(run.stdout.toString().trim()).toBe("6");
+  });
+});
