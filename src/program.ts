@@ -3,6 +3,7 @@
 import { Command, CommanderError } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
+import { helpScreen } from "./commands/help-screen.ts";
 import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
 import { Failure } from "./errors.ts";
 
@@ -157,12 +158,20 @@ function usageFailure(complaint: string, words: readonly string[]): Failure {
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
-  const known = tree.map(nameOf).find(({ name, alias }) => name === words[0] || alias === words[0]);
-  const help = known ? `integ help ${known.name}` : "integ --help";
+  const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
     meaning: suggestion || undefined,
     hint: help,
   });
+}
+
+/** As much of what was typed as names a command: its noun, its verb. */
+function knownWords(words: readonly string[]): string[] {
+  const [first, second] = words.filter((word) => !word.startsWith("-"));
+  const line = tree.find((one) => nameOf(one).name === first || nameOf(one).alias === first);
+  if (!line) return [];
+  const verb = isVerb(line) ? undefined : line.verbs.find(([name]) => name === second);
+  return [nameOf(line).name, ...(verb ? [verb[0]] : [])];
 }
 
 function isVerb(line: Noun | VerbLine): line is VerbLine {
@@ -191,6 +200,7 @@ function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .showSuggestionAfterError(true)
+    .configureHelp({ formatHelp: helpScreen })
     .addHelpText("after", rootNotes);
   addGlobalOptions(program as unknown as TypedCommand);
   for (const line of tree) {

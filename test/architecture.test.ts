@@ -54,7 +54,7 @@ const table: Readonly<Record<string, Room>> = {
     rooms: ["context.ts", "errors.ts", "changes"],
     types: every,
     rules: pureRules,
-    packages: ["@commander-js/extra-typings", "zod"],
+    packages: ["@commander-js/extra-typings", "commander", "zod"],
   },
   changes: { rooms: ["errors.ts"], types: ["api", "journal", "secrets"], rules: pureRules, packages: [] },
   api: {

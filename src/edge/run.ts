@@ -26,8 +26,9 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   try {
     const typed = await readCommandLine(line.words, { width: Math.min(terminal.width, 100), version: line.version });
     if (!("help" in typed)) return await runVerb(process, terminal, { typed, version: line.version });
-    if (typed.toStderr) terminal.writeErr(typed.help);
-    else await terminal.writeOut(typed.help);
+    const help = `${typed.help.trimEnd()}\n`;
+    if (typed.toStderr) terminal.writeErr(help);
+    else await terminal.writeOut(help);
     return typed.toStderr ? exitCodes.usage : 0;
   } catch (error) {
     return await tell(terminal, error, format);
