@@ -15,6 +15,12 @@ function entry(changes: Partial<Entry> = {}): Entry {
   return { ...newEntry(intent(), { id: "1rs6rsqksj", key: "k-1", at: "2026-11-21T00:00:00.000Z" }), ...changes };
 }
 
+function parsed(text: string): object {
+  const read: unknown = JSON.parse(text);
+  if (typeof read !== "object" || read === null) throw new Error(`no object: ${text}`);
+  return read;
+}
+
 test("exactly the first five states are unsettled", () => {
   const all: EntryState[] = [
     "open",
@@ -44,8 +50,8 @@ test("each unsettled state has a command to type, a settled one none", () => {
 });
 
 test("the public form has the keys of journal.md in their order and no other", () => {
-  const shown: unknown = JSON.parse(publicEntry(entry({ detail: { step: "x" }, destination: { kind: "stdout" } })));
-  expect(Object.keys(shown as object)).toEqual([
+  const shown = parsed(publicEntry(entry({ detail: { step: "x" }, destination: { kind: "stdout" } })));
+  expect(Object.keys(shown)).toEqual([
     "id",
     "object",
     "operation",
@@ -67,8 +73,8 @@ test("the public form has the keys of journal.md in their order and no other", (
 });
 
 test("links to other entries follow where they are set", () => {
-  const shown: unknown = JSON.parse(publicEntry(entry({ replaces: "a", replaced_by: "b", parent: "c" })));
-  expect(Object.entries(shown as object).slice(-3)).toEqual([
+  const shown = parsed(publicEntry(entry({ replaces: "a", replaced_by: "b", parent: "c" })));
+  expect(Object.entries(shown).slice(-3)).toEqual([
     ["replaces", "a"],
     ["replaced_by", "b"],
     ["parent", "c"],

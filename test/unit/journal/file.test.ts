@@ -112,17 +112,17 @@ test.runIf(process.geteuid?.() === 0)("a file of another user is refused", async
 });
 
 test.each([
-  ["a link", (path: string) => symlinkSync(join(dirname(path), "elsewhere"), path)],
-  ["a link to a journal", (path: string) => symlinkSync(path, `${path}.2`), ".2"],
-  ["a folder", (path: string) => mkdirSync(path)],
-  ["a pipe", (path: string) => execFileSync("mkfifo", [path])],
-  ["below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
-  ["somebody else's file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 })],
-] as const)("%s is no journal: nothing is sent, nothing is touched", async (_, make, ...more) => {
+  ["a link to nothing", (path: string) => symlinkSync(join(dirname(path), "elsewhere"), path), ""],
+  ["a link to a journal", (path: string) => (writeFileSync(`${path}.real`, ""), symlinkSync(`${path}.real`, path)), ""],
+  ["a folder", (path: string) => mkdirSync(path), ""],
+  ["a pipe", (path: string) => execFileSync("mkfifo", [path]), ""],
+  ["something below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
+  ["somebody else's file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 }), ""],
+])("%s is no journal: nothing is sent, nothing is touched", async (_, make, below) => {
   const path = join(folder(), "journal.ndjson");
   make(path);
   const before = existsSync(path) && statSync(path).isFile() ? readFileSync(path, "utf8") : "";
-  expect(await refusal(`${path}${more[0] ?? ""}`)).toMatchObject({ kind: "usage", exitCode: 2 });
+  expect(await refusal(`${path}${below}`)).toMatchObject({ kind: "usage", exitCode: 2 });
   if (before !== "") expect(readFileSync(path, "utf8")).toBe(before);
 });
 

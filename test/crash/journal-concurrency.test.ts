@@ -1,0 +1,205 @@
+// Many processes on one journal: nothing is lost, nothing is driven twice, the dead block nobody, the living are named.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { openJournal } from "../../src/journal/journal.ts";
+import { identify, newOwner } from "../../src/journal/owner.ts";
+import type { Task } from "./journal-driver.ts";
+import { buildDriver, folder, isFull, type Line, runToEnd, start } from "./journal-processes.ts";
+
+let driver = "";
+beforeAll(async () => {
+  driver = await buildDriver();
+});
+
+const modes = [
+  ["kernel locks", true],
+  ["owner files", false],
+] as const;
+
+function task(path: string, nativeLocks: boolean, more: Partial<Task> = {}): Task {
+  return { work: "admit", path, nativeLocks, waitMs: 60_000, ...more };
+}
+
+function leftBeside(path: string): string[] {
+  return readdirSync(dirname(path)).filter((name) => name !== "journal.ndjson");
+}
+
+test.each(modes)("16 processes, different intents, %s: every key once, every entry there", async (_, native) => {
+  const path = join(folder(), "journal.ndjson");
+  const times = isFull ? 20 : 4;
+  const all = await Promise.all(
+    Array.from({ length: 16 }, (_, number) =>
+      runToEnd(driver, task(path, native, { twin: `sa_${number}`, times, states: ["unknown", "done"] })),
+    ),
+  );
+  const sent = all.flat().filter((line) => line.sent !== undefined);
+  const entries = openJournal({ path, now: Date.now }).entries();
+  const done = entries.filter((entry) => entry.state === "done" && entry.attempts === 2);
+  const lost = sent.filter(
+    (line) => !done.some((entry) => entry.id === line.sent && entry.idempotency_key === line.key),
+  );
+  console.log(`journal concurrency, ${_}: ${sent.length} admissions by 16 processes, lost entries ${lost.length}`);
+  expect(sent).toHaveLength(16 * times);
+  expect(new Set(sent.map((line) => line.key)).size).toBe(16 * times);
+  expect(lost).toEqual([]);
+  expect(entries).toHaveLength(16 * times);
+  expect(openJournal({ path, now: Date.now }).verify()).toEqual([]);
+  expect(leftBeside(path)).toEqual([]);
+});
+
+test.each(modes)("16 processes, the same intent and key, %s: one entry, driven by one at a time", async (_, native) => {
+  const path = join(folder(), "journal.ndjson");
+  const all = await Promise.all(
+    Array.from({ length: 16 }, () => runToEnd(driver, task(path, native, { key: "by-hand", states: ["unknown"] }))),
+  );
+  const sent = all.flat().filter((line) => line.sent !== undefined);
+  const entries = openJournal({ path, now: Date.now }).entries();
+  expect(sent).toHaveLength(16);
+  expect(entries).toHaveLength(1);
+  // Each driver added one attempt to what it read: two at once would have lost one.
+  expect(entries[0]).toMatchObject({ idempotency_key: "by-hand", attempts: 16 });
+  expect(sent.filter((line) => line.kind === "new")).toHaveLength(1);
+  expect(leftBeside(path)).toEqual([]);
+});
+
+test.each(modes)("a driver that is killed blocks nobody, %s: its intent is resumed with its key", async (_, native) => {
+  const path = join(folder(), "journal.ndjson");
+  const killed = start(driver, task(path, native, { work: "hold" }));
+  const sent = await killed.next();
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  expect(leftBeside(path)).toHaveLength(1);
+  const [again] = await runToEnd(driver, task(path, native, { waitMs: 200 }));
+  expect(again).toMatchObject({ kind: "resumed", sent: sent?.sent, key: sent?.key, body: sent?.body });
+  expect(leftBeside(path)).toEqual([]);
+});
+
+test.each(modes)("a driver that is stopped is alive, %s: it is waited for, then named", async (_, native) => {
+  const path = join(folder(), "journal.ndjson");
+  const stopped = start(driver, task(path, native, { work: "hold", key: "by-hand" }));
+  const sent = await stopped.next();
+  stopped.child.kill("SIGSTOP");
+  const [named] = await runToEnd(driver, task(path, native, { key: "by-hand", waitMs: 300 }));
+  expect(named).toMatchObject({ failed: "failed", exitCode: 1, meaning: "Nothing was sent, nothing changed" });
+  expect(named?.message).toContain(`entry ${sent?.sent} is in use by process ${stopped.child.pid}, waited 0.3 s`);
+  const [other] = await runToEnd(driver, task(path, native));
+  expect(other).toMatchObject({ kind: "new" });
+  expect(other?.key).not.toBe(sent?.key);
+});
+
+test.each(modes)(
+  "who holds the journal itself is named while it lives and forgotten when it is dead, %s",
+  async (_, native) => {
+    const path = join(folder(), "journal.ndjson");
+    const holder = start(driver, task(path, native, { work: "hold-file" }));
+    expect(await holder.next()).toEqual({ held: true });
+    holder.child.kill("SIGSTOP");
+    const [named] = await runToEnd(driver, task(path, native, { waitMs: 300 }));
+    expect(named?.message).toBe(`the journal is in use by process ${holder.child.pid}, waited 0.3 s for it`);
+    expect(existsSync(path)).toBe(false);
+    holder.child.kill("SIGKILL");
+    await holder.ended;
+    expect((await runToEnd(driver, task(path, native, { waitMs: 300 })))[0]).toMatchObject({ kind: "new" });
+    expect(leftBeside(path)).toEqual([]);
+  },
+);
+
+test.each(modes)("processes that are killed at random lose no key and keep no lock, %s", async (_, native) => {
+  const path = join(folder(), "journal.ndjson");
+  const sent: Line[] = [];
+  const rounds = isFull ? 40 : 6;
+  for (let round = 0; round < rounds; round += 1) {
+    const some = Array.from({ length: 4 }, () =>
+      start(driver, task(path, native, { times: 1000, fresh: true, states: ["done"] })),
+    );
+    await Promise.all(
+      some.map(async (one) => {
+        const wanted = 1 + Math.floor(Math.random() * 6);
+        while (one.lines.length < wanted && (await one.next()) !== undefined);
+        one.child.kill("SIGKILL");
+        while ((await one.next()) !== undefined);
+        await one.ended;
+        sent.push(...one.lines.filter((line) => line.sent !== undefined));
+      }),
+    );
+  }
+  const entries = new Map(
+    openJournal({ path, now: Date.now })
+      .entries()
+      .map((entry) => [entry.id, entry]),
+  );
+  const lost = sent.filter((line) => entries.get(line.sent ?? "")?.idempotency_key !== line.key);
+  console.log(
+    `journal kills, ${_}: ${rounds * 4} processes killed, ${sent.length} requests sent, lost keys ${lost.length}`,
+  );
+  expect(lost).toEqual([]);
+  expect(new Set(sent.map((line) => line.key)).size).toBe(sent.length);
+  await runToEnd(driver, task(path, native, { fresh: true, states: ["done"] }));
+  expect(leftBeside(path).filter((name) => !name.includes(".torn-"))).toEqual([]);
+  const problems = openJournal({ path, now: Date.now })
+    .verify()
+    .filter((finding) => finding.severity === "problem");
+  expect(problems).toEqual([]);
+});
+
+test("prune and admissions at once lose nothing", async () => {
+  const path = join(folder(), "journal.ndjson");
+  const admissions = Array.from({ length: 4 }, (_, number) =>
+    runToEnd(
+      driver,
+      task(path, number % 2 === 0, { times: 12, fresh: true, ...(number < 2 ? { states: ["done"] } : {}) }),
+    ),
+  );
+  const prunes = Array.from({ length: 6 }, (_, number) =>
+    runToEnd(driver, task(path, number % 2 === 0, { work: "prune" })),
+  );
+  const sent = (await Promise.all(admissions))
+    .slice(2)
+    .flat()
+    .filter((line) => line.sent !== undefined);
+  await Promise.all(prunes);
+  const entries = new Map(
+    openJournal({ path, now: Date.now })
+      .entries()
+      .map((entry) => [entry.id, entry]),
+  );
+  expect(sent).toHaveLength(24);
+  for (const line of sent) expect(entries.get(line.sent ?? "")?.idempotency_key).toBe(line.key);
+  expect(openJournal({ path, now: Date.now }).verify()).toEqual([]);
+});
+
+test.each([
+  ["owner files", [false, false, false, false], false],
+  ["kernel locks", [true, true, true, true], true],
+  ["both kinds", [true, false, true, false], false],
+] as const)(
+  "contended take-over of a dead owner's lock, %s: never two holders",
+  async (kind, natives, plantedNative) => {
+    const home = folder();
+    const rounds = kind === "owner files" || isFull ? 500 : 100;
+    const contenders = natives.map((native) => start(driver, task(home, native, { work: "contend" })));
+    const dead = identify(spawnSync("true").pid);
+    const self = identify(process.pid);
+    let doubles = 0;
+    let looks = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const path = join(home, `${round}.lock`);
+      const owner = { ...newOwner({ ...self, pid: dead.pid, start: "1" }, plantedNative), random: `planted${round}` };
+      writeFileSync(path, JSON.stringify(owner));
+      for (const one of contenders) one.child.stdin?.write(`${path}\n`);
+      for (const line of await Promise.all(contenders.map((one) => one.next()))) {
+        doubles += line?.doubles ?? 1;
+        looks += line?.looks ?? 0;
+      }
+    }
+    for (const one of contenders) one.child.stdin?.end();
+    console.log(
+      `journal locks, ${kind}: ${rounds} contended take-overs by ${natives.length}, ${looks} looks, double holders ${doubles}`,
+    );
+    expect(doubles).toBe(0);
+    expect(looks).toBeGreaterThan(rounds * natives.length); // they did meet
+    expect(readdirSync(home)).toEqual([]);
+  },
+);

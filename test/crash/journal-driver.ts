@@ -1,0 +1,103 @@
+// A process that works on a journal, for tests that kill, stop and starve it. Bundled by `journal-processes.ts`; its first
+// argument is a `Task` as JSON. Every line it prints is one write, so that a killed process never leaves half a line.
+import * as fs from "node:fs";
+import { Failure } from "../../src/errors.ts";
+import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
+import { loadKernelLock } from "../../src/journal/kernel-lock.ts";
+import { type LockMeans, tryLock } from "../../src/journal/lock.ts";
+import { identify } from "../../src/journal/owner.ts";
+
+export interface Task {
+  readonly work: "admit" | "hold" | "hold-file" | "contend" | "prune";
+  readonly path: string;
+  readonly nativeLocks: boolean;
+  readonly twin?: string;
+  readonly key?: string;
+  readonly fresh?: boolean;
+  readonly times?: number;
+  readonly waitMs?: number;
+  /** States to record after each admission, in order. */
+  readonly states?: readonly ("unknown" | "done")[];
+  /** Looked for, in vain, right before the work: where a trace of system calls begins to matter. */
+  readonly marker?: string;
+}
+
+function say(line: object): void {
+  fs.writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+function intentOf(task: Task): Intent {
+  const twin = task.twin ?? "the same";
+  return {
+    operation: "oauth_client.create",
+    profile: "prod",
+    profile_id: "prf_1",
+    organization_id: null,
+    region: "eu",
+    base_url: "https://eu.example.com",
+    service_version: "2026-07-01",
+    request_text: JSON.stringify({ service_account_id: twin, scopes: ["entity:read"] }),
+    twin,
+    idempotent: true,
+  };
+}
+
+async function admit(journal: Journal, task: Task): Promise<void> {
+  const options = { ...(task.fresh ? { fresh: true } : {}), ...(task.key === undefined ? {} : { key: task.key }) };
+  for (let time = 0; time < (task.times ?? 1); time += 1) {
+    const { kind, drive } = await journal.admit(intentOf(task), options);
+    const { id, idempotency_key, request_text } = drive.entry;
+    say({ sent: id, key: idempotency_key, body: request_text, kind });
+    if (task.work === "hold") await new Promise((resolve) => setTimeout(resolve, 600_000));
+    for (const state of task.states ?? []) drive.record({ state, attempts: drive.entry.attempts + 1 });
+    drive.release();
+    say({ released: id });
+  }
+}
+
+/** Takes the lock of each path that is named on standard input once, in competition with others, and counts holders. */
+async function contend(means: LockMeans): Promise<void> {
+  const { createInterface } = await import("node:readline");
+  for await (const path of createInterface({ input: process.stdin })) {
+    let looks = 1;
+    let attempt = tryLock(path, means);
+    for (; !attempt.held; looks += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      attempt = tryLock(path, means);
+    }
+    let doubles = 0;
+    try {
+      fs.closeSync(fs.openSync(`${path}-held`, "wx"));
+      const until = performance.now() + 0.3;
+      while (performance.now() < until);
+      fs.unlinkSync(`${path}-held`);
+    } catch {
+      doubles += 1;
+    }
+    attempt.held.release();
+    say({ path, doubles, looks });
+  }
+}
+
+async function run(task: Task): Promise<void> {
+  const { path, nativeLocks } = task;
+  const means = { self: identify(process.pid), kernel: nativeLocks ? loadKernelLock() : undefined };
+  const journal = openJournal({ path, now: Date.now, nativeLocks, waitMs: task.waitMs ?? 10_000 });
+  if (task.marker !== undefined) fs.existsSync(task.marker);
+  if (task.work === "contend") return contend(means);
+  if (task.work === "prune") return say(journal.prune(0));
+  if (task.work === "hold-file") {
+    const attempt = tryLock(`${path}.lock`, means);
+    say({ held: attempt.held !== undefined });
+    await new Promise((resolve) => setTimeout(resolve, 600_000));
+  }
+  return admit(journal, task);
+}
+
+const [, , task = "{}"] = process.argv;
+run(JSON.parse(task)).catch((error: unknown) => {
+  process.exitCode = 1;
+  if (!(error instanceof Failure)) throw error;
+  const { kind, message, exitCode, details } = error;
+  say({ failed: kind, exitCode, message, meaning: details.meaning });
+});

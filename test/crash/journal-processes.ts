@@ -1,0 +1,106 @@
+// Starts processes that work on a journal: builds the driver once, reads its lines, finds strace.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { rolldown } from "rolldown";
+import { afterAll, onTestFinished } from "vitest";
+import type { Task } from "./journal-driver.ts";
+
+/** One run of everything, not a sample. */
+export const isFull = process.env.INTEG_TEST_FULL === "1";
+
+export interface Line {
+  readonly sent?: string;
+  readonly key?: string;
+  readonly body?: string;
+  readonly kind?: string;
+  readonly released?: string;
+  readonly failed?: string;
+  readonly exitCode?: number;
+  readonly message?: string;
+  readonly meaning?: string;
+  readonly held?: boolean;
+  readonly path?: string;
+  readonly doubles?: number;
+  readonly looks?: number;
+  readonly removed?: number;
+}
+
+/** Builds the driver where it finds the packages of this project, and removes it after the tests of the file. */
+export async function buildDriver(): Promise<string> {
+  const cache = resolve("node_modules/.cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "integ-journal-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const bundle = await rolldown({
+    input: { driver: resolve("test/crash/journal-driver.ts") },
+    platform: "node",
+    external: [/^node:/, "fs-native-extensions"],
+  });
+  await bundle.write({ dir: folder, format: "cjs", entryFileNames: "[name].cjs" });
+  await bundle.close();
+  return join(folder, "driver.cjs");
+}
+
+export function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "integ-journal-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly lines: Line[];
+  /** The next line, or undefined when it has ended. */
+  next(): Promise<Line | undefined>;
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+export function start(driver: string, task: Task): Started {
+  const child = spawn(process.execPath, [driver, JSON.stringify(task)], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines: Line[] = [];
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.on("close", (code, signal) => resolve({ code, signal }));
+  });
+  const reader = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const next = async (): Promise<Line | undefined> => {
+    const read = await reader.next();
+    if (read.done) return undefined;
+    const line: Line = JSON.parse(read.value);
+    lines.push(line);
+    return line;
+  };
+  return { child, lines, next, ended };
+}
+
+/** All lines of a process that ends by itself. */
+export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
+  const started = start(driver, task);
+  while ((await started.next()) !== undefined);
+  await started.ended;
+  return started.lines;
+}
+
+const strace = spawnSync("strace", ["-V"]).status === 0;
+if (!strace) console.warn("SKIPPED: strace is not installed: no crash and no fault is injected into the journal");
+export const hasStrace = strace;
+
+export interface Traced {
+  readonly lines: readonly Line[];
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+}
+
+/** Runs the driver under strace. Calls are counted for each thread: the journal's are all on the main one. */
+export function runTraced(driver: string, options: { task: Task; strace: readonly string[] }): Traced {
+  const command = ["-f", "-qq", "-s", "300", ...options.strace, process.execPath, driver, JSON.stringify(options.task)];
+  const run = spawnSync("strace", command, { encoding: "utf8", timeout: 60_000 });
+  const lines: Line[] = run.stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line): Line => JSON.parse(line));
+  return { lines, signal: run.signal, stderr: run.stderr };
+}
