@@ -61,14 +61,15 @@ export function csvList(view: ListView, target: ListTarget): ListWriter {
   };
 }
 
-/** One resource as a header and a line. @param text JSON object */
+/** One resource as a header and a line; without documented fields, all it has. @param text JSON object */
 export function csvResource(text: string, options: { columns: readonly Column[]; target: ListTarget }): string {
   const { target } = options;
-  const columns = cellColumns(options.columns, target.fields);
   const row = rowOf(text);
   const extras = new Set<string>();
-  if (target.fields === undefined) collectExtras(row, { columns, extras });
-  tellExtras(extras, target);
+  const documented = cellColumns(options.columns, target.fields);
+  if (target.fields === undefined) collectExtras(row, { columns: documented, extras });
+  const columns = documented.length > 0 ? documented : [...extras].map(wholeKey);
+  if (documented.length > 0) tellExtras(extras, target);
   return headerLine(columns, target) + rowLine(row, { columns, target });
 }
 
@@ -85,6 +86,11 @@ function rowLine(row: Row, { columns, target }: { columns: readonly CellColumn[]
       return typeof cell === "string" ? visibleText(cell) : { json: visibleText(cell.json) };
     }),
   );
+}
+
+/** A key that may have a dot in it. */
+function wholeKey(key: string): CellColumn {
+  return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
 
 function collectExtras(row: Row, { columns, extras }: { columns: readonly CellColumn[]; extras: Set<string> }): void {

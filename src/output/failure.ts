@@ -70,6 +70,7 @@ function whereLine({ kind, details }: Failure, exitCode: number): string {
     wasRequest ? `request id ${id}` : undefined,
     problem?.status === undefined ? undefined : `status ${problem.status}`,
     problem?.doc_url,
+    details.entry === undefined ? undefined : `journal entry ${details.entry}`,
     `exit ${exitCode}`,
   ];
   return parts

@@ -25,15 +25,13 @@ export async function resourceText(
   }
 }
 
-/** For a person a document reads best as YAML; a CSV of it has a column a key. */
+/** A document of our own: for a person it reads best as YAML. @param json JSON text */
 export async function documentText(
   json: string,
   { format, target }: { format: Format; target: ListTarget },
 ): Promise<string> {
   if (format === "table") return (await import("./yaml.ts")).yamlResource(json, target);
-  const value: object = JSON.parse(json);
-  const columns = Object.keys(value).map((path) => ({ path, heading: path }));
-  return resourceText(json, { view: { columns }, format, target });
+  return resourceText(json, { view: { columns: [] }, format, target });
 }
 
 async function listWriter(

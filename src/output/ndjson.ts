@@ -3,10 +3,8 @@ import { FieldWatch } from "./field-watch.ts";
 import { compactJson, projected } from "./json-text.ts";
 import { parseJson } from "./json-tree.ts";
 import type { ListTarget, ListView, ListWriter } from "./list.ts";
-import { type RowPage, joinedRows, rowCount, rowTexts } from "./row-page.ts";
+import { type RowPage, rowCount, rowLines, rowTexts } from "./row-page.ts";
 import { visibleJson } from "./visible-text.ts";
-
-const newLine = 10;
 
 /** A list as NDJSON: the rows' own bytes, in one write a page; fields picked and terminals guarded where asked. */
 export function ndjsonList(view: ListView, target: ListTarget): ListWriter {
@@ -19,7 +17,7 @@ export function ndjsonList(view: ListView, target: ListTarget): ListWriter {
     async page(page) {
       if (rowCount(page) === 0) return;
       const isAsItCame = target.fields === undefined && !target.isTerminal;
-      await target.sink.write(isAsItCame ? ownBytes(page) : lines(page, { target, watch }));
+      await target.sink.write(isAsItCame ? rowLines(page) : lines(page, { target, watch }));
       rowsWritten += rowCount(page);
     },
     async end() {
@@ -28,15 +26,6 @@ export function ndjsonList(view: ListView, target: ListTarget): ListWriter {
     },
     async abandon() {},
   };
-}
-
-/** The new line after the last row goes where the array's `]` stood, so that the page stays one write without a copy. */
-function ownBytes(page: RowPage): Buffer {
-  const rows = joinedRows(page, "\n");
-  const after = page.spans.at(-1) ?? 0;
-  if (rows.buffer !== page.body.buffer || after >= page.body.length) return Buffer.concat([rows, Buffer.from("\n")]);
-  page.body[after] = newLine;
-  return page.body.subarray(page.spans[0], after + 1);
 }
 
 function lines(page: RowPage, { target, watch }: { target: ListTarget; watch: FieldWatch }): string {

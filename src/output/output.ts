@@ -172,9 +172,10 @@ function questions(
 }
 
 function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {
+  if (secretField === "" || nulls.includes(secretField)) return false;
   const resource: Record<string, unknown> = JSON.parse(text);
   const value = Object.hasOwn(resource, secretField) ? resource[secretField] : undefined;
-  return !nulls.includes(secretField) && typeof value === "string" && value !== "";
+  return typeof value === "string" && value !== "";
 }
 
 /** A secret is there once: `--fields` or the columns of a CSV that leave it out would lose it. */

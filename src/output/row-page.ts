@@ -64,6 +64,22 @@ export function joinedRows(page: RowPage, separator: "," | "\n"): Buffer {
   return body.subarray(spans[0], spans.at(-1));
 }
 
+/**
+ * All rows, compact, a new line after each. The last one goes where the array's `]` stood, so that a page is one write
+ * without a copy. The page is used up.
+ */
+export function rowLines(page: RowPage): Buffer {
+  const { body, spans } = page;
+  const rows = joinedRows(page, "\n");
+  const first = spans[0] ?? 0;
+  const after = spans.at(-1) ?? 0;
+  // Small buffers share their memory: only the place in it tells whether these are the page's own bytes.
+  const isOwn = rows.buffer === body.buffer && rows.byteOffset === body.byteOffset + first;
+  if (!isOwn || after >= body.length) return Buffer.concat([rows, Buffer.from("\n")]);
+  body[after] = newLine;
+  return body.subarray(first, after + 1);
+}
+
 function copiedRows(page: RowPage, separator: string): Buffer {
   const pieces: Buffer[] = [];
   const between = Buffer.from(separator);

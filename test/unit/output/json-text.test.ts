@@ -108,9 +108,9 @@ describe("reading and laying out", () => {
 describe("withNulls", () => {
   it("blanks the named keys and touches no other byte", () => {
     const json =
-      '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }';
+      '{ "id" : 12345678901234567890 ,\n "client_secret" : "s3\\"cret" , "__proto__": {"client_secret": "x"} }\n';
     expect(withNulls(json, ["client_secret"])).toBe(
-      '{ "id" : 12345678901234567890 ,\n "client_secret" : null , "__proto__": {"client_secret": "x"} }',
+      '{ "id" : 12345678901234567890 ,\n "client_secret" : null , "__proto__": {"client_secret": "x"} }\n',
     );
   });
 

@@ -111,6 +111,10 @@ describe("YAML", () => {
     );
   });
 
+  it("spells what cannot be seen as YAML does", () => {
+    expect(yamlText(JSON.stringify("a\u{e0041}\u202e"))).toBe('"a\\U000e0041\\u202e"');
+  });
+
   it("keeps digits, and the last of duplicate keys", () => {
     expect(yamlText('{"a":12345678901234567890,"b":1.10,"a":2.50}')).toBe("a: 2.50\nb: 1.10");
     expect(yamlText('[[1,[]],{"a":[{"b":{}}]}]')).toBe("- - 1\n  - []\n- a:\n    - b: {}");

@@ -88,6 +88,17 @@ describe("ndjson", () => {
   });
 });
 
+describe("ndjson out of a body that goes on after the rows", () => {
+  it.each([
+    ["rows with white space", '{"data":[{"a": 1},{"a": 2}]}', [9, 17, 18, 26]],
+    ["rows apart", '{"data":[{"a":1}, {"a":2}]}', [9, 16, 18, 25]],
+  ])("%s", async (_what, text, spans) => {
+    const { output, stdout } = stage({ format: "ndjson" });
+    await output.list(view).page({ body: Buffer.from(text), spans: Uint32Array.from(spans) });
+    expect(stdout.text).toBe('{"a":1}\n{"a":2}\n');
+  });
+});
+
 describe("csv", () => {
   it("has the documented fields, and tells the others once", async () => {
     const { out, err } = await printed({ format: "csv" });
@@ -101,6 +112,11 @@ describe("csv", () => {
     const { out, err } = await printed({ format: "csv", pages: [] });
     expect(out).toBe("id,status,display_name,created_at\r\n");
     expect(err).toBe("");
+  });
+
+  it("takes no key for what every object of the language has", async () => {
+    const { out } = await printed({ format: "csv", fields: ["id", "toString", "constructor"] });
+    expect(out).toBe("id,toString,constructor\r\ne1,,\r\ne2,,\r\n");
   });
 
   it("keeps numbers as they came and nested values as JSON", async () => {

@@ -10,7 +10,7 @@ const row = fc
     fc.oneof(fc.string({ unit: fc.constantFrom(...'ab ,:{}[]"\\é\n'.split("")) }), fc.integer()),
   )
   .map((value) => JSON.stringify(value));
-const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "indented")).map(([json, how]) => {
+const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "\t", "\r", "indented")).map(([json, how]) => {
   if (how === "indented") return indentedJson(json);
   // White space after the first bracket, outside of every string.
   return json === "{}" ? json : `{${how}${json.slice(1)}`;
@@ -35,7 +35,7 @@ describe("pages of rows", () => {
     fc.assert(
       fc.property(
         fc.array(laidOut, { minLength: 1, maxLength: 5 }),
-        fc.constantFrom(",", ", ", ",\n"),
+        fc.constantFrom(",", ", ", ",\n", "\n"),
         fc.constantFrom("," as const, "\n" as const),
         (rows, between, separator) => {
           const page = answer(rows, between);

@@ -1,0 +1,175 @@
+// Real shells that complete: bash and zsh at a pseudo-terminal, where Tab is pressed, fish and PowerShell as they answer
+// the question "what would Tab offer here?". Each reads the script that the built program prints.
+import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
+import { execFile, spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { Home, script } from "../support/program.ts";
+
+const run = promisify(execFile);
+
+export const shellNames = ["bash", "zsh", "fish", "powershell"] as const;
+export type ShellName = (typeof shellNames)[number];
+const programs: Readonly<Record<ShellName, string>> = { bash: "bash", zsh: "zsh", fish: "fish", powershell: "pwsh" };
+
+export interface CompletingShell {
+  /** What Tab offers at the end of a line: whole words, sorted, unquoted by the shell itself. */
+  offered(line: string): Promise<string[]>;
+  close(): void;
+}
+
+/** A reason to skip, or nothing. */
+export function missing(shell: ShellName): string | undefined {
+  const found = spawnSync(programs[shell], ["--version"], { stdio: "ignore" });
+  return found.error ? `${programs[shell]} is not installed` : undefined;
+}
+
+/** A home with `integ` on its PATH, and the script of a shell in a file. */
+export async function homeFor(shell: ShellName): Promise<{ home: Home; file: string }> {
+  const home = new Home();
+  mkdirSync(home.path("bin"));
+  mkdirSync(home.path("work"));
+  writeFileSync(home.path("bin", "integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
+  chmodSync(home.path("bin", "integ"), 0o755);
+  home.env.PATH = `${home.path("bin")}:${home.env.PATH}`;
+  home.env.TERM = "xterm";
+  const printed = await home.integ(["completion", shell]);
+  if (printed.code !== 0) throw new Error(`completion ${shell}: ${printed.stderr}`);
+  const file = home.path(shell === "powershell" ? "integ.ps1" : "integ.completion");
+  writeFileSync(file, printed.stdout);
+  return { home, file };
+}
+
+export async function openShell(shell: ShellName, { home, file }: { home: Home; file: string }): Promise<CompletingShell> {
+  if (shell === "fish") return fish(home, file);
+  if (shell === "powershell") return powershell(home, file);
+  const typed = new TypedShell(shell, home, file);
+  await typed.ready();
+  return typed;
+}
+
+/** Prints the words it was given between marks that no echo of the command line holds. */
+const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
+
+/**
+ * A shell at a terminal. Every completion is inserted into the line, then the line is run as words of `show`: so what
+ * comes back went through the shell's own quoting.
+ */
+class TypedShell implements CompletingShell {
+  readonly #pty: IPty;
+  #text = "";
+
+  constructor(shell: "bash" | "zsh", home: Home, file: string) {
+    const start = shell === "bash" ? bashStart(home, file) : zshStart(home, file);
+    this.#pty = spawnPty(shell, start, {
+      cwd: home.path("work"),
+      env: { ...home.env, ZDOTDIR: home.folder, HISTFILE: "" },
+      cols: 2000,
+      rows: 50,
+    });
+    this.#pty.onData((data) => (this.#text += data));
+  }
+
+  async ready(): Promise<void> {
+    await this.#until("@@ready@@");
+  }
+
+  async offered(line: string): Promise<string[]> {
+    this.#text = "";
+    // Completions inserted (Meta-*) and a mark after them, then to the beginning of the line, and run.
+    this.#pty.write(`${line}\x1b*%`);
+    this.#pty.write("\x01show \r");
+    const answer = await this.#until("@@\r\n");
+    const words = answer.slice(answer.lastIndexOf("\n@@", answer.length - 5) + 3, -4).split("\x1f").slice(1);
+    const current = currentWord(line);
+    const found = words.slice(wordsBefore(line));
+    // Where nothing fitted the word stands as it was typed, the mark at its end.
+    if (found.length === 1 && found[0] === `${current}%`) return [];
+    return found
+      .map((word) => word.replace(/%$/, ""))
+      .filter((word) => word !== "")
+      .map((word) => withoutFlag(word, current))
+      .sort();
+  }
+
+  close(): void {
+    this.#pty.kill();
+  }
+
+  async #until(mark: string): Promise<string> {
+    const end = Date.now() + 20_000;
+    for (;;) {
+      if (this.#text.includes(mark)) return this.#text.slice(0, this.#text.lastIndexOf(mark) + mark.length);
+      if (Date.now() > end) throw new Error(`The shell did not answer: ${JSON.stringify(this.#text)}`);
+      await new Promise((done) => setTimeout(done, 5));
+    }
+  }
+}
+
+/** The word that the cursor stands at; none of the lines here ends within quotes. */
+function currentWord(line: string): string {
+  return /\S*$/.exec(line)![0];
+}
+
+/** Words that are complete; one in quotes may hold spaces. */
+function wordsBefore(line: string): number {
+  return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
+}
+
+/** `--output=json` is offered for the value of a flag that is glued to it. */
+function withoutFlag(word: string, current: string): string {
+  const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
+  return word.startsWith(prefix) ? word.slice(prefix.length) : word;
+}
+
+function bashStart(home: Home, file: string): string[] {
+  writeFileSync(home.path("rc"), `PS1=''\nbind 'set enable-bracketed-paste off'\n${show}\nsource '${file}'\nprintf '@@%s@@\\n' ready\n`);
+  return ["--noprofile", "--rcfile", home.path("rc"), "-i"];
+}
+
+function zshStart(home: Home, file: string): string[] {
+  const rc = [
+    "PS1='' RPS1=''",
+    "unset zle_bracketed_paste",
+    "autoload -U compinit && compinit -u -D",
+    `source '${file}'`,
+    show,
+    "bindkey -e",
+    "zle -C all-matches complete-word _generic",
+    "bindkey '^[*' all-matches",
+    "zstyle ':completion:all-matches::::' completer _all_matches _complete",
+    "zstyle ':completion:all-matches:*' insert true",
+    "printf '@@%s@@\\n' ready",
+  ];
+  writeFileSync(home.path(".zshrc"), `${rc.join("\n")}\n`);
+  return ["-i", "--no-globalrcs"];
+}
+
+function fish(home: Home, file: string): CompletingShell {
+  return {
+    async offered(line) {
+      const { stdout } = await run("fish", ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line], {
+        env: home.env,
+        cwd: home.path("work"),
+      });
+      const words = stdout.split("\n").filter((word) => word !== "");
+      return words.map((word) => withoutFlag(word.split("\t")[0]!, currentWord(line))).sort();
+    },
+    close() {},
+  };
+}
+
+function powershell(home: Home, file: string): CompletingShell {
+  const ask = `. '${file}'; [Management.Automation.CommandCompletion]::CompleteInput($env:LINE, $env:LINE.Length, $null).CompletionMatches.CompletionText`;
+  return {
+    async offered(line) {
+      const { stdout } = await run("pwsh", ["-NoProfile", "-NonInteractive", "-Command", ask], {
+        env: { ...home.env, LINE: line },
+        cwd: home.path("work"),
+      });
+      const words = stdout.split("\n").filter((word) => word !== "");
+      return words.map((word) => withoutFlag(word, currentWord(line)).replaceAll("'", "")).sort();
+    },
+    close() {},
+  };
+}
