@@ -157,11 +157,11 @@ _integ_offer_value() {
   local word program
   local -a names
   case "$1" in
-    =*)
+    '='*)
       IFS=' ' read -r -a names <<<"\${1#=}"
       _integ_offer_words "\${names[@]}"
       ;;
-    @*)
+    '@'*)
       program=\${words[0]/#\\~/$HOME}
       type -P "$program" >/dev/null || program=integ
       while IFS=$'\\t' read -r word _; do

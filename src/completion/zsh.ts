@@ -49,7 +49,7 @@ function children({ key, children: below }: NodeLine): string {
     "children",
     below.map(({ word, summary }) => `${word}:${summary}`),
   );
-  return `${quoted(key)})\n${lines}${aliases.length > 0 ? told("aliases", aliases) : ""}      ;;`;
+  return `${quoted(key)})\n${lines}${aliases.length > 0 ? told("others", aliases) : ""}      ;;`;
 }
 
 /** `--long|-s`, with a `+` where it may stand more than once, then what it is. */
@@ -108,12 +108,12 @@ _integ_walk() {
 
 # Commands by their names; by an alias only where no name fits.
 _integ_offer_children() {
-  local -a children aliases
+  local -a children others
   _integ_children "$node"
   [[ -n $help ]] && children=(\${children:#help:*})
   (( $#children )) || return 1
-  if [[ -n $PREFIX && -n \${(M)aliases:#\${PREFIX}*} && -z \${(M)children:#\${PREFIX}*} ]]; then
-    _describe -t commands command aliases
+  if [[ -n $PREFIX && -n \${(M)others:#\${PREFIX}*} && -z \${(M)children:#\${PREFIX}*} ]]; then
+    _describe -t commands command others
   else
     _describe -t commands command children
   fi
@@ -131,18 +131,19 @@ _integ_offer_flags() {
       offered+=("$name:$summary")
     done
   done
-  _describe -o -t options option offered
+  # -O: also before a dash is typed, since this is called where nothing else could be.
+  _describe -O -t options option offered
 }
 
 _integ_offer_value() {
   local program expl
   local -a found
   case "$1" in
-    =*)
+    '='*)
       found=(\${(s: :)\${1#=}})
       _wanted values expl value compadd -a found
       ;;
-    @*)
+    '@'*)
       program=\${(Q)words[1]}
       [[ $program == '~/'* ]] && program=$HOME/\${program#'~/'}
       whence -p -- "$program" >/dev/null || program=integ

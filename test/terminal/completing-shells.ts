@@ -40,7 +40,10 @@ export async function homeFor(shell: ShellName): Promise<{ home: Home; file: str
   return { home, file };
 }
 
-export async function openShell(shell: ShellName, { home, file }: { home: Home; file: string }): Promise<CompletingShell> {
+export async function openShell(
+  shell: ShellName,
+  { home, file }: { home: Home; file: string },
+): Promise<CompletingShell> {
   if (shell === "fish") return fish(home, file);
   if (shell === "powershell") return powershell(home, file);
   const typed = new TypedShell(shell, home, file);
@@ -80,7 +83,10 @@ class TypedShell implements CompletingShell {
     this.#pty.write(`${line}\x1b*%`);
     this.#pty.write("\x01show \r");
     const answer = await this.#until("@@\r\n");
-    const words = answer.slice(answer.lastIndexOf("\n@@", answer.length - 5) + 3, -4).split("\x1f").slice(1);
+    const words = answer
+      .slice(answer.lastIndexOf("\n@@", answer.length - 5) + 3, -4)
+      .split("\x1f")
+      .slice(1);
     const current = currentWord(line);
     const found = words.slice(wordsBefore(line));
     // Where nothing fitted the word stands as it was typed, the mark at its end.
@@ -123,7 +129,10 @@ function withoutFlag(word: string, current: string): string {
 }
 
 function bashStart(home: Home, file: string): string[] {
-  writeFileSync(home.path("rc"), `PS1=''\nbind 'set enable-bracketed-paste off'\n${show}\nsource '${file}'\nprintf '@@%s@@\\n' ready\n`);
+  writeFileSync(
+    home.path("rc"),
+    `PS1=''\nbind 'set enable-bracketed-paste off'\n${show}\nsource '${file}'\nprintf '@@%s@@\\n' ready\n`,
+  );
   return ["--noprofile", "--rcfile", home.path("rc"), "-i"];
 }
 

@@ -50,7 +50,17 @@ describe.each(shellNames)("Tab in %s", (name) => {
     if (absent) return;
     const made = await homeFor(name);
     home = made.home;
-    const add = ["profiles", "add", "prod", "--region", "us", "--base-url", "https://us.example.com", "--api-key-command", "echo k"];
+    const add = [
+      "profiles",
+      "add",
+      "prod",
+      "--region",
+      "us",
+      "--base-url",
+      "https://us.example.com",
+      "--api-key-command",
+      "echo k",
+    ];
     expect(await home.integ(add)).toMatchObject({ code: 0 });
     mkdirSync(home.path("work", "some folder"));
     writeFileSync(home.path("work", "some.secret"), "");
