@@ -5,6 +5,10 @@ import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import type { CreationEnd } from "./creation-course.ts";
+import { recoverKeyCreation } from "./access-key-recovery.ts";
+import { driveKeyReplacement } from "./access-key-replacement.ts";
+import { driveKeyRevocation } from "./access-key-revocation.ts";
+import { recoverKeyRotation } from "./access-key-rotation.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
@@ -138,9 +142,23 @@ async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions):
         mayRevokeUnproven: options.mayRevokeUnproven,
       });
       return;
+    case "access_key.create":
+      await recoverKeyCreation(bench, drive, { ...options, destination: await options.destinationOf(drive.entry) });
+      return;
+    case "access_key.rotate":
+      return finishKeyRotation(bench, drive, options);
+    case "access_key.revoke":
+      await driveKeyRevocation(bench, drive);
+      return;
     default:
-      throw new Failure("failed", `This version cannot finish "${drive.entry.operation}".`, detailsOf(drive.entry));
+      throw new Failure("failed", `This version cannot finish "${String(drive.entry.operation)}".`, detailsOf(drive.entry));
   }
+}
+
+async function finishKeyRotation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
+  const destination = await options.destinationOf(childOf(bench.journal, drive.entry) ?? drive.entry);
+  if (drive.entry.detail.mode === "replacement") await driveKeyReplacement(bench, drive, { ...options, destination });
+  else await recoverKeyRotation(bench, drive, { ...options, destination });
 }
 
 /** The creation of a rotation: it remembers where the secret was to go. */

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
+import type { ResourceView } from "../../output/output.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
@@ -15,7 +16,10 @@ export const command = defineVerb({
     addSecretOptions(
       command
         .argument("[id...]", "entries to recover; all unsettled ones where none is named")
-        .option("--replace-lost-secret", "where a secret is lost: revoke the client and create another")
+        .option(
+          "--replace-lost-secret",
+          "where a secret is lost: revoke the client or key and create another, or rotate again",
+        )
         .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
     ),
   examples: [
@@ -51,11 +55,16 @@ async function destinationOf(
   entry: Entry,
   flags: SecretFlags,
 ): ReturnType<Context["secrets"]["destination"]> {
-  const { oauthClientView } = await import("../oauth-clients/view.ts");
+  const view = await viewOf(entry);
   const asked = secretOptionsOf(flags);
   const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
   const options = named === undefined ? { ...remembered(entry), secretFormat: asked.secretFormat } : asked;
-  return context.secrets.destination(options, (receipt) => context.output.resource(receipt, oauthClientView));
+  return context.secrets.destination(options, (receipt) => context.output.resource(receipt, view));
+}
+
+async function viewOf(entry: Entry): Promise<ResourceView> {
+  if (entry.operation.startsWith("access_key.")) return (await import("../keys/view.ts")).accessKeyView;
+  return (await import("../oauth-clients/view.ts")).oauthClientView;
 }
 
 /** The destination of the original command, as far as it can be used again. */
@@ -75,12 +84,14 @@ function remembered(entry: Entry): {
 async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
   if (asked || context.settings.yes) return true;
   if (!context.output.interactive) return false;
-  return context.output.confirm(
-    `The secret of client ${entry.resource_id} is lost. Revoke this client and create another?`,
-    {
-      destructive: true,
-    },
-  );
+  return context.output.confirm(questionOf(entry), { destructive: true });
+}
+
+function questionOf({ operation, resource_id, detail }: Entry): string {
+  if (operation === "access_key.rotate" && detail.mode === "in_place")
+    return `A new secret of key ${resource_id} may have been made and lost. Rotate it again?`;
+  const what = operation.startsWith("access_key.") ? "key" : "client";
+  return `The secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
 async function report(context: Context, results: readonly Recovered[]): Promise<void> {

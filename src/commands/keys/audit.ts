@@ -1,0 +1,159 @@
+// Owns: `integ keys audit`.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { ListView } from "../../output/output.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { parseDuration } from "../options/duration.ts";
+import { read, whereOf } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+import type { Finding, Judgement, Severity, Thresholds } from "./audit-rules.ts";
+import type { Waived } from "./waivers.ts";
+import { findingColumns } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .option("--max-age <duration>", "a key older than this is too old", "90d")
+      .option("--max-idle <duration>", "a key not used for longer than this is idle", "30d")
+      .option("--expires-within <duration>", "a key that expires sooner than this is expiring", "14d")
+      .addOption(
+        command
+          .createOption("--fail-on <severity>", "end with exit 10 for findings as bad as this")
+          .choices(["low", "medium", "high"] as const)
+          .default("low" as const),
+      )
+      .option("--strict", "end with exit 10 also for what the data does not let it judge")
+      .option("--waivers <file>", "findings that somebody has accepted, each until a day"),
+  examples: [
+    { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
+    { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "a gate for CI: exit 10" },
+    { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
+  ],
+  more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}; after that day its finding is back.',
+  async run(context, { options }) {
+    const limits = {
+      maxAgeMs: parseDuration(options.maxAge, "--max-age"),
+      maxIdleMs: parseDuration(options.maxIdle, "--max-idle"),
+      expiresWithinMs: parseDuration(options.expiresWithin, "--expires-within"),
+    };
+    const now = context.clock.now();
+    const { auditKeys, isAsBadAs } = await import("./audit-rules.ts");
+    const { applyWaivers, readWaivers } = await import("./waivers.ts");
+    const waivers =
+      options.waivers === undefined
+        ? []
+        : readWaivers(textOf(context, options.waivers), { path: options.waivers, now });
+    const service = await context.connect();
+    const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const judgement = auditKeys(
+      value.rows.map((row) => row.value),
+      { now, limits },
+    );
+    const report = {
+      ...judgement,
+      ...applyWaivers(judgement.findings, waivers, now),
+      keys: value.rows.length,
+      complete: !value.saysMore,
+      limits,
+      now,
+    };
+    await print(context, report);
+    tell(context, report);
+    const bad = report.findings.filter((finding) => isAsBadAs(finding.severity, options.failOn));
+    const isUnsure = options.strict === true && (report.unjudged.length > 0 || !report.complete);
+    if (bad.length > 0 || isUnsure) throw await found(context, bad, report);
+  },
+});
+
+type Report = Judgement &
+  Waived & {
+    readonly keys: number;
+    readonly complete: boolean;
+    readonly limits: Thresholds;
+    readonly now: number;
+  };
+
+/** A waiver file of this size is another file. */
+const longestFile = 1024 * 1024;
+
+function textOf(context: Context, path: string): string {
+  try {
+    const bytes = readFileSync(resolve(context.settings.cwd, path));
+    if (bytes.length > longestFile) throw new Failure("usage", `--waivers: ${path} is too large for a waiver file.`);
+    return bytes.toString("utf8");
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
+  }
+}
+
+const view: ListView = { columns: findingColumns, singular: "finding", plural: "findings" };
+
+/** A list of findings in every format; as one document it carries all that the audit came to. */
+async function print(context: Context, report: Report): Promise<void> {
+  const { output } = context;
+  if (output.format === "json" || output.format === "yaml") return output.document(await documentOf(context, report));
+  const writer = output.list(view);
+  await writer.page(pageOf(report.findings.map((finding) => JSON.stringify(finding))));
+  await writer.end({ nextPageToken: null, hasMore: false });
+}
+
+async function documentOf(context: Context, report: Report): Promise<object> {
+  const { findings, waived, unjudged, ended, unused, limits } = report;
+  return {
+    object: "list",
+    data: findings,
+    next_page_token: null,
+    has_more: false,
+    audit: {
+      checked_at: new Date(report.now).toISOString(),
+      where: await whereOf(context),
+      keys: report.keys,
+      keys_judged: report.judged,
+      complete: report.complete,
+      findings_by_severity: countOf(findings),
+      thresholds_seconds: {
+        max_age: limits.maxAgeMs / 1000,
+        max_idle: limits.maxIdleMs / 1000,
+        expires_within: limits.expiresWithinMs / 1000,
+      },
+    },
+    unjudged,
+    waived,
+    waivers_ended: ended.map(({ rule, key, until }) => ({ rule, key, until })),
+    waivers_unused: unused.map(({ rule, key, until }) => ({ rule, key, until })),
+  };
+}
+
+function countOf(findings: readonly Finding[]): Record<Severity, number> {
+  const count = { high: 0, medium: 0, low: 0 };
+  for (const { severity } of findings) count[severity] += 1;
+  return count;
+}
+
+/** What is no finding and must be known all the same. */
+function tell({ output }: Context, report: Report): void {
+  const { unjudged, waived, ended, unused } = report;
+  if (!report.complete) output.warn("The list says that there are more keys than it shows: they were not judged.");
+  if (output.format !== "json" && output.format !== "yaml") {
+    for (const { rule, key_id, key_name, reason } of unjudged)
+      output.warn(`${key_id ?? key_name ?? "a key without id"}: ${rule} could not be judged: ${reason}.`);
+  }
+  for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
+  for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
+  if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
+  output.note(`${report.judged} of ${report.keys} keys judged; revoked ones are left out.`);
+}
+
+async function found(context: Context, bad: readonly Finding[], { unjudged, complete }: Report): Promise<Failure> {
+  const { high, medium, low } = countOf(bad);
+  const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
+  const unsure = [unjudged.length > 0 && `${unjudged.length} not judged`, !complete && "not every key was listed"]
+    .filter(Boolean)
+    .join(", ");
+  const words = bad.length === 0 ? `The audit is not complete: ${unsure}.` : `The audit found something: ${counts}.`;
+  return new Failure("findings", words, { where: await whereOf(context) });
+}

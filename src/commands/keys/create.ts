@@ -1,0 +1,74 @@
+// Owns: `integ keys create`.
+import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key-creation.ts";
+import type { Context } from "../../context.ts";
+import type { Workbench } from "../../changes/workbench.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { defineVerb } from "../verb.ts";
+import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { addKeyOptions, expiryOf, type KeyFlags } from "./request.ts";
+import { accessKeyView, deliveredKeyView } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    addSecretOptions(
+      addKeyOptions(command)
+        .option("--new", "make another one, even if the same creation is unfinished")
+        .option("--dry-run", "show the request, send nothing"),
+    ),
+  examples: [
+    {
+      line: "integ keys create --name nightly-sync --type service_account --expires-in 90d --secret-file ./key.secret",
+      does: "the secret goes to a new file that only you can read",
+    },
+    {
+      line: "integ keys create --name ingest --scope 'push-ingest:*' --secret-command 'gh secret set INGEST_KEY'",
+      does: "the secret goes to a command's standard input, and to no log",
+    },
+    {
+      line: "integ keys create --name ci --expires-in 30d --name-marker --json | jq -r .secret",
+      does: "the secret is on standard output, once",
+    },
+  ],
+  more: "This contract has no idempotency key, so the request is sent once. If its answer is lost the journal keeps the question (exit 7), and `integ journal recover` looks for the key.",
+  async run(context, { options }) {
+    const creation = await creationOf(context, options);
+    const { checkAccessKey } = await import("../../api/access-keys.ts");
+    checkAccessKey(creation.request, context.clock.now());
+    const destination = await context.secrets.destination(
+      { ...secretOptionsOf(options), yields: "access_key" },
+      (receipt) => context.output.resource(receipt, accessKeyView),
+    );
+    await (await context.profiles.active()).legacy();
+    const bench = await workbenchOf(context);
+    if (options.dryRun) return showRequest(context, bench, creation);
+    await mentionUnsettled(context);
+    const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
+    if (!destination.isStdout) await context.output.resource(receipt, deliveredKeyView);
+  },
+});
+
+async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreation> {
+  const expiry = expiryOf(flags, context.clock.now());
+  const name = flags.name ?? (await context.output.ask("Name of the key", { flag: "--name <name>" }));
+  return {
+    request: {
+      name,
+      ...(typeof expiry?.at === "string" && { expiresAt: expiry.at }),
+      ...(flags.type !== undefined && { keyType: flags.type }),
+      ...(flags.scope !== undefined && { scopes: flags.scope }),
+    },
+    ...(expiry !== undefined && { expiry: expiry.twin }),
+    marked: flags.nameMarker === true,
+  };
+}
+
+async function showRequest(context: Context, bench: Workbench, creation: KeyCreation): Promise<void> {
+  const intent = keyCreationIntent(bench, creation, creation.marked ? "-(a random mark)" : "");
+  context.output.note("Nothing was sent, and nothing is in the journal.");
+  await context.output.document({
+    method: intent.method,
+    url: `${intent.base_url}${intent.path}`,
+    headers: { "x-organization-id": intent.organization_id },
+    body: JSON.parse(intent.request_text) as unknown,
+  });
+}

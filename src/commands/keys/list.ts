@@ -1,0 +1,23 @@
+// Owns: `integ keys list`.
+import { printRows } from "../lenient-rows.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+import { accessKeyColumns } from "./view.ts";
+
+export const command = defineVerb({
+  configure: (command) => command,
+  examples: [
+    { line: "integ keys list", does: "every access key that the API shows" },
+    {
+      line: "integ keys list --json | jq -r '.data[] | select(.status == \"active\") | .id'",
+      does: "active keys, for a script",
+    },
+    { line: "integ keys list --fields id,name,expiresAt", does: "these fields, in this order" },
+  ],
+  more: "The document does not show the list's shape: rows are found whether the answer is an array or wraps one, and shown as they came.",
+  async run(context) {
+    const service = await context.connect();
+    const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    await printRows(context, value, { columns: accessKeyColumns, singular: "key", plural: "keys" });
+  },
+});

@@ -1,0 +1,58 @@
+// Owns: the flags of an access key that is to be made, and how they become a request (§2.4); shared by `create` and
+// `rotate --by-replacement`.
+// Must not know: what is sent, what is done with the key.
+import type { Command } from "@commander-js/extra-typings";
+import { Failure } from "../../errors.ts";
+import { parseDuration } from "../options/duration.ts";
+
+export type KeyFlags = {
+  name?: string;
+  expiresAt?: string;
+  expiresIn?: string;
+  type?: "user_bound" | "service_account";
+  scope?: string[];
+  nameMarker?: true;
+};
+
+export function addKeyOptions<Args extends unknown[], Options extends Record<string, unknown>>(
+  command: Command<Args, Options>,
+): Command<Args, Options & KeyFlags> {
+  return command
+    .option("--name <name>", "1 to 255 characters; usually names the integration that owns the key")
+    .option("--expires-at <time>", "when it expires: ISO 8601 with a zone, or never")
+    .option("--expires-in <duration>", "or how long it lives: 90d")
+    .addOption(
+      command
+        .createOption("--type <type>", "user_bound stands and falls with your account")
+        .choices(["user_bound", "service_account"]),
+    )
+    .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
+    .option(
+      "--name-marker",
+      "add a short random mark to the name: a lost answer can then be settled for certain",
+    ) as unknown as Command<Args, Options & KeyFlags>;
+}
+
+/** An expiry as it was asked for. */
+export interface Expiry {
+  /** The time that is sent; null: never. */
+  readonly at: string | null;
+  /** The same intent written the same way: `in 90d` is the same tomorrow. */
+  readonly twin: string;
+}
+
+/**
+ * @param nowMs milliseconds since 1970
+ * @returns nothing where no flag was given
+ * @throws Failure `usage`
+ */
+export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {
+  if (expiresAt !== undefined && expiresIn !== undefined)
+    throw new Failure("usage", "--expires-at and --expires-in contradict each other.", { hint: "Keep one of them." });
+  if (expiresAt === "never" || expiresIn === "never") return { at: null, twin: "never" };
+  if (expiresAt !== undefined) return { at: expiresAt, twin: expiresAt };
+  if (expiresIn === undefined) return undefined;
+  const ms = parseDuration(expiresIn, "--expires-in");
+  if (ms <= 0) throw new Failure("usage", "--expires-in: the key would be born expired.", { hint: "--expires-in 90d" });
+  return { at: new Date(nowMs + ms).toISOString(), twin: `in ${ms} ms` };
+}

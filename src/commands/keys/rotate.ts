@@ -1,0 +1,163 @@
+// Owns: `integ keys rotate`: the API's own rotation in place, or one by replacement.
+import type { KeyReplacementRequest } from "../../changes/access-key-replacement.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import type { ActiveProfile } from "../../profiles/profile.ts";
+import { parseDuration } from "../options/duration.ts";
+import { addSecretOptions, type SecretFlags, secretOptionsOf } from "../options/secrets.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { checkUpdatable, refuseToLockOut } from "./own-key.ts";
+import { addKeyOptions, type KeyFlags } from "./request.ts";
+import { accessKeyView, deliveredKeyView } from "./view.ts";
+
+type RotateFlags = KeyFlags &
+  SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true };
+
+export const command = defineVerb({
+  configure: (command) =>
+    addSecretOptions(
+      addKeyOptions(
+        command
+          .argument("<id>", "the key's id")
+          .option("--update-profile", "the new secret becomes the credential of the profile that rotates")
+          .option("--by-replacement", "make another key like it, prove it, then revoke this one: never locked out")
+          .option("--overlap <duration>", "with --by-replacement: how long both work")
+          .option("--new", "begin another rotation, even if one of this key is unfinished"),
+      ),
+    ),
+  examples: [
+    {
+      line: "integ keys rotate ak_123 --by-replacement --overlap 36h --secret-command 'gh secret set API_KEY'",
+      does: "create, deliver, prove; journal recover revokes the old key in 36 hours",
+    },
+    { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself lives on" },
+    {
+      line: "integ keys rotate ak_123 --secret-file ./key.secret",
+      does: "in place: the old secret is dead at once, and a lost answer can leave none that works",
+    },
+  ],
+  more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: what the API does not tell of the old key must be given, and nothing is widened silently.",
+  async run(context, { args: [id], options }) {
+    checkFlags(id, options);
+    const profile = await context.profiles.active();
+    const { updateProfile = false, secretProfile } = options;
+    const own = refuseToLockOut(profile, { id, updateProfile, secretProfile, yes: context.settings.yes });
+    if (updateProfile) await checkUpdatable(context, profile, id);
+    const destination = await destinationOf(context, profile, options);
+    await profile.legacy();
+    if (options.byReplacement) await byReplacement(context, { id, options, destination });
+    else await inPlace(context, { id, options, destination, own });
+  },
+});
+
+const replacementFlags = ["name", "type", "scope", "expiresAt", "expiresIn", "nameMarker", "overlap"] as const;
+
+function checkFlags(id: string, options: RotateFlags): void {
+  if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys rotate <id>" });
+  const stray = replacementFlags.find((name) => options[name] !== undefined);
+  if (stray !== undefined && !options.byReplacement) {
+    const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new Failure("usage", `--${flag} is for a new key, and the rotation in place makes none.`, {
+      hint: "Add --by-replacement, or leave the flag out.",
+    });
+  }
+  const places = ["secretFile", "secretCommand", "secretProfile"] as const;
+  if (options.updateProfile && places.some((name) => options[name] !== undefined))
+    throw new Failure("usage", "--update-profile is a place for the secret, and it goes to one place.", {
+      hint: "Leave --update-profile or the --secret-… option out.",
+    });
+}
+
+function destinationOf(context: Context, profile: ActiveProfile, options: RotateFlags): Promise<Destination> {
+  const place = options.updateProfile ? { secretProfile: profile.name } : secretOptionsOf(options);
+  return context.secrets.destination({ ...place, yields: "access_key" }, (receipt) =>
+    context.output.resource(receipt, accessKeyView),
+  );
+}
+
+interface Rotation {
+  readonly id: string;
+  readonly options: RotateFlags;
+  readonly destination: Destination;
+}
+
+async function inPlace(
+  context: Context,
+  { id, options, destination, own }: Rotation & { readonly own: boolean },
+): Promise<void> {
+  const { output } = context;
+  const bench = await workbenchOf(context);
+  const agreed =
+    !output.interactive ||
+    (await output.confirm(
+      `Rotate key ${id} as profile ${bench.account.profile} (${bench.account.region})? Its old secret is dead at once${own ? ", and it is the one that this profile lives on" : ""}.`,
+      { destructive: true },
+    ));
+  if (!agreed) throw new Failure("usage", "Not rotated: the answer was no.");
+  await mentionUnsettled(context);
+  output.note(
+    "In place the old secret may be dead before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
+  );
+  const { rotateAccessKey } = await import("../../changes/access-key-rotation.ts");
+  const request = { id, updateProfile: options.updateProfile === true };
+  const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
+  if (receipt !== undefined && !destination.isStdout) await output.resource(receipt, deliveredKeyView);
+}
+
+async function byReplacement(context: Context, { id, options, destination }: Rotation): Promise<void> {
+  const { output, settings } = context;
+  const bench = await workbenchOf(context);
+  const request = await requestOf(context, id, options);
+  const { name, scopes, expiresAt } = request.creation.request;
+  const agreed =
+    !output.interactive ||
+    (await output.confirm(
+      `Make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and revoke ${id} once it works?`,
+      { destructive: true },
+    ));
+  if (!agreed) throw new Failure("usage", "Nothing was made: the answer was no.");
+  await mentionUnsettled(context);
+  const { replaceAccessKey } = await import("../../changes/access-key-replacement.ts");
+  const replaced = await replaceAccessKey(bench, request, {
+    destination,
+    fresh: options.new === true,
+    waitMs: 60_000,
+    mayReplace: (entry) => mayReplace(context, entry.resource_id),
+    // An unproven key is never enough here: `journal recover --yes` is the place to say that it works.
+    mayRevokeUnproven: () => Promise.resolve(false),
+    reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
+  });
+  if (replaced.receipt !== undefined && !destination.isStdout)
+    await output.resource(replaced.receipt, deliveredKeyView);
+  output.note(`The new key ${replaced.newId} works, and the old one, ${replaced.oldId}, is revoked.`);
+  if (replaced.receipt === undefined && !settings.yes)
+    output.note("Its secret was delivered by an earlier run of this command.");
+}
+
+async function requestOf(context: Context, id: string, options: RotateFlags): Promise<KeyReplacementRequest> {
+  const overlapMs = options.overlap === undefined ? 0 : parseDuration(options.overlap, "--overlap");
+  const { oldKeyOf, replacementOf } = await import("./replacement-request.ts");
+  const service = await context.connect();
+  const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+  const old = oldKeyOf(value, id);
+  const creation = replacementOf(old, options, context.clock.now());
+  const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
+  return {
+    oldId: id,
+    ...(isBound && old.createdByUserId !== undefined && { boundTo: old.createdByUserId }),
+    creation,
+    overlapMs,
+    updateProfile: options.updateProfile === true,
+  };
+}
+
+async function mayReplace(context: Context, id: string | null): Promise<boolean> {
+  if (context.settings.yes) return true;
+  if (!context.output.interactive) return false;
+  return context.output.confirm(`The secret of the new key ${id} is lost. Revoke that key and make another?`, {
+    destructive: true,
+  });
+}

@@ -1,0 +1,32 @@
+// Owns: `integ people membership`.
+import { Failure } from "../../errors.ts";
+import { columnsFor, printRows } from "../lenient-rows.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<person-id>", "the person's id, as people search shows it"),
+  examples: [
+    { line: "integ people membership per_123", does: "one person's membership, as it comes" },
+    { line: "integ people membership per_123 --json | jq .", does: "for a script" },
+  ],
+  async run(context, { args: [id] }) {
+    if (id.trim() === "")
+      throw new Failure("usage", "The person's id is empty.", { hint: "integ people membership <id>" });
+    const service = await context.connect();
+    const answer = await read(context, "get membership", () => service.people.membership(id));
+    const { value, text } = answer;
+    if (Array.isArray(value) && value.every(isObject)) {
+      const rows = value.map((row) => ({ value: row, text: JSON.stringify(row) }));
+      const list = { rows, wrappedIn: undefined, saysMore: false };
+      return printRows(context, list, { columns: [], singular: "membership", plural: "memberships" });
+    }
+    if (!isObject(value))
+      throw new Failure("unreachable", "The answer is neither an object nor a list of objects: it cannot be shown.");
+    await context.output.resource(text, { columns: columnsFor([value], []) });
+  },
+});
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,38 @@
+// Owns: `integ people search`.
+import { Failure } from "../../errors.ts";
+import { printRows } from "../lenient-rows.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .argument("[text]", "what to search for; sent as query=<text>")
+      .option("--param <name=value...>", "send this instead of query; repeatable"),
+  examples: [
+    { line: "integ people search ada", does: "people whose name or e-mail address holds the text" },
+    { line: "integ people search --param email=ada@example.com", does: "a parameter of your choice instead" },
+    { line: "integ people search ada --json | jq '.data[].id'", does: "for a script" },
+  ],
+  more: "The document names the search and shows neither its parameters nor its rows: `query` is assumed, and rows are shown as they come.",
+  async run(context, { args: [text], options }) {
+    const params = (options.param ?? []).map(pairOf);
+    if (params.length > 0 && text !== undefined && !params.some(([, value]) => value === text))
+      throw new Failure("usage", `"${text}" would not be sent: --param replaces it.`, {
+        hint: `Leave the text out, or send it under a name: --param <name>=${text}`,
+      });
+    if (params.length === 0 && (text ?? "").trim() === "")
+      throw new Failure("usage", "There is nothing to search for.", { hint: "integ people search <text>" });
+    const service = await context.connect();
+    const { value } = await read(context, "search people", () =>
+      service.people.search({ ...(text !== undefined && { text }), params }),
+    );
+    await printRows(context, value, { columns: [], singular: "person", plural: "people" });
+  },
+});
+
+function pairOf(text: string): readonly [string, string] {
+  const at = text.indexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new Failure("usage", `--param: "${text}" is not name=value.`, { hint: "--param email=ada@example.com" });
+}
