@@ -32,6 +32,18 @@ const tree: readonly (Noun | VerbLine)[] = [
     ],
   },
   {
+    name: "keys",
+    alias: "key",
+    summary: "API access keys (legacy contract)",
+    verbs: [
+      ["list", "all keys that the API shows", () => import("./commands/keys/list.ts")],
+      ["create", "create a key; its secret is shown once", () => import("./commands/keys/create.ts")],
+      ["rotate", "a new secret, in place or by replacement", () => import("./commands/keys/rotate.ts")],
+      ["revoke", "revoke a key", () => import("./commands/keys/revoke.ts")],
+      ["audit", "which keys are a risk", () => import("./commands/keys/audit.ts")],
+    ],
+  },
+  {
     name: "oauth-clients",
     alias: "oauth-client",
     summary: "OAuth clients of service accounts",
@@ -55,6 +67,15 @@ const tree: readonly (Noun | VerbLine)[] = [
     alias: "cohort",
     summary: "cohorts and their members",
     verbs: [["members", "the members of one cohort", () => import("./commands/cohorts/members.ts")]],
+  },
+  {
+    name: "people",
+    alias: "person",
+    summary: "people of the organization (legacy contract)",
+    verbs: [
+      ["search", "find people", () => import("./commands/people/search.ts")],
+      ["membership", "one person's membership", () => import("./commands/people/membership.ts")],
+    ],
   },
   {
     name: "journal",
