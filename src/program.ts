@@ -91,6 +91,16 @@ const tree: readonly (Noun | VerbLine)[] = [
       ["path", "where the journal is", () => import("./commands/journal/path.ts")],
     ],
   },
+  ["api", "any endpoint, authenticated", () => import("./commands/api/send.ts")],
+  {
+    name: "spec",
+    summary: "the published contract, and drift from it",
+    verbs: [
+      ["show", "the published specification", () => import("./commands/spec/show.ts")],
+      ["check", "does the service speak what integ speaks?", () => import("./commands/spec/check.ts")],
+    ],
+  },
+  ["doctor", "is everything in order?", () => import("./commands/doctor/diagnose.ts")],
   {
     name: "sandbox",
     summary: "the whole API on this machine",

@@ -1,0 +1,168 @@
+// Owns: the checks of `integ doctor`, each by itself. Must not know: how they are shown. No secret passes through here.
+import { statSync } from "node:fs";
+import { compareContract } from "../../api/contract-comparison.ts";
+import type { Context } from "../../context.ts";
+import { isSettled, nextStep } from "../../journal/entry.ts";
+import { sandboxRegions } from "../../profiles/resolution.ts";
+import { whereIsCredential } from "../../profiles/profile.ts";
+import { readAnswer, whereOf } from "../read.ts";
+import type { Diagnosis } from "./diagnose.ts";
+
+interface Check {
+  readonly name: string;
+  readonly run: (context: Context) => Promise<readonly Diagnosis[]>;
+}
+
+/** A clock further off than this makes tokens and page tokens look expired. */
+const skewLimitMs = 60_000;
+
+export const checks: readonly Check[] = [
+  { name: "profile", run: checkProfile },
+  { name: "credential store", run: checkKeeping },
+  { name: "service", run: checkService },
+  { name: "contract", run: checkContract },
+  { name: "journal", run: checkJournal },
+  { name: "file modes", run: checkModes },
+];
+
+function ok(check: string, message: string): Diagnosis {
+  return { check, status: "ok", message, next: null };
+}
+
+async function checkProfile(context: Context): Promise<Diagnosis[]> {
+  const profile = await context.profiles.active();
+  const address = profile.baseUrl.startsWith("http:")
+    ? "plain http, loopback only"
+    : profile.baseUrl.startsWith("https:")
+      ? "TLS"
+      : "embedded";
+  return [
+    ok(
+      "profile",
+      `${profile.name} (${profile.region}), chosen by ${profile.source === "flag" ? "--profile" : profile.source}`,
+    ),
+    ok("address", `${profile.baseUrl} (${address})`),
+    ...(profile.organizationId === undefined
+      ? [
+          {
+            check: "organization",
+            status: "warning" as const,
+            message: "no organization id: keys and people (the legacy contract) cannot be used",
+            next:
+              profile.name === "env"
+                ? "set INTEG_ORGANIZATION_ID"
+                : `integ profiles edit ${profile.name} --organization-id <uuid>`,
+          },
+        ]
+      : []),
+  ];
+}
+
+async function checkKeeping(context: Context): Promise<Diagnosis[]> {
+  const { name } = await context.profiles.active();
+  if (sandboxRegions.has(name)) return [ok("credential store", "the sandbox keeps its own credentials")];
+  const stored = (await context.profiles.store()).get(name);
+  if (!stored) return [ok("credential store", "the credential is in the environment")];
+  const where = whereIsCredential(stored);
+  if (where === "file")
+    return [
+      {
+        check: "credential store",
+        status: "warning",
+        message: "the credential is in a file (0600): no keychain was there",
+        next: null,
+      },
+    ];
+  return [ok("credential store", where === null ? "no credential" : `the credential comes from a ${where}`)];
+}
+
+/** One read tells the address, TLS, the credential, its permission and both clocks. */
+async function checkService(context: Context): Promise<Diagnosis[]> {
+  const service = await context.connect();
+  const where = await whereOf(context);
+  const began = context.clock.now();
+  const { value } = await readAnswer(context, { what: "list entities", where }, () =>
+    service.raw.send({ method: "GET", path: "/v1/entities?limit=1" }),
+  );
+  const tookMs = context.clock.now() - began;
+  const found = [ok("service", `reached, credential accepted, permission entity:read (${tookMs} ms)`)];
+  const date = Date.parse(value.headers.date ?? "");
+  if (Number.isNaN(date)) return found;
+  const skewMs = Math.abs(date - context.clock.now());
+  return [
+    ...found,
+    skewMs <= skewLimitMs
+      ? ok("clock", "agrees with the service's")
+      : {
+          check: "clock",
+          status: "warning",
+          message: `differs by ${Math.round(skewMs / 1000)} s from the service's`,
+          next: "set this machine's clock",
+        },
+  ];
+}
+
+async function checkContract(context: Context): Promise<Diagnosis[]> {
+  const service = await context.connect();
+  const { value } = await readAnswer(
+    context,
+    { what: "get the published contract", where: await whereOf(context) },
+    () => service.contract.published(),
+  );
+  const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
+  if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
+  return [
+    {
+      check: "contract",
+      status: "problem",
+      message: `it differs in ${drifts.length} places from what integ speaks`,
+      next: "integ spec check",
+    },
+  ];
+}
+
+async function checkJournal(context: Context): Promise<Diagnosis[]> {
+  const journal = await context.journal();
+  const damage = journal.verify().filter((finding) => finding.severity === "problem");
+  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state));
+  const [first] = unsettled;
+  return [
+    damage.length === 0
+      ? ok("journal", `sound, ${journal.entries().length} entries`)
+      : {
+          check: "journal",
+          status: "problem",
+          message: `damaged in ${damage.length} places`,
+          next: "integ journal verify",
+        },
+    first === undefined
+      ? ok("unsettled work", "none")
+      : {
+          check: "unsettled work",
+          status: "warning",
+          message: `${unsettled.length} unsettled: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
+          next: unsettled.length === 1 ? nextStep(first) : "integ journal list",
+        },
+  ];
+}
+
+/** Folders and files that hold credentials, kept secrets or the journal must be their owner's alone. */
+async function checkModes(context: Context): Promise<Diagnosis[]> {
+  const { configDir, stateDir } = context.settings;
+  const open = [configDir, stateDir].filter((path) => isOpenToOthers(path));
+  if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
+  return open.map((path) => ({
+    check: "file modes",
+    status: "problem" as const,
+    message: `${path} is open to other users`,
+    next: `chmod 700 '${path}'`,
+  }));
+}
+
+function isOpenToOthers(path: string): boolean {
+  try {
+    return (statSync(path).mode & 0o077) !== 0;
+  } catch {
+    return false;
+  }
+}

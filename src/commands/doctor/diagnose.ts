@@ -1,0 +1,61 @@
+// Owns: `integ doctor`: is everything in order? One line each: ok, warning or problem, and what to do.
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { defineVerb } from "../verb.ts";
+import { checks } from "./checks.ts";
+
+/** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly status: "ok" | "warning" | "problem";
+  readonly message: string;
+  /** What to do about it. */
+  readonly next: string | null;
+}
+
+export const command = defineVerb({
+  configure: (command) => command,
+  examples: [
+    { line: "integ doctor", does: "profile, address, TLS, clock, credential, permissions, contract, journal, files" },
+    { line: "integ doctor -p prod -o json", does: "safe to paste into a ticket: no secret is in it" },
+  ],
+  async run(context) {
+    const list = context.output.list({
+      columns: [
+        { path: "status", heading: "status", kind: "status" },
+        { path: "check", heading: "check" },
+        { path: "message", heading: "message" },
+        { path: "next", heading: "what to do" },
+      ],
+      singular: "check",
+      plural: "checks",
+    });
+    let problems = 0;
+    const rows: Diagnosis[] = [];
+    for (const check of checks) rows.push(...(await diagnosed(context, check)));
+    problems = rows.filter((row) => row.status === "problem").length;
+    await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
+    await list.end({ nextPageToken: null, hasMore: false });
+    if (problems > 0)
+      throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
+  },
+});
+
+/** A check that fails is a problem of its own; the others go on. */
+async function diagnosed(context: Context, check: (typeof checks)[number]): Promise<readonly Diagnosis[]> {
+  try {
+    return await check.run(context);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    if (error.kind === "interrupted" || error.kind === "terminated") throw error;
+    return [
+      {
+        check: check.name,
+        status: "problem",
+        message: error.message,
+        next: error.details.hint ?? error.details.meaning ?? null,
+      },
+    ];
+  }
+}

@@ -1,0 +1,45 @@
+// Owns: `integ spec check`: drift of the published contract from what this program speaks (§4.5, §9).
+import { compareContract } from "../../api/contract-comparison.ts";
+import { contractVersion } from "../../api/contract-version.ts";
+import { Failure } from "../../errors.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { read } from "../read.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command.option("--contract-version <date>", "the snapshot to compare with; the current one where none is named"),
+  examples: [
+    { line: "integ spec check", does: "exit 10 where the service is not what this program speaks" },
+    { line: "integ spec check --json | jq '.data[] | select(.severity == \"drift\")'", does: "for a nightly job" },
+  ],
+  more: "Additions (operations, optional fields) are told, and are no drift (§9.3).",
+  async run(context, { options }) {
+    const service = await context.connect();
+    const { value } = await read(context, "get the published contract", () =>
+      service.contract.published(options.contractVersion),
+    );
+    const findings = compareContract(value, options.contractVersion ?? contractVersion);
+    const list = context.output.list({
+      columns: [
+        { path: "severity", heading: "severity", kind: "status" },
+        { path: "subject", heading: "subject" },
+        { path: "detail", heading: "detail" },
+      ],
+      singular: "finding",
+      plural: "findings",
+    });
+    await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
+    await list.end({ nextPageToken: null, hasMore: false });
+    const drifts = findings.filter((finding) => finding.severity === "drift").length;
+    if (drifts > 0)
+      throw new Failure(
+        "findings",
+        `The published contract differs in ${drifts === 1 ? "1 place" : `${drifts} places`} from what integ speaks.`,
+        {
+          hint: "Look for a newer integ, or pin a version that it speaks: --service-version",
+        },
+      );
+    context.output.note(`The published contract is what integ speaks (${contractVersion}).`);
+  },
+});
