@@ -3,6 +3,7 @@ import type { Service } from "./api/connect.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
 import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
+import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
@@ -51,6 +52,8 @@ export interface Profiles {
   active(): Promise<ActiveProfile>;
   /** The profile a journal entry was made for, whatever is chosen now. */
   named(name: string): Promise<ActiveProfile>;
+  /** The stored profiles' names, for completion: nothing where they cannot be read. */
+  names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
   add(settings: Parameters<typeof addProfile>[1], options: { readonly use: boolean }): Promise<Configured>;

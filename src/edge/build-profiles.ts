@@ -43,6 +43,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: Pr
       return profile;
     }),
     named: (name) => resolve(name),
+    names: async () => (await import("../profiles/names.ts")).readProfileNames(settings.configDir),
     store,
     credentials,
     add: async (given, options) => (await import("../profiles/configure.ts")).addProfile(await rooms(), given, options),

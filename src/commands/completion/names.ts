@@ -37,7 +37,9 @@ async function linesOf(context: Context, what: LiveNames): Promise<Line[]> {
 }
 
 async function profiles(context: Context): Promise<Line[]> {
-  const stored = (await context.profiles.store()).list();
-  const own: Line[] = stored.map(({ name, region, base_url }) => [name, `${region}, ${base_url}`]);
+  const own: Line[] = (await context.profiles.names()).map(({ name, region, base_url }) => [
+    name,
+    `${region}, ${base_url}`,
+  ]);
   return [...own, ["sandbox", "us, on this machine"], ["sandbox-eu", "eu, on this machine"]];
 }
