@@ -3,13 +3,12 @@
 // Must not know: flags, prompts, the network. Design: cli.md §3, §4 (`--secret-profile`).
 import { randomUUID } from "node:crypto";
 import { Failure } from "../errors.ts";
-import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
+import { checkBaseUrl, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
+import { checkSecret, type NewCredential, type NewOAuthSettings, storedForm } from "./new-credential.ts";
 import {
-  type BasicStyle,
   checkProfileName,
   type LegacyAccess,
-  type OAuthSettings,
   oauthOf,
   originsOf,
   type Profile,
@@ -19,21 +18,7 @@ import {
 } from "./profile.ts";
 import type { ProfileStore } from "./store.ts";
 
-/** The secret part of a new credential: given now, or printed by a command at each use. */
-export type GivenSecret = { readonly secret: string } | { readonly command: string };
-
-export type NewCredential = GivenSecret &
-  (
-    | { readonly kind: "api_key"; readonly basic_style: BasicStyle; readonly key_id?: string }
-    | ({ readonly kind: "client_credentials"; readonly client_id: string } & OAuthSettingsInput)
-  );
-
-interface OAuthSettingsInput {
-  readonly token_endpoint: string;
-  readonly audience?: string;
-  readonly issuer?: string;
-  readonly client_auth: OAuthSettings["client_auth"];
-}
+export type { GivenSecret, NewCredential } from "./new-credential.ts";
 
 /** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
 export interface ProfileSettings {
@@ -41,7 +26,7 @@ export interface ProfileSettings {
   readonly base_url?: string;
   readonly organization_id?: string | null;
   readonly service_version?: string | null;
-  readonly oauth?: OAuthSettingsInput | null;
+  readonly oauth?: NewOAuthSettings | null;
   readonly legacy?: LegacyAccess | null;
   readonly credential?: NewCredential | null;
 }
@@ -55,35 +40,6 @@ export interface Configured {
   readonly profile: Profile;
   /** What a person must be told: a credential that was dropped, a keychain that is not there. */
   readonly notes: readonly string[];
-}
-
-/** A header and a line cannot carry control characters; most are the newline of a file that was read. */
-export function checkSecret(secret: string, what: string): string {
-  if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
-  if (/\p{Cc}/u.test(secret))
-    throw new Failure("usage", `The ${what} holds a line break or another control character.`);
-  return secret;
-}
-
-function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
-  const place =
-    "command" in credential
-      ? { source: "command" as const, command: credential.command }
-      : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
-  if (credential.kind === "api_key") {
-    const { kind, basic_style, key_id } = credential;
-    return { kind, basic_style, ...(key_id !== undefined && { key_id }), ...place };
-  }
-  const { kind, client_id, token_endpoint, audience, issuer, client_auth } = credential;
-  return {
-    kind,
-    client_id,
-    token_endpoint: checkEndpoint(token_endpoint, "The token endpoint"),
-    ...(audience !== undefined && { audience }),
-    ...(issuer !== undefined && { issuer }),
-    client_auth,
-    ...place,
-  };
 }
 
 /** Sets, keeps or takes away optional keys. Settings of the token exchange go where client credentials keep them. */
@@ -144,17 +100,28 @@ async function saveSecret(
   return credentials.save(secret, originsOf({ base_url: checkBaseUrl(baseUrl), credential: given }));
 }
 
-/** Runs the step that makes a saved secret the profile's; where it fails the secret does not stay behind. */
+/**
+ * Runs the step that makes a saved secret the profile's; where it fails the secret does not stay behind. A step may
+ * fail after profiles.json has moved (the sync of its folder): what the file names now, or may name, is kept.
+ */
 async function orForget<T>(
-  credentials: Credentials,
-  saved: SavedSecret | undefined,
+  { store, credentials }: ProfileRooms,
+  { name, saved }: { readonly name: string; readonly saved: SavedSecret | undefined },
   step: () => Promise<T>,
 ): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    if (saved !== undefined) await credentials.destroy(saved);
+    if (saved !== undefined && !mayName(store, name, saved.ref)) await credentials.destroy(saved);
     throw error;
+  }
+}
+
+function mayName(store: ProfileStore, ...[name, ref]: [string, string]): boolean {
+  try {
+    return store.get(name)?.credential?.ref === ref;
+  } catch {
+    return true;
   }
 }
 
@@ -177,7 +144,7 @@ export async function addProfile(
   const bare: Profile = { id: randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
   const blank = patched(bare, settings);
   const saved = await saveSecret(settings.credential, { baseUrl: base_url, credentials });
-  return orForget(credentials, saved, async () => {
+  return orForget({ store, credentials }, { name, saved }, async () => {
     const credential = settings.credential ? storedForm(settings.credential, saved) : null;
     const profile = await store.add(withCredential(blank, credential), options);
     return { profile, notes: saved?.note === undefined ? [] : [saved.note] };
@@ -198,7 +165,7 @@ export async function editProfile(
   const saved = baseUrl === undefined ? undefined : await saveSecret(settings.credential, { baseUrl, credentials });
   const notes: string[] = [];
   let before: Profile | undefined;
-  const profile = await orForget(credentials, saved, () =>
+  const profile = await orForget({ store, credentials }, { name, saved }, () =>
     store.edit(name, (current) => {
       before = current;
       if (saved !== undefined && current.base_url !== seen?.base_url) {
@@ -212,7 +179,13 @@ export async function editProfile(
     }),
   );
   if (saved?.note !== undefined) notes.push(saved.note);
-  await forgetReplaced(credentials, before, profile);
+  try {
+    await forgetReplaced(credentials, before, profile);
+  } catch (error) {
+    // The change has happened: what is left over must not make it look undone.
+    if (!(error instanceof Failure)) throw error;
+    notes.push(`The old secret of profile ${name} could not be removed: ${error.message}`);
+  }
   return { profile, notes };
 }
 

@@ -34,19 +34,19 @@ class CommandDestination implements Destination {
     this.#tools = tools;
   }
 
-  async check(): Promise<void> {
+  async check(): Promise<DestinationRecord> {
     if (this.#target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
-    if (process.platform === "win32") return;
+    if (process.platform === "win32") return { kind: "command" };
     try {
       accessSync("/bin/sh", constants.X_OK);
     } catch (error) {
       throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here.", { cause: error });
     }
+    return { kind: "command" };
   }
 
-  async prepare(): Promise<DestinationRecord> {
-    await this.check();
-    return { kind: "command" };
+  prepare(): Promise<DestinationRecord> {
+    return this.check();
   }
 
   async deliver(secret: OneTimeSecret): Promise<void> {

@@ -48,7 +48,8 @@ export type DestinationRecord =
 export interface Destination {
   /** True where the secret goes to standard output with the rest of the result. */
   readonly isStdout: boolean;
-  check(): Promise<void>;
+  /** @returns the place as far as it is known before anything is reserved: what an intent remembers from the start. */
+  check(): Promise<DestinationRecord>;
   /** @param work id of the piece of work (journal entry): names what is reserved, so that a later process finds it. */
   prepare(work: string): Promise<DestinationRecord>;
   deliver(secret: OneTimeSecret): Promise<void>;

@@ -77,8 +77,9 @@ class FileDestination implements Destination {
     this.#target = target;
   }
 
-  async check(): Promise<void> {
+  async check(): Promise<DestinationRecord> {
     checkTarget(this.#target);
+    return { kind: "file", ...this.#target };
   }
 
   async prepare(work: string): Promise<DestinationRecord> {

@@ -40,8 +40,9 @@ class ProfileDestination implements Destination {
     this.#tools = tools;
   }
 
-  async check(): Promise<void> {
-    this.#checkedProfile(this.#target.yields);
+  async check(): Promise<DestinationRecord> {
+    const { name, yields } = this.#target;
+    return { kind: "profile", name, profileId: this.#checkedProfile(yields).id };
   }
 
   async prepare(): Promise<DestinationRecord> {

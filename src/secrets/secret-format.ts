@@ -12,7 +12,7 @@ export function checkSecretFormat(text: string | undefined): SecretFormat {
 
 /** What every reader of such files takes for one word stays bare; the rest is quoted as the shell wants it. */
 function quoted(value: string): string {
-  return /^[\w.~+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+  return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
 function envLines({ kind, secret, clientId }: OneTimeSecret): string {

@@ -30,18 +30,17 @@ class OutputDestination implements Destination {
     this.#tools = tools;
   }
 
-  async check(): Promise<void> {
+  async check(): Promise<DestinationRecord> {
     const trouble = await outputTrouble(this.#tools.fd);
-    if (trouble === undefined) return;
+    if (trouble === undefined) return { kind: "stdout" };
     throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
       meaning: "Nothing was sent. A secret is shown once.",
       hint: "--secret-file <path> keeps it in a file",
     });
   }
 
-  async prepare(): Promise<DestinationRecord> {
-    await this.check();
-    return { kind: "stdout" };
+  prepare(): Promise<DestinationRecord> {
+    return this.check();
   }
 
   async deliver(secret: OneTimeSecret): Promise<void> {

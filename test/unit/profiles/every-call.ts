@@ -1,0 +1,73 @@
+// Runs a driver once for each file call it makes, and has the kernel kill it there, or fail that call.
+// strace counts calls a thread: the code under test makes its file calls synchronously, on the main thread.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "vitest";
+import { temporaryFolder } from "./bundle-driver.ts";
+
+const calls = "openat,write,pwrite64,fsync,ftruncate,link,rename,unlink,unlinkat,mkdir,fchmod,close";
+
+export interface Point {
+  readonly call: string;
+  /** Which call of that name, from the start of the process. */
+  readonly nth: number;
+}
+
+function strace(
+  args: readonly string[],
+  command: readonly string[],
+): ReturnType<typeof spawnSync> & { stdout: string } {
+  const run = spawnSync("strace", [...args, process.execPath, ...command], { encoding: "utf8", timeout: 30_000 });
+  if (run.error) throw run.error;
+  return run;
+}
+
+/** Skips the test, said aloud, where there is no strace or it may not trace. */
+export function needStrace(context: Pick<TestContext, "skip">): void {
+  if (spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) context.skip("strace is not to be had here");
+}
+
+/** The points of one undisturbed run, from the first call that names `folder` on. */
+export function pointsOf(command: readonly string[], folder: string): Point[] {
+  const log = join(temporaryFolder(), "trace");
+  const run = strace(["-e", `trace=${calls}`, "-o", log], command);
+  if (run.status !== 0) throw new Error(`the driver failed: ${String(run.stderr)}`);
+  const counts = new Map<string, number>();
+  const points: Point[] = [];
+  let isInside = false;
+  for (const line of readFileSync(log, "utf8").split("\n")) {
+    const call = /^(\w+)\(/.exec(line)?.[1];
+    if (call === undefined) continue;
+    const nth = (counts.get(call) ?? 0) + 1;
+    counts.set(call, nth);
+    isInside ||= line.includes(folder);
+    if (isInside) points.push({ call, nth });
+  }
+  return points;
+}
+
+/** What happens at a point: the process dies, or the call fails, once or from then on. */
+export type Fault = "kill" | `${"EIO" | "ENOSPC"}${"" | "+"}`;
+
+/** Runs the driver with a fault at one point. */
+export function runWithFault(
+  command: readonly string[],
+  point: Point,
+  fault: Fault,
+): { killed: boolean; stdout: string; stderr: string } {
+  const what = fault === "kill" ? "signal=KILL" : `error=${fault.replace("+", "")}`;
+  const when = fault.endsWith("+") ? `${point.nth}+` : String(point.nth);
+  const log = join(temporaryFolder(), "trace");
+  const inject = `inject=${point.call}:${what}:when=${when}`;
+  const run = strace(["-e", `trace=${point.call}`, "-e", inject, "-o", log], command);
+  if (!/INJECTED|KILL/.test(readFileSync(log, "utf8"))) throw new Error(`${point.call} ${point.nth} was not met`);
+  return { killed: run.signal === "SIGKILL" || run.status === 137, stdout: run.stdout, stderr: String(run.stderr) };
+}
+
+/** Names of the file calls of one undisturbed run, in order, from the first call that names `folder` on. */
+export function callsOf(command: readonly string[], folder: string): string {
+  return pointsOf(command, folder)
+    .map((point) => point.call)
+    .join(" ");
+}

@@ -1,0 +1,217 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.ts";
+import { credentialsAt } from "../../../src/profiles/credentials.ts";
+import { secretSourceOf } from "../../../src/profiles/profile.ts";
+import { openProfileStore } from "../../../src/profiles/store.ts";
+import {
+  destinationFor,
+  destinationOf,
+  type DestinationTools,
+  type SecretOptions,
+} from "../../../src/secrets/choice.ts";
+import { wasDelivered } from "../../../src/secrets/delivered.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { temporaryFolder } from "../profiles/bundle-driver.ts";
+import { canary, client, filesWithCanary, key } from "./a-secret.ts";
+
+interface House {
+  readonly folder: string;
+  readonly rooms: ProfileRooms;
+  readonly stderr: string[];
+  readonly tools: DestinationTools;
+}
+
+function house(more: Partial<DestinationTools> = {}): House {
+  const folder = temporaryFolder();
+  const configDir = join(folder, "config");
+  const rooms = {
+    store: openProfileStore({ configDir }),
+    credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
+  };
+  const stderr: string[] = [];
+  const tools: DestinationTools = {
+    env: process.env,
+    cwd: folder,
+    stdoutFd: 1,
+    print: () => Promise.reject(new Error("nothing is printed here")),
+    onStderr: (chunk) => stderr.push(Buffer.from(chunk).toString()),
+    profiles: () => Promise.resolve(rooms),
+    commandLimitMs: 5_000,
+    ...more,
+  };
+  return { folder, rooms, stderr, tools };
+}
+
+describe("the secret options", () => {
+  it.each([
+    ["file and command", { secretFile: "a", secretCommand: "cat" }],
+    ["file and profile", { secretFile: "a", secretProfile: "p" }],
+    ["command and profile", { secretCommand: "cat", secretProfile: "p" }],
+    ["all three", { secretFile: "a", secretCommand: "cat", secretProfile: "p" }],
+    ["a format alone", { secretFormat: "json" }],
+    ["a format with a profile", { secretProfile: "p", secretFormat: "json" }],
+    ["an unknown format", { secretFile: "a", secretFormat: "toml" }],
+    ["an empty file name", { secretFile: "" }],
+    ["an empty profile name", { secretProfile: "" }],
+  ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
+    const { folder, tools } = house();
+    expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("name standard output where there are none", async () => {
+    expect((await destinationFor({}, house().tools)).isStdout).toBe(true);
+    expect((await destinationFor({ secretFile: "a" }, house().tools)).isStdout).toBe(false);
+  });
+});
+
+describe("--secret-command", () => {
+  async function deliver(command: string, at: House = house(), format?: string): Promise<House> {
+    const destination = await destinationFor({ secretCommand: command, secretFormat: format }, at.tools);
+    await destination.check();
+    expect(await destination.prepare("w")).toEqual({ kind: "command" });
+    await destination.deliver(client);
+    await destination.release();
+    return at;
+  }
+
+  it("gets the secret on standard input in the format; its output goes to standard error", async () => {
+    const at = house();
+    await deliver(`cat > ${at.folder}/raw; echo stored; echo careful >&2`, at);
+    expect(readFileSync(join(at.folder, "raw"), "utf8")).toBe(`${canary}\n`);
+    expect(at.stderr.join("")).toContain("stored");
+    expect(at.stderr.join("")).toContain("careful");
+    await deliver(`cat > ${at.folder}/json`, at, "json");
+    expect(JSON.parse(readFileSync(join(at.folder, "json"), "utf8"))).toEqual({
+      client_id: "cid_1",
+      client_secret: canary,
+    });
+  });
+
+  it("is not in its own environment or arguments, nor are ours", async () => {
+    const at = house({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
+    await deliver(
+      `env > ${at.folder}/seen; cat /proc/$$/cmdline /proc/$PPID/cmdline >> ${at.folder}/seen; cat > /dev/null`,
+      at,
+    );
+    expect(readFileSync(join(at.folder, "seen"), "latin1")).not.toContain("canary-");
+  });
+
+  it.each([
+    ["fails", "cat > /dev/null; exit 4", "failed with exit status 4"],
+    ["is not there", "no-such-command-of-mine", "exit status 127"],
+    ["reads nothing", "true", "without reading the secret"],
+    ["closes its input", "exec <&-; sleep 0.1", "without reading the secret"],
+    ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],
+    ["hangs", "sleep 60", "was not done after 1 s"],
+  ])("that %s: exit 12", async (_what, command, words) => {
+    const at = house({ commandLimitMs: 1_000 });
+    const failure = await failureOf(() => deliver(command, at));
+    expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
+    expect(JSON.stringify(failure)).not.toContain(canary);
+  });
+
+  it("that is empty: exit 2 before anything is sent", async () => {
+    const destination = await destinationFor({ secretCommand: " \n" }, house().tools);
+    expect((await failureOf(() => destination.check())).kind).toBe("usage");
+  });
+});
+
+describe("--secret-profile", () => {
+  const prod = { name: "prod", region: "eu", base_url: "https://api.example.com" } as const;
+  const oauth = { token_endpoint: "https://id.example.com/token", client_auth: "client_secret_post" } as const;
+  const issuedBy = { baseUrl: "https://api.example.com/" };
+
+  it("makes an OAuth client the profile's credential, and is recognised later", async () => {
+    const at = house({ issuedBy });
+    const { profile } = await addProfile(at.rooms, {
+      ...prod,
+      oauth,
+      credential: { kind: "api_key", basic_style: "apikey-user", secret: "old" },
+    });
+    const destination = await destinationFor({ secretProfile: "prod", yields: "oauth_client" }, at.tools);
+    await destination.check();
+    const record = await destination.prepare("w");
+    expect(record).toEqual({ kind: "profile", name: "prod", profileId: profile.id });
+    const delivered = (clientId?: string): Promise<boolean> =>
+      wasDelivered(record, { ...(clientId !== undefined && { clientId }) }, { profiles: async () => at.rooms.store });
+    expect(await delivered("cid_1")).toBe(false);
+    await destination.deliver(client);
+    const now = at.rooms.store.get("prod")!;
+    expect(now.credential).toMatchObject({
+      kind: "client_credentials",
+      client_id: "cid_1",
+      client_auth: "client_secret_post",
+    });
+    const source = secretSourceOf(now.credential!);
+    if (source.from !== "stored") throw new Error("not kept");
+    expect(await at.rooms.credentials.read(source, now.credential_origins)).toBe(canary);
+    expect([await delivered("cid_1"), await delivered("cid_2"), await delivered()]).toEqual([true, false, false]);
+    // One place, and the old key is gone.
+    expect(filesWithCanary(at.folder)).toHaveLength(1);
+    expect(readdirSync(at.rooms.credentials.folder)).toHaveLength(1);
+  });
+
+  it("makes an access key the profile's credential, its style kept", async () => {
+    const at = house({ issuedBy });
+    await addProfile(at.rooms, { ...prod, credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" } });
+    const destination = await destinationFor({ secretProfile: "prod" }, at.tools);
+    const record = await destination.prepare("w");
+    await destination.deliver(key);
+    expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
+    expect(await wasDelivered(record, { id: "key_1" }, { profiles: async () => at.rooms.store })).toBe(true);
+  });
+
+  it.each([
+    ["does not exist", "nope", {}, "does not exist"],
+    ["is the sandbox's", "sandbox", {}, "its credentials are its own"],
+    ["is the environment's", "env", {}, "it is the environment's"],
+    ["has no token endpoint", "prod", {}, "no token endpoint"],
+    ["belongs to another host", "prod", { issuedBy: { baseUrl: "https://api.eu.example.com" } }, "issues the secret"],
+    ["is of the sandbox' making", "prod", { issuedBy: { baseUrl: "sandbox://eu" } }, "issues the secret"],
+    [
+      "is another organization's",
+      "prod",
+      { issuedBy: { ...issuedBy, organizationId: "22222222-2222-4333-8444-555555555555" } },
+      "another organization",
+    ],
+  ])("that %s: exit 2 before anything is sent", async (_what, name, more, words) => {
+    const at = house({ issuedBy, ...more });
+    await addProfile(at.rooms, { ...prod, organization_id: "11111111-2222-4333-8444-555555555555" });
+    const destination = await destinationFor({ secretProfile: name, yields: "oauth_client" }, at.tools);
+    for (const step of [() => destination.check(), () => destination.prepare("w")]) {
+      expect(await failureOf(step)).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
+    }
+  });
+
+  it("that was removed, or removed and made again, meanwhile: exit 12, nothing is kept of the secret", async () => {
+    for (const again of [false, true]) {
+      const at = house({ issuedBy });
+      await addProfile(at.rooms, { ...prod, oauth });
+      const destination = await destinationFor({ secretProfile: "prod" }, at.tools);
+      await destination.prepare("w");
+      await at.rooms.store.remove("prod");
+      if (again) await addProfile(at.rooms, { ...prod, oauth });
+      expect((await failureOf(() => destination.deliver(client))).kind).toBe("undelivered");
+      expect(filesWithCanary(at.folder)).toEqual([]);
+    }
+  });
+});
+
+describe("destinationOf", () => {
+  it("makes a remembered file or profile a place again, and forgets the others", async () => {
+    const { folder, tools } = house();
+    const first = await destinationFor({ secretFile: "s", secretFormat: "json" }, tools);
+    const record = await first.prepare("w");
+    const again = await destinationOf(JSON.parse(JSON.stringify(record)), { ...tools, cwd: "/elsewhere" });
+    expect(await again!.prepare("w")).toEqual(record);
+    await again!.deliver(client);
+    expect(existsSync(join(folder, "s"))).toBe(true);
+    expect(await destinationOf({ kind: "stdout" }, tools)).toBeUndefined();
+    expect(await destinationOf({ kind: "command" }, tools)).toBeUndefined();
+    const profile = await destinationOf({ kind: "profile", name: "p", profileId: "x" }, tools);
+    expect((await failureOf(() => profile!.check())).message).toContain("does not exist");
+  });
+});

@@ -1,0 +1,114 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { DestinationRecord } from "../../../src/secrets/destination.ts";
+import { removeReserve, wasDelivered } from "../../../src/secrets/delivered.ts";
+import { fileDestination } from "../../../src/secrets/file.ts";
+import { bundleDriver, temporaryFolder } from "../profiles/bundle-driver.ts";
+import { callsOf, type Fault, needStrace, pointsOf, runWithFault } from "../profiles/every-call.ts";
+import { canary, filesWithCanary, key, modeOf } from "./a-secret.ts";
+
+let driver: { path: string; remove: () => void };
+beforeAll(async () => {
+  driver = await bundleDriver(join(import.meta.dirname, "file-driver.ts"));
+});
+afterAll(() => driver.remove());
+
+const tools = { profiles: () => Promise.reject(new Error("no profile is asked for")) };
+
+function freshFolder(root: string, force: boolean): string {
+  const folder = join(root, "secrets");
+  rmSync(folder, { recursive: true, force: true });
+  rmSync(`${folder}.record`, { force: true });
+  mkdirSync(folder);
+  if (force) writeFileSync(join(folder, "s"), "old");
+  return folder;
+}
+
+/** True where the finished file is there; it is never there in part. */
+function isThere(folder: string): boolean {
+  const path = join(folder, "s");
+  if (!existsSync(path)) return false;
+  const text = readFileSync(path, "utf8");
+  if (text === "old") return false;
+  expect([text, modeOf(path)]).toEqual([`${canary}\n`, "600"]);
+  return true;
+}
+
+/** What the journal would remember: nothing where the process did not get so far. */
+function remembered(folder: string): DestinationRecord | undefined {
+  const text = existsSync(`${folder}.record`) ? readFileSync(`${folder}.record`, "utf8") : "";
+  return text === "" ? undefined : JSON.parse(text);
+}
+
+/** What recovery does: look, and deliver again where nothing was. It looks twice, since it may be asked twice. */
+async function recover(folder: string, record: DestinationRecord, force: boolean): Promise<boolean> {
+  const first = await wasDelivered(record, {}, tools);
+  expect(await wasDelivered(record, {}, tools)).toBe(first);
+  expect(isThere(folder)).toBe(first);
+  if (first) return true;
+  const again = fileDestination({ path: join(folder, "s"), format: "raw", force }, "/");
+  await again.prepare("w");
+  await again.deliver(key);
+  removeReserve(record);
+  return false;
+}
+
+const sample: [Fault, boolean][] = [
+  ["kill", false],
+  ["EIO", true],
+];
+const rest: [Fault, boolean][] = [
+  ["kill", true],
+  ["EIO", false],
+  ["EIO+", false],
+  ["ENOSPC", true],
+  ["ENOSPC+", false],
+];
+const cases = process.env.INTEG_TEST_FULL ? [...sample, ...rest] : sample;
+
+describe("the order of calls", () => {
+  it("room written and synced with its folder; secret synced, cut, synced; only then its name, synced", (context) => {
+    needStrace(context);
+    const folder = freshFolder(temporaryFolder(), false);
+    const calls = callsOf([driver.path, folder], folder);
+    expect(calls).toMatch(/openat fchmod pwrite64 ftruncate fsync openat fsync close/);
+    expect(calls).toMatch(/pwrite64 fsync ftruncate fsync link unlink openat fsync close/);
+  });
+});
+
+describe("delivery to a file, disturbed at every file call it makes", () => {
+  it.for(cases)("%s, --force %s: whole or absent, and recovery agrees", async ([fault, force], context) => {
+    needStrace(context);
+    const root = temporaryFolder();
+    let folder = freshFolder(root, force);
+    const command = [driver.path, folder, ...(force ? ["force"] : [])];
+    const points = pointsOf(command, folder);
+    expect(points.length).toBeGreaterThan(20);
+    const ends = { delivered: 0, found: 0, again: 0, nothing: 0 };
+    for (const point of points) {
+      const at = `${fault} at ${point.call} ${point.nth}`;
+      folder = freshFolder(root, force);
+      const { stdout } = runWithFault(command, point, fault);
+      const wasThere = isThere(folder);
+      // Whoever was told that it is delivered has it; where nothing was sent there is no secret.
+      if (stdout.includes("delivered")) expect(wasThere, at).toBe(true);
+      const record = remembered(folder);
+      if (record === undefined) {
+        expect(filesWithCanary(folder), at).toEqual([]);
+        ends.nothing++;
+        continue;
+      }
+      const found = await recover(folder, record, force);
+      if (wasThere) expect(found, at).toBe(true);
+      expect([isThere(folder), readdirSync(folder), filesWithCanary(folder)], at).toEqual([
+        true,
+        ["s"],
+        [join(folder, "s")],
+      ]);
+      ends[stdout.includes("delivered") ? "delivered" : found ? "found" : "again"]++;
+    }
+    console.log(`${fault}${force ? " --force" : ""}: ${points.length} points, ${JSON.stringify(ends)}`);
+    expect(Math.min(ends.nothing, ends.again)).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,299 @@
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
+import { removeReserve, wasDelivered } from "../../../src/secrets/delivered.ts";
+import { fileDestination } from "../../../src/secrets/file.ts";
+import { rereadSecret } from "../../../src/secrets/reread.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { temporaryFolder } from "../profiles/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+import { canary, client, filesWithCanary, modeOf } from "./a-secret.ts";
+
+const work = "6k2f9";
+
+function to(path: string, options: { force?: boolean; format?: "raw" | "json" | "env" } = {}): Destination {
+  return fileDestination({ path, format: options.format ?? "raw", force: options.force ?? false }, "/");
+}
+
+const tools = { profiles: () => Promise.reject(new Error("no profile is asked for")) };
+const delivered = (record: DestinationRecord): Promise<boolean> => wasDelivered(record, { clientId: "cid_1" }, tools);
+
+describe("a secret's file", () => {
+  it("appears under its name whole, 0600, and nothing else stays", async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, "client.secret");
+    const destination = to(path);
+    await destination.check();
+    expect(readdirSync(folder)).toEqual([]);
+    const before = process.umask(0);
+    const record = await destination.prepare(work);
+    process.umask(before);
+    expect(readdirSync(folder)).toEqual([".client.secret.integ-6k2f9"]);
+    expect(modeOf(join(folder, ".client.secret.integ-6k2f9"))).toBe("600");
+    expect(statSync(join(folder, ".client.secret.integ-6k2f9")).blocks * 512).toBeGreaterThanOrEqual(32 * 1024);
+    expect(await delivered(record)).toBe(false);
+    await destination.deliver(client);
+    await destination.release();
+    expect(readFileSync(path, "utf8")).toBe(`${canary}\n`);
+    expect([modeOf(path), readdirSync(folder), lstatSync(path).nlink]).toEqual(["600", ["client.secret"], 1]);
+    expect(await delivered(record)).toBe(true);
+    expect(rereadSecret(record)).toBe(canary);
+    expect(JSON.stringify(record)).not.toContain(canary);
+  });
+
+  it("resolves a relative path against the folder it was typed in", async () => {
+    const folder = temporaryFolder();
+    const destination = fileDestination({ path: "x.secret", format: "json", force: false }, folder);
+    const record = await destination.prepare(work);
+    await destination.deliver(client);
+    expect(JSON.parse(readFileSync(join(folder, "x.secret"), "utf8"))).toEqual({
+      client_id: "cid_1",
+      client_secret: canary,
+    });
+    expect([await delivered(record), rereadSecret(record)]).toEqual([true, canary]);
+  });
+
+  it("is prepared again before each request, for the same work the same file", async () => {
+    const folder = temporaryFolder();
+    const destination = to(join(folder, "s"));
+    const first = await destination.prepare(work);
+    expect(await destination.prepare(work)).toEqual(first);
+    unlinkSync(join(folder, ".s.integ-6k2f9"));
+    const again = await destination.prepare(work);
+    expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
+    await destination.deliver(client);
+    expect(await delivered(again)).toBe(true);
+    expect(await to(join(folder, "t")).prepare("other")).not.toEqual(first);
+  });
+
+  it("gives back its room where no secret came", async () => {
+    const folder = temporaryFolder();
+    const destination = to(join(folder, "s"));
+    await destination.prepare(work);
+    await destination.release();
+    await destination.release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("takes the longest name a folder can hold", async () => {
+    const folder = temporaryFolder();
+    const destination = to(join(folder, "é".repeat(127)));
+    await destination.prepare(work);
+    await destination.deliver(client);
+    expect(readdirSync(folder)).toEqual(["é".repeat(127)]);
+  });
+});
+
+describe("refused before anything is sent", () => {
+  const folderWith = (make: (folder: string) => void): string => {
+    const folder = temporaryFolder();
+    make(folder);
+    return folder;
+  };
+  it.each([
+    ["a file that exists", (at: string) => writeFileSync(join(at, "s"), "mine"), "exists already"],
+    ["a link", (at: string) => symlinkSync("elsewhere", join(at, "s")), "symbolic link"],
+    ["a link to a folder", (at: string) => symlinkSync("/tmp", join(at, "s")), "symbolic link"],
+    ["a folder", (at: string) => mkdirSync(join(at, "s")), "it is a folder"],
+  ])("%s", async (_what, make, words) => {
+    const folder = folderWith(make);
+    const before = readdirSync(folder);
+    for (const step of ["check", "prepare"] as const) {
+      const failure = await failureOf(() => to(join(folder, "s"))[step](work));
+      expect(failure).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
+    }
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  it.each([
+    ["a link", (at: string) => symlinkSync(join(at, "target"), join(at, "s")), "symbolic link"],
+    ["a folder", (at: string) => mkdirSync(join(at, "s")), "it is a folder"],
+    ["a pipe", (at: string) => void spawnSync("mkfifo", [join(at, "s")]), "not a plain file"],
+  ])("%s, with --force too", async (_what, make, words) => {
+    const folder = folderWith(make);
+    const failure = await failureOf(() => to(join(folder, "s"), { force: true }).check());
+    expect(failure).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
+    expect(existsSync(join(folder, "target"))).toBe(false);
+  });
+
+  it.each([
+    ["a folder that is not there", "missing/s", "does not exist"],
+    ["a file for a folder", "file/s", "not a folder"],
+    ["a name that is none", "file/", "exists already"],
+  ])("%s", async (_what, path, words) => {
+    const folder = folderWith((at) => writeFileSync(join(at, "file"), ""));
+    const failure = await failureOf(() => to(join(folder, path)).check());
+    expect(failure).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
+  });
+
+  it("a folder one may not write to", async (context) => {
+    if (process.getuid?.() === 0) context.skip("the superuser may write everywhere");
+    const folder = folderWith((at) => chmodSync(at, 0o500));
+    expect((await failureOf(() => to(join(folder, "s")).check())).message).toContain("not writable");
+  });
+
+  it("a full disk", async (context) => {
+    const disk = mountSmallDisk(64, context);
+    fillDisk(disk, 8192);
+    const failure = await failureOf(() => to(join(disk, "s")).prepare(work));
+    expect(failure).toMatchObject({ kind: "failed", message: expect.stringContaining("no space left") });
+    expect(readdirSync(disk)).toEqual(["filling"]);
+  });
+});
+
+describe("delivery", () => {
+  it("needs no more room: the disk may fill up after the request", async (context) => {
+    const disk = mountSmallDisk(128, context);
+    const destination = to(join(disk, "s"));
+    const record = await destination.prepare(work);
+    fillDisk(disk, 0);
+    await destination.deliver(client);
+    expect([readFileSync(join(disk, "s"), "utf8"), await delivered(record)]).toEqual([`${canary}\n`, true]);
+  });
+
+  it("--force replaces a plain file, not what a link made meanwhile names", async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, "s");
+    writeFileSync(path, "old", { mode: 0o644 });
+    const destination = to(path, { force: true });
+    const record = await destination.prepare(work);
+    expect(readFileSync(path, "utf8")).toBe("old");
+    rmSync(path);
+    writeFileSync(join(folder, "victim"), "untouched");
+    symlinkSync(join(folder, "victim"), path);
+    await destination.deliver(client);
+    expect(readFileSync(join(folder, "victim"), "utf8")).toBe("untouched");
+    expect([lstatSync(path).isFile(), modeOf(path), readFileSync(path, "utf8")]).toEqual([true, "600", `${canary}\n`]);
+    expect(await delivered(record)).toBe(true);
+  });
+
+  it.each([
+    ["a file", (path: string) => writeFileSync(path, "theirs")],
+    ["a link", (path: string) => symlinkSync("/nowhere/else", path)],
+    ["a folder", (path: string) => mkdirSync(path)],
+  ])(
+    "finds %s in its way that was not there before: exit 12, nothing overwritten, nothing left",
+    async (_what, make) => {
+      const folder = temporaryFolder();
+      const path = join(folder, "s");
+      const destination = to(path);
+      const record = await destination.prepare(work);
+      make(path);
+      const failure = await failureOf(() => destination.deliver(client));
+      expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("exists already") });
+      expect(JSON.stringify(failure)).not.toContain(canary);
+      await destination.release();
+      expect([readdirSync(folder), filesWithCanary(folder)]).toEqual([["s"], []]);
+      expect(await delivered(record)).toBe(false);
+    },
+  );
+
+  it.each([
+    ["removed", (path: string) => unlinkSync(path)],
+    ["replaced by another file", (path: string) => (unlinkSync(path), writeFileSync(path, ""))],
+    ["replaced by a link", (path: string) => (unlinkSync(path), symlinkSync("/etc/hostname", path))],
+  ])("finds its reserve %s: exit 12", async (_what, spoil) => {
+    const folder = temporaryFolder();
+    const destination = to(join(folder, "s"));
+    await destination.prepare(work);
+    spoil(join(folder, ".s.integ-6k2f9"));
+    expect((await failureOf(() => destination.deliver(client))).kind).toBe("undelivered");
+    await destination.release();
+    expect([existsSync(join(folder, "s")), filesWithCanary(folder)]).toEqual([false, []]);
+  });
+});
+
+describe("what a crash left", () => {
+  async function prepared(
+    format: "raw" | "json" | "env" = "raw",
+  ): Promise<{ folder: string; record: DestinationRecord; reserve: string }> {
+    const folder = temporaryFolder();
+    const record = await to(join(folder, "s"), { format }).prepare(work);
+    return { folder, record, reserve: join(folder, ".s.integ-6k2f9") };
+  }
+
+  it("an empty reserve is taken up again, and is no delivery", async () => {
+    const { folder, record } = await prepared();
+    expect(await delivered(record)).toBe(false);
+    const destination = to(join(folder, "s"));
+    expect(await destination.prepare(work)).toMatchObject({ device: (record as { device: string }).device });
+    await destination.deliver(client);
+    expect(readdirSync(folder)).toEqual(["s"]);
+  });
+
+  it.each([
+    ["whole, cut to its length", `${canary}\n`],
+    ["whole, the zeros still after it", `${canary}\n${"\0".repeat(1000)}`],
+  ])("a secret that is %s gets its name", async (_what, content) => {
+    const { folder, record, reserve } = await prepared();
+    truncateSync(reserve);
+    writeFileSync(reserve, content);
+    const failure = await failureOf(() => to(join(folder, "s")).prepare(work));
+    expect(failure).toMatchObject({ kind: "failed", details: { hint: "integ journal recover" } });
+    removeReserve(record);
+    expect(await delivered(record)).toBe(true);
+    expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);
+  });
+
+  it("a torn secret is no delivery, and its room is used again", async () => {
+    const { folder, record, reserve } = await prepared();
+    writeFileSync(reserve, canary.slice(0, 6) + "\0".repeat(1000));
+    expect(await delivered(record)).toBe(false);
+    await to(join(folder, "s")).prepare(work);
+    expect(readFileSync(reserve, "latin1").replaceAll("\0", "")).toBe("");
+    removeReserve(record);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("both names: the second one goes", async () => {
+    const { folder, record, reserve } = await prepared("env");
+    truncateSync(reserve);
+    writeFileSync(reserve, `INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=${canary}\n`);
+    linkSync(reserve, join(folder, "s"));
+    const force = to(join(folder, "s"), { force: true, format: "env" });
+    expect((await failureOf(() => force.prepare(work))).kind).not.toBe("undelivered");
+    expect(await delivered(record)).toBe(true);
+    expect(readdirSync(folder)).toEqual(["s"]);
+    expect(rereadSecret(record)).toBe(canary);
+  });
+
+  it("a whole secret whose name was taken meanwhile is neither lost nor called delivered", async () => {
+    const { folder, record, reserve } = await prepared();
+    truncateSync(reserve);
+    writeFileSync(reserve, `${canary}\n`);
+    writeFileSync(join(folder, "s"), "theirs");
+    const failure = await failureOf(() => delivered(record));
+    expect(failure.details.meaning).toContain(reserve);
+    expect([readFileSync(join(folder, "s"), "utf8"), filesWithCanary(folder)]).toEqual(["theirs", [reserve]]);
+    rmSync(join(folder, "s"));
+    expect(await delivered(record)).toBe(true);
+  });
+
+  it("another file with the same number is not taken for it", async () => {
+    const { folder, record } = await prepared();
+    const mine = record as Extract<DestinationRecord, { kind: "file" }>;
+    unlinkSync(join(folder, ".s.integ-6k2f9"));
+    writeFileSync(join(folder, "s"), "another file");
+    const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
+    // As a file system does that gives a number out again: same device, same inode, born later.
+    if (mine.born === undefined) return;
+    expect(await delivered({ ...mine, device: String(dev), inode: String(ino) })).toBe(false);
+    expect(await delivered({ ...mine, inode: undefined })).toBe(false);
+  });
+});

@@ -1,0 +1,35 @@
+// A process whose standard output is what a test made of it: looks, or delivers, and tells on standard error.
+import { writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../../src/errors.ts";
+import { outputDestination } from "../../../src/secrets/stdout.ts";
+
+const [, , work, pause = "0"] = process.argv;
+
+async function main(): Promise<void> {
+  await sleep(Number(pause));
+  const destination = outputDestination({
+    fd: 1,
+    env: process.env,
+    onStderr: (chunk) => void writeSync(2, chunk),
+    print: async (receipt) => {
+      if (writeSync(1, receipt) < receipt.length) throw new Error("cut");
+    },
+  });
+  await (work === "check" ? destination.check() : destination.prepare("w"));
+  if (work === "deliver") {
+    writeSync(2, "ready\n");
+    await sleep(Number(pause));
+    await destination.deliver({
+      secret: "canary%\r\n1",
+      kind: "access_key",
+      id: "k",
+      receipt: "receipt with canary\n",
+    });
+  }
+}
+
+main().then(
+  () => writeSync(2, "fine\n"),
+  (error: unknown) => writeSync(2, error instanceof Failure ? `${error.kind}: ${error.message}\n` : String(error)),
+);

@@ -1,0 +1,103 @@
+import { type ChildProcess, execFileSync, spawn, type StdioOptions } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { maskLine } from "../../../src/secrets/stdout.ts";
+import { bundleDriver, temporaryFolder } from "../profiles/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+
+let driver: { path: string; remove: () => void };
+beforeAll(async () => {
+  driver = await bundleDriver(join(import.meta.dirname, "stdout-driver.ts"));
+});
+afterAll(() => driver.remove());
+
+/** Runs the driver under a shell line in which $D is the driver; gives what it wrote to standard error. */
+function underShell(line: string, env: Record<string, string> = {}): string {
+  const err = join(temporaryFolder(), "err");
+  const script = line.replaceAll("$D", `"${process.execPath}" "${driver.path}"`).replaceAll("2>err", `2>"${err}"`);
+  execFileSync("/bin/sh", ["-c", script], { env: { ...process.env, GITHUB_ACTIONS: "", ...env }, encoding: "utf8" });
+  return readFileSync(err, "utf8");
+}
+
+interface Run {
+  readonly work?: "check" | "deliver";
+  /** Called at the start, and again when the driver has looked at its output and waits before it prints. */
+  readonly tamper?: (child: ChildProcess, isReady: boolean) => void;
+}
+
+function run(stdio: StdioOptions, { work = "check", tamper }: Run = {}): Promise<string> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, GITHUB_ACTIONS: "" };
+    const child = spawn(process.execPath, [driver.path, work, "300"], { stdio, env });
+    tamper?.(child, false);
+    let text = "";
+    child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      if (text.includes("ready")) tamper?.(child, true);
+    });
+    child.on("close", () => resolve(text));
+  });
+}
+
+describe("standard output before the request", () => {
+  it.each([
+    ["a file", "$D check >/dev/shm/integ-test-out 2>err; rm -f /dev/shm/integ-test-out"],
+    ["a pipe with a reader", "$D check 2>err | cat"],
+    ["a pipe with a slow reader that holds data", "{ echo first; $D check 2>err; } | { sleep 0.5; cat; }"],
+    ["a command substitution", "x=$($D check 2>err)"],
+    ["a file opened for both", "$D check 1<>/dev/shm/integ-test-out 2>err; rm -f /dev/shm/integ-test-out"],
+  ])("%s is fine", (_what, line) => {
+    expect(underShell(line)).toBe("fine\n");
+  });
+
+  it.each([
+    ["is closed", "$D check >&- 2>err", "is closed, or goes to the null device"],
+    ["is the null device", "$D check >/dev/null 2>err", "is closed, or goes to the null device"],
+    ["is open for reading", "$D check 1</dev/zero 2>err", "is not open for writing"],
+    ["is a full device", "$D check >/dev/full 2>err", "no space left"],
+    ["is a pipe whose reader is gone", "$D check 300 2>err | true", "a reader that is gone"],
+  ])("that %s: exit 2, and what to use instead", (_what, line, words) => {
+    const text = underShell(line);
+    expect(text).toContain("usage: The secret would be lost: standard output ");
+    expect(text).toContain(words);
+  });
+
+  it("a socket with a reader is fine, one whose reader is gone is not", async () => {
+    expect(await run(["ignore", "pipe", "pipe"])).toBe("fine\n");
+    const leave = { tamper: (child: ChildProcess) => void child.stdout!.destroy() };
+    expect(await run(["ignore", "pipe", "pipe"], leave)).toContain("a reader that is gone");
+  });
+
+  it("a named pipe that is read and written by the same process is no reason to worry", async () => {
+    const fifo = join(temporaryFolder(), "fifo");
+    execFileSync("mkfifo", [fifo]);
+    const fd = openSync(fifo, "r+");
+    expect(await run(["ignore", fd, "pipe"])).toBe("fine\n");
+    closeSync(fd);
+  });
+});
+
+describe("printing the secret", () => {
+  it("prints the receipt", () => {
+    expect(underShell(`test "$($D deliver 2>err)" = "receipt with canary"`)).toBe("ready\nfine\n");
+  });
+
+  it("masks it first under GitHub Actions, on standard error", () => {
+    const text = underShell("$D deliver 2>err | cat", { GITHUB_ACTIONS: "true" });
+    expect(text).toBe("ready\n::add-mask::canary%25%0D%0A1\nfine\n");
+    expect(maskLine("a%b")).toBe("::add-mask::a%25b\n");
+  });
+
+  it("a reader that leaves after the request: exit 12, so that the secret is kept", async () => {
+    const leave = (child: ChildProcess, isReady: boolean): void => void (isReady && child.stdout!.destroy());
+    const text = await run(["ignore", "pipe", "pipe"], { work: "deliver", tamper: leave });
+    expect(text).toContain("undelivered: Standard output did not take");
+  });
+
+  it("a disk that is full: exit 12", (context) => {
+    const disk = mountSmallDisk(16, context);
+    fillDisk(disk, 0);
+    expect(underShell(`$D deliver >>"${disk}/out" 2>err`)).toContain("undelivered: Standard output did not take");
+  });
+});

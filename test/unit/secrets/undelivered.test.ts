@@ -1,0 +1,96 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openUndelivered } from "../../../src/secrets/undelivered.ts";
+import { failureOf } from "../profiles/a-profile.ts";
+import { temporaryFolder } from "../profiles/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
+
+describe("undelivered secrets", () => {
+  it("come back whole, the owner's alone", () => {
+    const stateDir = join(temporaryFolder(), "state");
+    const undelivered = openUndelivered({ stateDir });
+    expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
+    const before = process.umask(0);
+    undelivered.reserve("e1");
+    process.umask(before);
+    expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
+    undelivered.keep("e1", client);
+    undelivered.keep("e2", key);
+    const again = openUndelivered({ stateDir });
+    expect([again.read("e1"), again.read("e2"), again.list()]).toEqual([client, key, ["e1", "e2"]]);
+    expect([modeOf(stateDir), modeOf(again.folder), modeOf(join(again.folder, "e1"))]).toEqual(["700", "700", "600"]);
+  });
+
+  it("stay where room is made or given back, and go only when destroyed", () => {
+    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    undelivered.keep("e1", client);
+    undelivered.reserve("e1");
+    undelivered.release("e1");
+    expect(undelivered.read("e1")).toEqual(client);
+    undelivered.destroy("e1");
+    undelivered.destroy("e1");
+    expect(readdirSync(undelivered.folder)).toEqual([]);
+  });
+
+  it("give back an empty room, also one of an earlier process", () => {
+    const stateDir = temporaryFolder();
+    openUndelivered({ stateDir }).reserve("e1");
+    openUndelivered({ stateDir }).reserve("e1");
+    const undelivered = openUndelivered({ stateDir });
+    undelivered.release("e1");
+    undelivered.release("e1");
+    expect(readdirSync(undelivered.folder)).toEqual([]);
+  });
+
+  it("need no more room once it is made: the disk may fill up", (context) => {
+    const disk = mountSmallDisk(128, context);
+    const undelivered = openUndelivered({ stateDir: disk });
+    undelivered.reserve("e1");
+    fillDisk(disk, 0);
+    undelivered.keep("e1", client);
+    expect(undelivered.read("e1")).toEqual(client);
+    undelivered.destroy("e1");
+    expect(filesWithCanary(disk)).toEqual([]);
+  });
+
+  it("find no room on a full disk, before anything is sent, and leave nothing there", async (context) => {
+    const disk = mountSmallDisk(64, context);
+    const undelivered = openUndelivered({ stateDir: disk });
+    fillDisk(disk, 8192);
+    const failure = await failureOf(() => undelivered.reserve("e1"));
+    expect(failure).toMatchObject({ kind: "failed", message: expect.stringContaining("no space left") });
+    expect(readdirSync(undelivered.folder)).toEqual([]);
+  });
+
+  it("are told when damaged, and left as they are", async () => {
+    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    undelivered.keep("e1", client);
+    const path = join(undelivered.folder, "e1");
+    writeFileSync(path, readFileSync(path, "utf8").slice(0, -9));
+    expect(undelivered.isKept("e1")).toBe(true);
+    expect((await failureOf(() => undelivered.read("e1"))).message).toContain("is damaged");
+    expect(readFileSync(path, "utf8")).toContain(canary);
+    undelivered.release("e1");
+    expect(existsSync(path)).toBe(true);
+  });
+
+  it("are not read through a link or where others could read them, nor under a name that is a path", async () => {
+    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    undelivered.keep("e1", client);
+    const path = join(undelivered.folder, "e1");
+    symlinkSync(path, join(undelivered.folder, "e2"));
+    expect((await failureOf(() => undelivered.read("e2"))).kind).toBe("usage");
+    chmodSync(path, 0o640);
+    expect((await failureOf(() => undelivered.read("e1"))).details.hint).toBe(`chmod 600 '${path}'`);
+    for (const name of ["../e1", "", ".", "a/b", "a".repeat(65)]) {
+      expect((await failureOf(() => undelivered.keep(name, client))).kind).toBe("usage");
+    }
+  });
+
+  it("that are not there: a clear failure", async () => {
+    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    expect((await failureOf(() => undelivered.read("e1"))).message).toContain("No secret is kept for e1");
+  });
+});
