@@ -1,0 +1,255 @@
+// The journal from the command line: a kept secret, an entry given up, old ones pruned, and journals that are broken.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home, script, type Ended } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterEach(async () => {
+  await service.calm();
+  for (const { id, status } of (await service.control("GET", "/oauth_clients")) as { id: string; status: string }[])
+    if (status !== "revoked")
+      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const made = new Home({ ...service.env, ...env });
+  homes.push(made);
+  return made;
+}
+
+function create(at: Home, ...more: string[]): Promise<Ended> {
+  const words = [
+    "oauth-clients",
+    "create",
+    "--service-account",
+    service.us.service_account_id,
+    "--scope",
+    "entity:read",
+  ];
+  return at.integ([...words, ...more]);
+}
+
+async function entries(
+  at: Home,
+): Promise<{ id: string; state: string; next_step: string | null; idempotency_key: string }[]> {
+  return JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout).data;
+}
+
+async function clientCount(): Promise<number> {
+  return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
+}
+
+function journalText(at: Home): string {
+  return readFileSync(at.path("state", "journal.ndjson"), "utf8");
+}
+
+describe("a secret that could not be delivered", () => {
+  it("is kept 0600, exit 12, handed over once by claim, and then destroyed", async () => {
+    const at = home();
+    const broken = await create(at, "--secret-command", "cat >/dev/null; exit 3");
+    expect(broken.code).toBe(12);
+    const [entry] = await entries(at);
+    expect(entry).toMatchObject({ state: "undelivered", next_step: `integ journal claim ${entry!.id}` });
+    expect(broken.stderr).toContain(entry!.next_step);
+    expect((await at.integ(["journal", "recover"])).code).toBe(12);
+    const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", "claimed.secret"]);
+    expect(claimed.code).toBe(0);
+    const secret = readFileSync(at.path("claimed.secret"), "utf8").trim();
+    expect(secret).toMatch(/^sbx_/);
+    expect(`${claimed.stdout}${claimed.stderr}${broken.stderr}`).not.toContain(secret);
+    expect(journalText(at)).not.toContain(secret);
+    expect((await at.integ(["journal", "claim", entry!.id])).code).toBe(4);
+    expect(await entries(at)).toMatchObject([{ state: "done" }]);
+    expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
+  });
+
+  it("goes to stdout with the whole receipt where claim names no place", async () => {
+    const at = home();
+    await create(at, "--secret-command", "false");
+    const [entry] = await entries(at);
+    const { stdout, code } = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ object: "oauth_client", client_secret: expect.stringMatching(/^sbx_/) });
+  });
+
+  it("a claim to a broken place changes nothing", async () => {
+    const at = home();
+    await create(at, "--secret-command", "false");
+    const [entry] = await entries(at);
+    expect((await at.integ(["journal", "claim", entry!.id, "--secret-file", "nowhere/x"])).code).toBe(2);
+    expect((await at.integ(["journal", "claim", entry!.id, "--secret-command", "exit 1"])).code).toBe(12);
+    expect((await at.integ(["journal", "claim", entry!.id, "--json"])).stdout).toContain("sbx_");
+  });
+
+  it.each([
+    ["closed", "exec >&-; "],
+    ["the null device", "exec >/dev/null; "],
+  ])("standard output that is %s is noticed before the request", async (_what, redirect) => {
+    const at = home();
+    const before = await clientCount();
+    const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`;
+    const { status } = spawnSync("bash", ["-c", `${redirect}${process.execPath} ${script} ${words}`], { env: at.env });
+    expect(status).toBe(2);
+    expect(await clientCount()).toBe(before);
+  });
+});
+
+describe("forget and prune", () => {
+  it("forget asks, tells what may be left behind, and ends an entry", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--retry-for", "0");
+    const [entry] = await entries(at);
+    expect((await at.integ(["journal", "forget", entry!.id])).code).toBe(2);
+    const forgotten = await at.integ(["journal", "forget", entry!.id, "--yes"]);
+    expect(forgotten.code).toBe(0);
+    expect(forgotten.stderr).toContain(entry!.idempotency_key);
+    expect(await entries(at)).toMatchObject([{ state: "abandoned" }]);
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+  });
+
+  it("prune removes settled entries only", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await create(at, "--new", "--retry-for", "0", "--secret-file", "b");
+    expect(JSON.parse((await at.integ(["journal", "prune", "--older-than", "0s", "--json"])).stdout)).toMatchObject({
+      removed: 1,
+    });
+    expect(await entries(at)).toMatchObject([{ state: "unknown" }]);
+    expect((await at.integ(["journal", "prune", "--older-than", "never"])).code).toBe(2);
+  });
+});
+
+describe("a journal that is not as it should be: nothing sent, nothing overwritten", () => {
+  it("a folder where the journal should be", async () => {
+    const at = home();
+    mkdirSync(at.path("state", "journal.ndjson"), { recursive: true, mode: 0o700 });
+    const before = await clientCount();
+    const { code, stderr } = await create(at, "--secret-file", "s");
+    expect(code).toBe(2);
+    expect(stderr).toContain("journal.ndjson");
+    expect(await clientCount()).toBe(before);
+  });
+
+  it("an empty file is a new journal", async () => {
+    const at = home();
+    mkdirSync(at.path("state"), { mode: 0o700 });
+    writeFileSync(at.path("state", "journal.ndjson"), "", { mode: 0o600 });
+    expect((await create(at, "--secret-file", "s")).code).toBe(0);
+    expect(await entries(at)).toHaveLength(1);
+  });
+
+  it("a newer format is shown and never changed", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    const lines = journalText(at).trimEnd().split("\n").map(asNewerFormat);
+    writeFileSync(at.path("state", "journal.ndjson"), `${lines.join("\n")}\n`);
+    const before = journalText(at);
+    expect(await entries(at)).toMatchObject([{ state: "done" }]);
+    const clientsBefore = await clientCount();
+    const { code, stderr } = await create(at, "--secret-file", "b");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/newer/);
+    expect(await clientCount()).toBe(clientsBefore);
+    expect(journalText(at)).toBe(before);
+  });
+
+  it("a torn end opens by itself, is set aside, and the next record stands on a fresh line", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    appendFileSync(at.path("state", "journal.ndjson"), '{"torn":');
+    expect(await entries(at)).toHaveLength(1);
+    expect((await create(at, "--new", "--secret-file", "b")).code).toBe(0);
+    expect(await entries(at)).toHaveLength(2);
+    expect(readdirSync(at.path("state")).some((name) => name.includes("torn"))).toBe(true);
+  });
+
+  it("damage in the middle is reported with its place, exit 10, and sound entries are kept", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    await create(at, "--new", "--secret-file", "b");
+    const text = journalText(at);
+    const second = text.indexOf("\n", text.indexOf("\n") + 1) + 40;
+    writeFileSync(at.path("state", "journal.ndjson"), `${text.slice(0, second)}#${text.slice(second + 1)}`);
+    const verified = await at.integ(["journal", "verify", "--json"]);
+    expect(verified.code).toBe(10);
+    expect(verified.stdout).toMatch(/line|offset/);
+    expect((await entries(at)).length).toBeGreaterThan(0);
+  });
+
+  it("another path by INTEG_JOURNAL; its folder is made", async () => {
+    const at = home();
+    const path = at.path("elsewhere", "deep", "journal.ndjson");
+    const env = { INTEG_JOURNAL: path };
+    expect((await at.integ(["journal", "path"], { env })).stdout.trim()).toBe(path);
+    const words = [
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+    ];
+    expect((await at.integ([...words, "--secret-file", "a"], { env })).code).toBe(0);
+    expect(existsSync(path)).toBe(true);
+    expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
+  });
+});
+
+describe("recovery refuses what is not the entry's own account", () => {
+  it("a profile that points at another origin now", async () => {
+    const at = new Home();
+    homes.push(at);
+    const add = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    await at.integ(add, { input: service.us.api_key });
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--retry-for", "0");
+    await at.integ(["profiles", "edit", "p", "--base-url", service.eu.base_url, "--api-key-stdin"], {
+      input: service.eu.api_key,
+    });
+    const { code, stderr } = await at.integ(["journal", "recover"]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(service.us.base_url);
+    expect(await entries(at)).toMatchObject([{ state: "unknown" }]);
+  });
+
+  it("a new key of the same service account changes nothing", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await create(at, "--retry-for", "0", "--secret-file", "a");
+    const { code } = await at.integ(["journal", "recover"], { env: { INTEG_API_KEY: service.us.second_api_key } });
+    expect(code).toBe(0);
+  });
+});
+
+describe("no secret and no credential in the journal", () => {
+  it("whatever happened", async () => {
+    const at = home();
+    const { stdout } = await create(at, "--json");
+    await create(at, "--secret-command", "false", "--new");
+    const secret = (JSON.parse(stdout) as { client_secret: string }).client_secret;
+    for (const word of [secret, service.us.api_key, Buffer.from(`apikey:${service.us.api_key}`).toString("base64")])
+      expect(journalText(at)).not.toContain(word);
+  });
+});
+
+/** A record as a later version would write it: another version, a checksum that fits. */
+function asNewerFormat(line: string): string {
+  const covered = `"v":2${line.slice(line.indexOf('"v":1') + '"v":1'.length)}`;
+  return `{"sum":"${createHash("sha256").update(covered).digest("hex").slice(0, 16)}",${covered}`;
+}

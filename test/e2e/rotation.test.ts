@@ -1,0 +1,169 @@
+// Rotation without downtime: create, deliver, prove, overlap, revoke; at every moment one of the two works.
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home, type Ended } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterEach(async () => {
+  await service.calm();
+  for (const { id, status } of await clients())
+    if (status !== "revoked")
+      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+interface Client {
+  readonly id: string;
+  readonly status: string;
+}
+
+async function clients(): Promise<Client[]> {
+  return (await service.control("GET", "/oauth_clients")) as Client[];
+}
+
+async function live(): Promise<string[]> {
+  return (await clients()).filter(({ status }) => status === "active").map(({ id }) => id);
+}
+
+/** A home whose profile knows the token endpoint, and a client to rotate. */
+async function begun(): Promise<{ at: Home; id: string }> {
+  const at = new Home();
+  homes.push(at);
+  const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+  await at.integ([...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
+  const made = await at.integ([
+    ...["oauth-clients", "create", "--service-account", service.us.service_account_id],
+    ...["--scope", "entity:read", "--secret-file", "old.secret", "--json"],
+  ]);
+  return { at, id: (JSON.parse(made.stdout) as { id: string }).id };
+}
+
+function rotate(at: Home, id: string, ...more: string[]): Promise<Ended> {
+  return at.integ(["oauth-clients", "rotate", id, "--json", ...more]);
+}
+
+async function unsettled(at: Home): Promise<{ id: string; operation: string; state: string; next_step: string }[]> {
+  return JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data;
+}
+
+describe("oauth-clients rotate", () => {
+  it("ends with the new client proven and the old one revoked", async () => {
+    const { at, id } = await begun();
+    const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");
+    expect(code).toBe(0);
+    const receipt = JSON.parse(stdout) as Client & { client_id: string };
+    expect(await live()).toEqual([receipt.id]);
+    expect(await unsettled(at)).toEqual([]);
+    const token = await at.integ(
+      ["oauth-clients", "token", "--client-id", receipt.client_id, "--client-secret-stdin", "--json"],
+      {
+        input: readFileSync(at.path("new.secret"), "utf8"),
+      },
+    );
+    expect(JSON.parse(token.stdout)).toMatchObject({ token_type: expect.stringMatching(/bearer/i) });
+  });
+
+  it("--keep-old leaves both, and names the old one", async () => {
+    const { at, id } = await begun();
+    const { code, stderr } = await rotate(at, id, "--keep-old", "--secret-file", "new.secret");
+    expect(code).toBe(0);
+    expect(stderr).toContain(id);
+    expect(await live()).toHaveLength(2);
+  });
+
+  it("a long overlap ends with 8 and keeps both; recover revokes nothing before it is due", async () => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret")).code).toBe(8);
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
+    expect((await at.integ(["journal", "recover"])).code).toBe(8);
+    expect(await live()).toHaveLength(2);
+    expect((await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h"])).code).toBe(8);
+    expect(await live()).toHaveLength(2);
+  });
+
+  it("waits for a short overlap", async () => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, "--overlap", "500ms", "--secret-file", "new.secret")).code).toBe(0);
+    expect(await live()).toHaveLength(1);
+  });
+
+  it("never revokes the old client where the new one cannot be proven", async () => {
+    const { at, id } = await begun();
+    await service.fault("POST /oauth/token status=401");
+    const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
+    expect(code).toBe(8);
+    expect(stderr).toContain("recover");
+    expect(await live()).toContain(id);
+    await service.calm();
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect(await live()).not.toContain(id);
+    expect(await live()).toHaveLength(1);
+  });
+
+  it("a lost answer leaves the old one working; recovery with consent ends with one live client", async () => {
+    const { at, id } = await begun();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const lost = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
+    expect(lost.code).toBe(7);
+    expect(await live()).toContain(id);
+    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    expect(await live()).toContain(id);
+    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect(await live()).toHaveLength(1);
+    expect(await live()).not.toContain(id);
+    expect(existsSync(at.path("new.secret"))).toBe(true);
+  });
+
+  it("an unknown revocation is finished by recover", async () => {
+    const { at, id } = await begun();
+    await service.fault("DELETE /v1/oauth_clients/* status=503");
+    const { code } = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
+    expect([7, 8]).toContain(code);
+    await service.calm();
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect(await live()).toHaveLength(1);
+    expect(await live()).not.toContain(id);
+  });
+
+  it("at 20 of 20 slots nothing is revoked, and exit 5 names what could be", async () => {
+    const { at, id } = await begun();
+    const create = [
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+    ];
+    for (let i = 1; i < 20; i++) expect((await at.integ([...create, "--secret-file", `s${i}`])).code).toBe(0);
+    const full = await rotate(at, id, "--secret-file", "new.secret");
+    expect(full.code).toBe(5);
+    expect(full.stderr).toMatch(/oauth-clients revoke oac_/);
+    expect(await live()).toHaveLength(20);
+    expect(existsSync(at.path("new.secret"))).toBe(false);
+  });
+});
+
+describe("oauth-clients list", () => {
+  it("shows what the journal knows, refreshed, and says so", async () => {
+    const { at, id } = await begun();
+    await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
+    const now = await at.integ(["oauth-clients", "list", "--json"]);
+    expect(JSON.parse(now.stdout).data).toMatchObject([{ id, status: "disabled" }]);
+    expect(now.stderr).toContain("journal");
+    const before = await at.integ(["oauth-clients", "list", "--offline", "--json"]);
+    expect(JSON.parse(before.stdout).data).toMatchObject([{ id, status: "active" }]);
+  });
+});
