@@ -1,6 +1,5 @@
 // Owns: putting an answer on the wire, whole or as a fault wants it: cut, slow, strange.
 // Must not know: what the answer means.
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FaultEffects } from "./fault.ts";
 import { strangeBody } from "./fault-bodies.ts";
@@ -45,6 +44,19 @@ async function deliverSlowly(response: ServerResponse, given: { body: Buffer; by
   response.end();
 }
 
+/** Waits until more may be written, or nobody reads any more. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
+  });
+}
+
 async function deliverStrange(
   response: ServerResponse,
   given: { answer: Answer; kind: NonNullable<FaultEffects["body"]> },
@@ -53,7 +65,7 @@ async function deliverStrange(
   response.writeHead(given.answer.status, { ...given.answer.headers, ...strange.headers });
   for (const piece of strange.pieces) {
     if (response.destroyed || response.socket?.destroyed) return;
-    if (!response.write(piece)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    if (!response.write(piece)) await drained(response);
   }
   response.end();
 }

@@ -109,7 +109,10 @@ function* gzipBomb(): Generator<Buffer> {
   const piece = Buffer.concat(Array.from({ length: 20_000 }, () => eight));
   for (let sent = 0; sent < 30; sent++) yield piece;
   yield bytesOf("0000000".padEnd(8, "0"));
-  yield Buffer.alloc(8);
+  const trailer = Buffer.alloc(8);
+  trailer.writeUInt32LE(0xf4725b01, 0); // CRC-32 of so many spaces: a reader that went all the way finds a sound stream
+  trailer.writeUInt32LE(1_238_400_259, 4);
+  yield trailer;
 }
 
 function bytesOf(bits: string): Buffer {

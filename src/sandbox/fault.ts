@@ -120,6 +120,10 @@ export interface Fault {
   readonly effects: FaultEffects;
 }
 
+function badFault(sentence: string): Error {
+  return Object.assign(new Error(sentence), { code: "bad_fault" });
+}
+
 const knownMethods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
 
 /** Words of a spec; a value may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
@@ -131,13 +135,13 @@ function methodsOf(word: string | undefined, spec: string): ReadonlySet<string> 
   const names = (word ?? "").split(",");
   const unknown = names.find((name) => name !== "*" && !knownMethods.includes(name));
   if (unknown !== undefined)
-    throw new Error(`The fault "${spec}" must begin with a method, such as GET, POST,DELETE or * (not "${unknown}").`);
+    throw badFault(`The fault "${spec}" must begin with a method, such as GET, POST,DELETE or * (not "${unknown}").`);
   return names.includes("*") ? undefined : new Set(names);
 }
 
 function pathOf(word: string | undefined, spec: string): RegExp {
   if (!word || !/^[/*]/.test(word))
-    throw new Error(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
+    throw badFault(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
   return new RegExp(
     `^${word
       .split("*")
@@ -155,10 +159,10 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
     const name = word.slice(0, equals < 0 ? undefined : equals);
     const key = byName.get(name);
     if (!key)
-      throw new Error(`The fault "${spec}" has an unknown key "${name}". Known: ${Object.keys(faultKeys).join(", ")}.`);
+      throw badFault(`The fault "${spec}" has an unknown key "${name}". Known: ${Object.keys(faultKeys).join(", ")}.`);
     const value = equals < 0 ? undefined : key.read(word.slice(equals + 1));
-    if (value === undefined) throw new Error(`The fault "${spec}" needs ${name}=${key.grammar}.`);
-    if (name in effects) throw new Error(`The fault "${spec}" gives ${name} twice.`);
+    if (value === undefined) throw badFault(`The fault "${spec}" needs ${name}=${key.grammar}.`);
+    if (name in effects) throw badFault(`The fault "${spec}" gives ${name} twice.`);
     effects[name] = value;
   }
   return effects;
@@ -174,7 +178,7 @@ export function parseFault(spec: string): Fault {
   const effects = effectsOf(rest, spec);
   const does = Object.keys(faultKeys).filter((key) => !whenKeys.has(key));
   if (!Object.keys(effects).some((key) => !whenKeys.has(key)))
-    throw new Error(`The fault "${spec}" does nothing. Give at least one of: ${does.join(", ")}.`);
+    throw badFault(`The fault "${spec}" does nothing. Give at least one of: ${does.join(", ")}.`);
   return {
     spec,
     effects,
@@ -182,7 +186,7 @@ export function parseFault(spec: string): Fault {
   };
 }
 
-/** @throws Error with a sentence that names what is wrong and what is known */
+/** @throws Error with code `bad_fault` and a sentence that names what is wrong and what is known */
 export function checkFault(spec: string): void {
   parseFault(spec);
 }

@@ -26,12 +26,14 @@ const familyNames = (
 ).split(" ");
 
 const firstMoment = Date.UTC(2024, 0, 1);
-const apartMs = 37_003;
 const dayMs = 86_400_000;
+/** Entities are made one after the other, so far apart, or nearer where more than two years would pass. */
+const usualApartMs = 37_003;
+const longestMs = 2 * 365 * dayMs;
 
 /** A well spread 32-bit number from two (the finishing steps of MurmurHash3). */
 function mix(seed: number, index: number): number {
-  let h = (seed * 0x9e3779b1 + index * 0x85ebca6b) | 0;
+  let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(index, 0x85ebca6b)) | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;
@@ -58,12 +60,23 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-export function emailAt(population: Population, index: number): string {
-  const name = displayNameAt(population, index)
+/** A name as it stands in an e-mail address. */
+function plain(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll("ø", "o")
     .normalize("NFD")
-    .replace(/[^A-Za-z ]/g, "")
-    .replace(/ø/g, "o");
-  return `${name.toLowerCase().replace(/ +/g, ".")}.${index + 1}@example.com`;
+    .replace(/[^a-z]/g, "");
+}
+
+const plainGivenNames = givenNames.map(plain);
+const plainFamilyNames = familyNames.map(plain);
+
+export function emailAt(population: Population, index: number): string {
+  const h = mix(population.seed, index);
+  const family = plainFamilyNames[(h >>> 8) % familyNames.length]!;
+  const name = typeAt(index) === "person" ? `${plainGivenNames[h % givenNames.length]}.${family}` : `office.${family}`;
+  return `${name}.${index + 1}@example.com`;
 }
 
 export function statusAt(population: Population, index: number): "active" | "inactive" {
@@ -71,6 +84,7 @@ export function statusAt(population: Population, index: number): "active" | "ina
 }
 
 export function createdAt(population: Population, index: number): number {
+  const apartMs = Math.min(usualApartMs, Math.floor(longestMs / population.size));
   return firstMoment + index * apartMs + (mix(population.seed + 1, index) % apartMs);
 }
 

@@ -130,6 +130,12 @@ const published: readonly Route[] = [
     scheme: "none",
     open: async () => (await documents()).publishLegacy,
   },
+  {
+    method: "GET",
+    path: "/oauth/openapi.json",
+    scheme: "none",
+    open: async () => (await documents()).publishTokenEndpoint,
+  },
 ];
 
 export const routes: readonly Route[] = [...v1, ...legacy, ...published];

@@ -24,14 +24,15 @@ export interface SandboxSettings {
 }
 
 const mostEntities = 100_000_000;
-const mostSeed = 2_147_483_647;
+const mostSeed = 4_294_967_295;
 
 /** @throws Error with a sentence, where a number is out of its range */
 export function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
     const { value, most } = given;
     if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) return;
-    throw new Error(`${name} must be a whole number from 0 to ${most} (not ${value}).`);
+    const message = `${name} must be a whole number from 0 to ${most} (not ${value}).`;
+    throw Object.assign(new Error(message), { code: "bad_setting" });
   };
   inRange("entities", { value: settings.entities, most: mostEntities });
   inRange("seed", { value: settings.seed, most: mostSeed });

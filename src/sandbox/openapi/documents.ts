@@ -1,12 +1,33 @@
 // Owns: publication of the machine-readable specifications (§4.5).
+// Must not know: what stands in them.
 import { type Call, jsonAnswer } from "../call.ts";
 import { type Answer, notFound } from "../problem.ts";
-export function publishCurrent(_call: Call): Answer {
-  return jsonAnswer(200, {});
+import { legacyDocument, tokenDocument } from "./legacy-document.ts";
+import { v1Document } from "./v1-document.ts";
+
+function documentOf(call: Call, version: string): Answer {
+  const { baseUrl } = call;
+  return jsonAnswer(200, v1Document({ version, baseUrl, tokenUrl: `${baseUrl}/oauth/token` }));
 }
-export function publishVersion(_call: Call): Answer {
-  throw notFound("x");
+
+/** GET /v1-reference/openapi-v1.json */
+export function publishCurrent(call: Call): Answer {
+  return documentOf(call, call.contractVersions[0]!);
 }
-export function publishLegacy(_call: Call): Answer {
-  return jsonAnswer(200, {});
+
+/** GET /v1-reference/openapi/<version>.json */
+export function publishVersion(call: Call): Answer {
+  const version = /^(.*)\.json$/.exec(call.parts.file!)?.[1] ?? "";
+  if (!call.contractVersions.includes(version)) throw notFound("No specification of this version is published.");
+  return documentOf(call, version);
+}
+
+/** GET /api/v1-reference/openapi.json @assumed the address of the legacy contract's own specification */
+export function publishLegacy(call: Call): Answer {
+  return jsonAnswer(200, legacyDocument(call.baseUrl));
+}
+
+/** GET /oauth/openapi.json @assumed the token endpoint's own specification */
+export function publishTokenEndpoint(call: Call): Answer {
+  return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

@@ -1,0 +1,207 @@
+// Owns: the OpenAPI document of the legacy contract at `/api/v1` (§4.4, §9 rule 4).
+// Must not know: how it is served.
+import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request-bodies.ts";
+import { answer, jsonBody, noStore, opening, operation, pathParameter } from "./parts.ts";
+import * as schemas from "./schemas.ts";
+import { choice, exactly, type JsonObject, reference } from "./schemas.ts";
+import { schemaOf } from "./v1-document.ts";
+
+/** §9 rule 4: the label of the contract and its information version. */
+const label = "2026-08-05";
+const informationVersion = "1.0.0";
+
+const organization: JsonObject = {
+  name: "x-organization-id",
+  in: "header",
+  required: true,
+  description: "The organization.",
+  schema: { type: "string", format: "uuid" },
+  ...choice("The document shows it for the creation of keys; every operation wants it."),
+};
+
+const keyId = pathParameter("id", "Id of the access key.");
+const notShown = "Request and response are not shown.";
+const dataOf = (name: string): JsonObject => exactly({ data: { type: "array", items: reference(name) } });
+const stage = "compatibility";
+
+const accessKeys: JsonObject = {
+  post: operation({
+    operationId: "createAccessKey",
+    summary: "Create an API access key",
+    tag: "Access keys",
+    stage,
+    parameters: [organization],
+    requestBody: jsonBody(reference("CreateAccessKey")),
+    success: [201, reference("CreateAccessKeyResponse")],
+    headers: noStore,
+    refusals: [400, 401, 403, 413, 415, 429, 500, 503],
+  }),
+  get: operation({
+    operationId: "listAccessKeys",
+    summary: "List API access keys, the newest first",
+    tag: "Access keys",
+    stage,
+    parameters: [organization],
+    success: [200, dataOf("AccessKey")],
+    refusals: [400, 401, 403, 429, 500, 503],
+    choice: notShown,
+  }),
+};
+
+const rotation: JsonObject = {
+  post: operation({
+    operationId: "rotateAccessKey",
+    summary: "Give an API access key a new secret",
+    tag: "Access keys",
+    stage,
+    parameters: [organization, keyId],
+    requestBody: jsonBody(schemaOf(AccessKeyRotation), false),
+    success: [200, reference("CreateAccessKeyResponse")],
+    headers: noStore,
+    refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
+    choice: `${notShown} The old secret and its tokens die at once; a revoked or expired key is 409.`,
+  }),
+};
+
+const revocation: JsonObject = {
+  delete: operation({
+    operationId: "revokeAccessKey",
+    summary: "Revoke an API access key; safe to repeat",
+    tag: "Access keys",
+    stage,
+    parameters: [organization, keyId],
+    success: [200, reference("AccessKey")],
+    refusals: [400, 401, 403, 404, 429, 500, 503],
+    choice: notShown,
+  }),
+};
+
+const exchange: JsonObject = {
+  post: operation({
+    operationId: "exchangeAccessKeySecret",
+    summary: "Exchange the secret of an API access key for a bearer token",
+    tag: "Access keys",
+    stage,
+    requestBody: jsonBody(reference("SecretExchange")),
+    success: [200, schemas.accessToken],
+    headers: noStore,
+    refusals: [400, 401, 413, 415, 429, 500, 503],
+    security: [],
+    choice: "The document says that there is an exchange, and does not show it.",
+  }),
+};
+
+const people: JsonObject = {
+  "/api/v1/people/search": {
+    get: operation({
+      operationId: "searchPeople",
+      summary: "Search people by name or e-mail address",
+      tag: "People",
+      stage,
+      parameters: [
+        organization,
+        {
+          name: "query",
+          in: "query",
+          required: true,
+          description: "Part of a name or address.",
+          schema: { type: "string", minLength: 1 },
+        },
+      ],
+      success: [200, dataOf("Person")],
+      refusals: [400, 401, 403, 429, 500, 503],
+      choice: "Parameters and response are not shown. At most 50 people are found.",
+    }),
+  },
+  "/api/v1/people/{personId}/membership": {
+    get: operation({
+      operationId: "getPersonMembership",
+      summary: "Retrieve the membership of a person",
+      tag: "People",
+      stage,
+      parameters: [organization, pathParameter("personId", "Id of the person's entity.")],
+      success: [200, reference("Membership")],
+      refusals: [400, 401, 403, 404, 429, 500, 503],
+      choice: "The response is not shown.",
+    }),
+  },
+};
+
+const components: JsonObject = {
+  schemas: {
+    AccessKey: schemas.accessKey,
+    CreateAccessKey: { ...schemaOf(AccessKeyCreation), ...choice("expiresAt must lie in the future.") },
+    CreateAccessKeyResponse: schemas.createdAccessKey,
+    SecretExchange: schemaOf(SecretExchange),
+    Person: schemas.person,
+    Membership: schemas.membership,
+    Problem: { ...schemas.problem, ...choice("The legacy contract's errors are not shown; they are those of /v1.") },
+  },
+  securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "access-token" } },
+};
+
+export function legacyDocument(baseUrl: string): JsonObject {
+  return {
+    ...opening({
+      title: "Legacy compatibility API (sandbox)",
+      version: informationVersion,
+      description: `The contract labelled ${label}, as this sandbox answers it.`,
+      baseUrl,
+    }),
+    tags: [
+      { name: "Access keys", description: "API access keys." },
+      { name: "People", description: "People of the organization." },
+    ],
+    security: [{ accessToken: [] }],
+    paths: {
+      "/api/v1/access-keys": accessKeys,
+      "/api/v1/access-keys/{id}/rotate": rotation,
+      "/api/v1/access-keys/{id}": revocation,
+      "/api/v1/access-tokens": exchange,
+      ...people,
+    },
+    components,
+  };
+}
+
+/** The token endpoint of OAuth clients (§5.2), which the organization's setup supplies, as a document of its own. */
+export function tokenDocument(baseUrl: string): JsonObject {
+  const form = (properties: Record<string, JsonObject>): JsonObject => ({
+    required: true,
+    content: {
+      "application/x-www-form-urlencoded": { schema: { type: "object", properties, required: ["grant_type"] } },
+    },
+  });
+  const string: JsonObject = { type: "string" };
+  const refused = (status: number): JsonObject => answer(status, schemas.tokenError, noStore);
+  return {
+    ...opening({
+      title: "Token endpoint (sandbox)",
+      version: informationVersion,
+      description: "The client credentials grant of RFC 6749 §4.4.",
+      baseUrl,
+    }),
+    tags: [{ name: "Tokens", description: "Access tokens of OAuth clients." }],
+    paths: {
+      "/oauth/token": {
+        post: operation({
+          operationId: "issueToken",
+          summary: "Exchange client credentials for an access token",
+          tag: "Tokens",
+          stage: "ga",
+          requestBody: form({ grant_type: string, scope: string, client_id: string, client_secret: string }),
+          success: [200, schemas.token],
+          headers: noStore,
+          refusals: [404, 429, 500, 503],
+          responses: { "400": refused(400), "401": refused(401) },
+          security: [{ clientSecretBasic: [] }, {}],
+          choice: "The exchange is not shown: RFC 6749 §4.4, with client_secret_basic or client_secret_post.",
+        }),
+      },
+    },
+    components: {
+      schemas: { Problem: schemas.problem },
+      securitySchemes: { clientSecretBasic: { type: "http", scheme: "basic" } },
+    },
+  };
+}

@@ -1,0 +1,171 @@
+// Owns: the shapes of what the sandbox answers, as JSON Schema (2020-12) for its OpenAPI documents.
+// Must not know: operations.
+
+/** A JSON value of a document. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+export type JsonObject = { readonly [name: string]: Json };
+
+/** Marks what the API document does not show: the sandbox chose it, and a client must not depend on it. */
+export function choice(sentence: string): JsonObject {
+  return { "x-sandbox-choice": sentence };
+}
+
+export function reference(name: string): JsonObject {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const text: JsonObject = { type: "string" };
+const timestamp: JsonObject = {
+  type: "string",
+  format: "date-time",
+  pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
+};
+const timestampOrNull: JsonObject = { ...timestamp, type: ["string", "null"] };
+
+/** An object with exactly these fields; those named in `optional` may be missing. */
+export function exactly(properties: Record<string, JsonObject>, optional: readonly string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** §2.1, with its consistency rule. */
+export function listOf(row: JsonObject): JsonObject {
+  return {
+    ...exactly({
+      object: { const: "list" },
+      data: { type: "array", items: row },
+      next_page_token: { type: ["string", "null"], minLength: 1 },
+      has_more: { type: "boolean" },
+    }),
+    anyOf: [
+      { properties: { has_more: { const: true }, next_page_token: { type: "string" } } },
+      { properties: { has_more: { const: false }, next_page_token: { type: "null" } } },
+    ],
+  };
+}
+
+/** §2.2 */
+export const entity: JsonObject = exactly({
+  id: text,
+  object: { const: "entity" },
+  type: {
+    ...text,
+    enum: ["person", "organization"],
+    ...choice("The document knows the type person; one entity in eight is an organization."),
+  },
+  status: {
+    ...text,
+    enum: ["active", "inactive"],
+    ...choice("The document knows the status active; some entities are inactive."),
+  },
+  display_name: text,
+  email: { ...text, format: "email" },
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+const clientFields: Record<string, JsonObject> = {
+  object: { const: "oauth_client" },
+  id: { ...text, description: "Platform resource id. Not the client id of the token exchange." },
+  service_account_id: text,
+  client_id: { type: ["string", "null"], description: "Null while creation is pending." },
+  scopes: { type: "array", items: text, minItems: 1, maxItems: 100 },
+  status: { ...text, enum: ["active", "pending", "revoked", "disabled", "expired"] },
+  created_at: timestamp,
+};
+
+/** §2.3, as retrieval and revocation answer it. */
+export const oauthClient: JsonObject = exactly(clientFields);
+
+/** §2.3, as creation and its replays answer it. */
+export const oauthClientReceipt: JsonObject = exactly({
+  ...clientFields,
+  client_secret: {
+    type: ["string", "null"],
+    description: "Present only in the response of the request that completes creation.",
+  },
+});
+
+/** §7 */
+export const problem: JsonObject = exactly(
+  {
+    type: { ...text, format: "uri" },
+    title: text,
+    status: { type: "integer" },
+    detail: text,
+    code: {
+      ...text,
+      ...choice("The document knows invalid_request and idempotency_key_reuse; the other codes are the sandbox's."),
+    },
+    param: { ...text, description: "Name of the offending parameter, when one applies." },
+    request_id: text,
+    doc_url: { ...text, format: "uri" },
+    retryable: { type: "boolean" },
+  },
+  ["param"],
+);
+
+const accessKeyFields: Record<string, JsonObject> = {
+  id: text,
+  name: { ...text, minLength: 1, maxLength: 255 },
+  keyType: { ...text, enum: ["user_bound", "service_account"] },
+  boundEmail: { ...text, ...choice("A key that is bound to no user carries an address of its region.") },
+  status: { ...text, enum: ["active", "revoked"] },
+  lastUsedAt: { ...timestampOrNull, ...choice("Set when the key's secret is exchanged for a token.") },
+  expiresAt: { ...timestampOrNull, ...choice("A key whose time has come keeps the status active, and works no more.") },
+  createdAt: timestamp,
+  createdByUserId: text,
+  scopes: { type: "array", items: { ...text, enum: ["*", "push-ingest:*"] }, minItems: 1 },
+};
+
+/** A key without its secret. */
+export const accessKey: JsonObject = {
+  ...exactly(accessKeyFields),
+  ...choice("The document shows the creation's response only; everywhere else the same without the secret."),
+};
+
+/** §2.4 `CreateAccessKeyResponse` */
+export const createdAccessKey: JsonObject = exactly({
+  ...accessKeyFields,
+  secret: { ...text, description: "One-time secret value; cannot be retrieved after creation or rotation." },
+});
+
+export const person: JsonObject = {
+  ...exactly({ id: text, displayName: text, email: { ...text, format: "email" }, status: text }),
+  ...choice("Fields of person records are not shown."),
+};
+
+export const membership: JsonObject = {
+  ...exactly({
+    personId: text,
+    organizationId: { ...text, format: "uuid" },
+    status: text,
+    role: text,
+    joinedAt: timestamp,
+    cohortIds: { type: "array", items: text },
+  }),
+  ...choice("Fields of a membership are not shown."),
+};
+
+/** RFC 6749 §5.1 without a refresh token (§5.2 rule 5). */
+export const token: JsonObject = exactly({
+  access_token: text,
+  token_type: { const: "Bearer" },
+  expires_in: { type: "integer", minimum: 1 },
+  scope: text,
+});
+
+/** RFC 6749 §5.2 */
+export const tokenError: JsonObject = exactly({
+  error: {
+    ...text,
+    enum: ["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope"],
+  },
+  error_description: text,
+});
+
+export const accessToken: JsonObject = exactly({
+  access_token: text,
+  token_type: { const: "Bearer" },
+  expires_in: { type: "integer", minimum: 1 },
+});

@@ -1,0 +1,169 @@
+// Owns: the OpenAPI document of `/v1` (§4.5): what the sandbox answers, with every invention marked.
+// Must not know: how it is served.
+import * as z from "zod/mini";
+import { OAuthClientCreation } from "../request-bodies.ts";
+import { jsonBody, noStore, opening, operation, pathParameter } from "./parts.ts";
+import * as schemas from "./schemas.ts";
+import { choice, type JsonObject, listOf, reference } from "./schemas.ts";
+
+/** A request's schema from the one that checks it. */
+export function schemaOf(schema: z.ZodMiniType): JsonObject {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema);
+  return JSON.parse(JSON.stringify(rest));
+}
+
+const serviceVersion: JsonObject = {
+  name: "Service-Version",
+  in: "header",
+  description: "Contract version; the default is the one assigned to the service account.",
+  schema: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" },
+};
+
+const idempotencyKey: JsonObject = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: true,
+  description: "Chosen and stored by the caller before the first send.",
+  schema: { type: "string", pattern: "^[\\x21-\\x7E]{1,255}$" },
+};
+
+const listParameters: readonly JsonObject[] = [
+  serviceVersion,
+  {
+    name: "limit",
+    in: "query",
+    description: "Rows of a page.",
+    schema: { type: "integer", minimum: 1, maximum: 500, default: 25 },
+  },
+  {
+    name: "page_token",
+    in: "query",
+    description:
+      "The next_page_token of the previous response; bound to organization, service account, version and filters.",
+    schema: { type: "string", minLength: 1 },
+  },
+];
+
+const type: JsonObject = {
+  name: "type",
+  in: "query",
+  description: "Keeps entities of this type.",
+  schema: { type: "string", minLength: 1 },
+  ...choice("A type that no entity has gives an empty list."),
+};
+
+const clientId = pathParameter("id", "Platform resource id of the client.");
+
+const oauthClients: JsonObject = {
+  post: operation({
+    operationId: "createOAuthClient",
+    summary: "Create an OAuth client, or recover the receipt of its creation",
+    tag: "OAuth clients",
+    stage: "ga",
+    parameters: [serviceVersion, idempotencyKey],
+    requestBody: jsonBody(reference("OAuthClientCreation")),
+    success: [201, reference("OAuthClientReceipt")],
+    headers: noStore,
+    refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
+  }),
+};
+
+const oauthClient: JsonObject = {
+  get: operation({
+    operationId: "getOAuthClient",
+    summary: "Retrieve an OAuth client",
+    tag: "OAuth clients",
+    stage: "ga",
+    parameters: [serviceVersion, clientId],
+    success: [200, reference("OAuthClient")],
+    headers: noStore,
+    refusals: [400, 401, 403, 404, 429, 500, 503],
+    choice: "It needs service_account:manage, as creation does.",
+  }),
+  delete: operation({
+    operationId: "revokeOAuthClient",
+    summary: "Revoke an OAuth client; safe to repeat",
+    tag: "OAuth clients",
+    stage: "ga",
+    parameters: [serviceVersion, clientId],
+    success: [200, reference("OAuthClient")],
+    headers: noStore,
+    refusals: [400, 401, 403, 404, 429, 500, 503],
+    choice: "It needs service_account:manage; disabled and expired clients can be revoked too.",
+  }),
+};
+
+const paths: JsonObject = {
+  "/v1/oauth_clients": oauthClients,
+  "/v1/oauth_clients/{id}": oauthClient,
+  "/v1/entities": {
+    get: operation({
+      operationId: "listEntities",
+      summary: "List entities",
+      tag: "Lists",
+      stage: "ga",
+      parameters: [...listParameters, type],
+      success: [200, reference("EntityList")],
+      refusals: [400, 401, 403, 429, 500, 503],
+    }),
+  },
+  "/v1/cohorts/{id}/members": {
+    get: operation({
+      operationId: "listCohortMembers",
+      summary: "List the members of a cohort, at most 50 a page",
+      tag: "Lists",
+      stage: "ga",
+      parameters: [...listParameters, pathParameter("id", "Id of the cohort.")],
+      success: [200, reference("EntityList")],
+      refusals: [400, 401, 403, 404, 429, 500, 503],
+      choice: "It needs entity:read; a member's row is the entity.",
+    }),
+  },
+};
+
+const components = (tokenUrl: string): JsonObject => ({
+  schemas: {
+    Entity: schemas.entity,
+    EntityList: listOf(reference("Entity")),
+    OAuthClient: schemas.oauthClient,
+    OAuthClientReceipt: schemas.oauthClientReceipt,
+    OAuthClientCreation: {
+      ...schemaOf(OAuthClientCreation),
+      description: "All scopes together have at most 4,096 characters.",
+      ...choice("Separators do not count; scopes are a set; an unknown scope is a permission that nobody holds."),
+    },
+    Problem: schemas.problem,
+  },
+  securitySchemes: {
+    apiKey: {
+      type: "http",
+      scheme: "basic",
+      description: "User apikey with the key as password, or the key alone as user.",
+    },
+    oauth: {
+      type: "oauth2",
+      description: "Optional. The grant represents a service account.",
+      flows: { clientCredentials: { tokenUrl, scopes: {} } },
+    },
+  },
+});
+
+/** The specification of one contract version; its `info["x-contract-version"]` is that version (§9 rule 2). */
+export function v1Document(given: { version: string; baseUrl: string; tokenUrl: string }): JsonObject {
+  return {
+    ...opening({
+      title: "Public Integration API (sandbox)",
+      version: given.version,
+      description: "What this sandbox answers at /v1. x-sandbox-choice marks what the API document does not show.",
+      baseUrl: given.baseUrl,
+      facts: { "x-contract-version": given.version },
+    }),
+    tags: [
+      { name: "OAuth clients", description: "Client credentials of service accounts." },
+      { name: "Lists", description: "Entities and members of cohorts." },
+    ],
+    security: [{ apiKey: [] }, { oauth: [] }],
+    paths,
+    components: components(given.tokenUrl),
+  };
+}
