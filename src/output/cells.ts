@@ -4,7 +4,7 @@ import { Failure } from "../errors.ts";
 import { type FieldPath, printNode, valueAt } from "./json-text.ts";
 import { type JsonTree, parseJson, stringOf, textOf } from "./json-tree.ts";
 import type { Column } from "./list.ts";
-import { type RowPage, isAdjacent, rowCount, rowText, rowTexts } from "./row-page.ts";
+import { isAdjacent, pageOf, type RowPage, rowCount, rowText, rowTexts } from "./row-page.ts";
 import { visibleText } from "./visible-text.ts";
 
 /**
@@ -26,11 +26,11 @@ export class Row {
 
   constructor(
     readonly value: unknown,
-    private readonly text: () => string,
+    private readonly place: { readonly page: RowPage; readonly row: number },
   ) {}
 
   lossless(): JsonTree {
-    this.tree ??= parseJson(this.text());
+    this.tree ??= parseJson(rowText(this.place.page, this.place.row));
     return this.tree;
   }
 }
@@ -43,12 +43,13 @@ export function rowsOf(page: RowPage): Row[] {
   const values = parsed(`[${all}]`);
   if (values.length !== rowCount(page))
     throw new Failure("unreachable", "the rows of a page are not what they should be");
-  return values.map((value, index) => new Row(value, () => rowText(page, index)));
+  return values.map((value, row) => new Row(value, { page, row }));
 }
 
 /** One row out of its own text. */
 export function rowOf(text: string): Row {
-  return new Row(parsed(`[${text}]`)[0], () => text);
+  const page = pageOf([text]);
+  return new Row(parsed(`[${text}]`)[0], { page, row: 0 });
 }
 
 function parsed(text: string): unknown[] {
@@ -64,9 +65,10 @@ function parsed(text: string): unknown[] {
 export function cellOf(row: Row, path: FieldPath): Cell {
   const { value } = row;
   if (path.steps.length === 1 && isObject(value)) {
-    if (!Object.hasOwn(value, path.name)) return undefined;
     const quick = value[path.name];
+    // No object has a string or null that is not its own.
     if (typeof quick === "string" || quick === null) return quick;
+    if (!Object.hasOwn(value, path.name)) return undefined;
   }
   const tree = row.lossless();
   const node = valueAt(tree.root, path);
@@ -103,10 +105,14 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
 }
 
 /** How a person reads a cell: visible on one line, `-` where there is nothing, `""` where there is an empty text. */
-export function personCell(cell: Cell, shown: { kind: Column["kind"]; time: (iso: string) => string }): string {
+export function personCell(
+  cell: Cell,
+  shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string; readonly isPlain: boolean },
+): string {
   if (typeof cell === "string") {
     if (cell === "") return '""';
-    return visibleText(shown.kind === "time" ? shown.time(cell) : cell);
+    const text = shown.kind === "time" ? shown.time(cell) : cell;
+    return shown.isPlain ? text : visibleText(text);
   }
   if (cell === null || cell === undefined) return "-";
   return visibleText(cell.items !== undefined && cell.items.length > 0 ? cell.items.join(", ") : cell.json);

@@ -8,6 +8,9 @@ import { shortened, visibleText } from "./visible-text.ts";
 /** Begins a formula in a spreadsheet, also where a field starts with a tab, a line end or a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
+/** As many names of undocumented fields as are remembered, and as much of them as is told. */
+const mostExtras = 1000;
+const longestTelling = 400;
 
 /**
  * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
@@ -28,35 +31,33 @@ function csvCell(cell: Cell): string {
 export function csvList(view: ListView, target: ListTarget): ListWriter {
   const columns = cellColumns(view.columns, target.fields);
   const watch = new FieldWatch(target.fields);
-  const extras = new Set<string>();
-  let hasHeader = false;
+  const extras = new Extras(columns);
+  let header = headerLine(columns, target);
   let rowsWritten = 0;
-  const header = (): string => {
-    const line = hasHeader ? "" : headerLine(columns, target);
-    hasHeader = true;
-    return line;
-  };
   return {
     get rowsWritten() {
       return rowsWritten;
     },
     async page(page) {
       const rows = rowsOf(page);
+      let text = header;
+      header = "";
       for (const row of rows) {
-        watch.look(() => row.lossless());
-        if (target.fields === undefined) collectExtras(row, { columns, extras });
+        if (target.fields === undefined) extras.look(row);
+        else watch.look(() => row.lossless());
+        text += rowLine(row, { columns, target });
       }
-      await target.sink.write(header() + rows.map((row) => rowLine(row, { columns, target })).join(""));
+      await target.sink.write(text);
       rowsWritten += rows.length;
     },
     async end() {
-      await target.sink.write(header());
-      tellExtras(extras, target);
+      await target.sink.write(header);
+      extras.tell(target.note);
       const verdict = watch.verdict(view.singular);
       if (verdict !== undefined) target.note(verdict);
     },
     async abandon() {
-      tellExtras(extras, target);
+      extras.tell(target.note);
     },
   };
 }
@@ -65,12 +66,17 @@ export function csvList(view: ListView, target: ListTarget): ListWriter {
 export function csvResource(text: string, options: { columns: readonly Column[]; target: ListTarget }): string {
   const { target } = options;
   const row = rowOf(text);
-  const extras = new Set<string>();
   const documented = cellColumns(options.columns, target.fields);
-  if (target.fields === undefined) collectExtras(row, { columns: documented, extras });
-  const columns = documented.length > 0 ? documented : [...extras].map(wholeKey);
-  if (documented.length > 0) tellExtras(extras, target);
+  const extras = new Extras(documented);
+  if (target.fields === undefined) extras.look(row);
+  if (documented.length > 0) extras.tell(target.note);
+  const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
   return headerLine(columns, target) + rowLine(row, { columns, target });
+}
+
+/** A key that may have a dot in it. */
+function wholeKey(key: string): CellColumn {
+  return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
 
 function headerLine(columns: readonly CellColumn[], target: ListTarget): string {
@@ -88,21 +94,27 @@ function rowLine(row: Row, { columns, target }: { columns: readonly CellColumn[]
   );
 }
 
-/** A key that may have a dot in it. */
-function wholeKey(key: string): CellColumn {
-  return { path: key, heading: key, field: { name: key, steps: [key] } };
-}
+/** The top-level fields that rows have and no column shows. */
+class Extras {
+  readonly names: string[] = [];
+  private readonly known: Set<string>;
 
-function collectExtras(row: Row, { columns, extras }: { columns: readonly CellColumn[]; extras: Set<string> }): void {
-  if (typeof row.value !== "object" || row.value === null || extras.size > 1000) return;
-  for (const key of Object.keys(row.value)) {
-    if (!columns.some(({ field }) => field.steps[0] === key || field.name === key)) extras.add(key);
+  constructor(columns: readonly CellColumn[]) {
+    this.known = new Set(columns.flatMap(({ field }) => [field.name, field.steps[0] ?? ""]));
   }
-}
 
-function tellExtras(extras: Set<string>, target: ListTarget): void {
-  if (extras.size === 0) return;
-  const names = shortened([...extras].map(visibleText).join(", "), 400);
-  target.note(`not in the CSV: ${names} (--fields chooses the columns)`);
-  extras.clear();
+  look({ value }: Row): void {
+    if (typeof value !== "object" || value === null) return;
+    for (const key of Object.keys(value)) {
+      if (this.known.has(key) || this.names.length >= mostExtras) continue;
+      this.known.add(key);
+      this.names.push(key);
+    }
+  }
+
+  tell(note: (text: string) => void): void {
+    if (this.names.length === 0) return;
+    const names = shortened(this.names.map(visibleText).join(", "), longestTelling);
+    note(`not in the CSV: ${names} (--fields chooses the columns)`);
+  }
 }

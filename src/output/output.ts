@@ -24,6 +24,8 @@ export interface OutputOptions {
   readonly yes: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Ends a question that is being asked; its reason is thrown. */
+  readonly interruption?: AbortSignal;
 }
 
 export interface AskOptions extends Question {
@@ -137,7 +139,7 @@ function fileTarget(target: ListTarget, sink: Sink): ListTarget {
 }
 
 function questions(
-  { terminal, noInput, yes }: OutputOptions,
+  { terminal, noInput, yes, interruption = new AbortController().signal }: OutputOptions,
   live: LiveLine,
 ): Pick<Output, "interactive" | "confirm" | "ask"> {
   const { CI } = terminal.env;
@@ -155,7 +157,7 @@ function questions(
       }
       live.close();
       const { askYesOrNo } = await import("./prompts.ts");
-      return askYesOrNo(terminal, { question, destructive });
+      return askYesOrNo({ terminal, interruption }, { question, destructive });
     },
     async ask(question, { flag, ...rest } = {}) {
       const missing = flag === undefined ? `an answer is missing: ${question}` : `${flag} is missing`;
@@ -164,7 +166,7 @@ function questions(
       }
       live.close();
       const { askText } = await import("./prompts.ts");
-      const answer = await askText(terminal, { question, ...rest });
+      const answer = await askText({ terminal, interruption }, { question, ...rest });
       if (answer === undefined) throw new Failure("usage", missing);
       return answer;
     },

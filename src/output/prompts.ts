@@ -16,44 +16,51 @@ export interface Question {
   readonly validate?: (answer: string) => string | undefined;
 }
 
+/** Where a question is asked, and what ends it from outside; its reason is thrown. */
+export interface Asking {
+  readonly terminal: Terminal;
+  readonly interruption: AbortSignal;
+}
+
 /**
  * Yes or no. Escape, Ctrl-D and a closed input are no.
  * @param destructive no is what Enter means
- * @throws Failure `interrupted` for Ctrl-C
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
  */
 export async function askYesOrNo(
-  terminal: Terminal,
+  asking: Asking,
   { question, destructive }: { question: string; destructive: boolean },
 ): Promise<boolean> {
+  const message = visibleText(question);
+  if (asking.terminal.isDumb) {
+    const answer = await askedInOneLine(asking, `${message} (${destructive ? "y/N" : "Y/n"})`);
+    return answer === undefined ? false : answer === "" ? !destructive : /^y(es)?$/i.test(answer);
+  }
   const { confirm } = await import("@clack/prompts");
-  const answer = await asked(terminal, (streams) =>
-    confirm({ ...streams, message: visibleText(question), initialValue: !destructive }),
-  );
+  const answer = await asked(asking, (streams) => confirm({ ...streams, message, initialValue: !destructive }));
   return answer === true;
 }
 
 /**
- * A text. @returns undefined where the person gave none: Escape, Ctrl-D or a closed input
- * @throws Failure `interrupted` for Ctrl-C
+ * A text. @returns undefined where the person gave none: Escape, Ctrl-D or a closed input; and for a hidden text on a
+ * terminal that cannot hide it
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
  */
 export async function askText(
-  terminal: Terminal,
-  { question, choices, hidden = false, validate }: Question & { question: string },
+  asking: Asking,
+  { question, ...options }: Question & { question: string },
 ): Promise<string | undefined> {
-  const { password, select, text } = await import("@clack/prompts");
+  const { choices, hidden = false, validate } = options;
   const message = visibleText(question);
-  const answer = await asked(terminal, (streams) => {
-    if (choices !== undefined) {
-      const options = choices.map((value) => ({ value, label: visibleText(value) }));
-      return select({ ...streams, message, options });
-    }
-    const problem = (given: string | undefined): string | undefined => {
-      const found = validate?.(given ?? "");
-      return found === undefined ? undefined : visibleText(found);
-    };
-    return hidden
-      ? password({ ...streams, message, validate: problem })
-      : text({ ...streams, message, validate: problem });
+  const problem = (given: string | undefined): string | undefined => {
+    const found = validate?.(given ?? "");
+    return found === undefined ? undefined : visibleText(found);
+  };
+  if (asking.terminal.isDumb) return hidden ? undefined : plainText(asking, { message, choices, problem });
+  const { password, select, text } = await import("@clack/prompts");
+  const answer = await asked(asking, (streams) => {
+    if (choices === undefined) return (hidden ? password : text)({ ...streams, message, validate: problem });
+    return select({ ...streams, message, options: choices.map((value) => ({ value, label: visibleText(value) })) });
   });
   return typeof answer === "string" ? answer : undefined;
 }
@@ -65,7 +72,10 @@ interface Streams {
 }
 
 /** Asks, and gives up when the input ends. The answer is a symbol where it was called off. */
-async function asked<T>(terminal: Terminal, ask: (streams: Streams) => Promise<T | symbol>): Promise<T | symbol> {
+async function asked<T>(
+  { terminal, interruption }: Asking,
+  ask: (streams: Streams) => Promise<T | symbol>,
+): Promise<T | symbol> {
   const { stdin } = terminal;
   const end = new AbortController();
   let isInterrupted = false;
@@ -74,10 +84,13 @@ async function asked<T>(terminal: Terminal, ask: (streams: Streams) => Promise<T
     if (key.ctrl === true && key.name === "c") isInterrupted = true;
     if (key.ctrl === true && key.name === "d") end.abort();
   };
+  interruption.throwIfAborted();
   if (stdin.readableEnded || stdin.destroyed) return Symbol("end of input");
   stdin.on("end", onEnd).on("close", onEnd).on("keypress", onKey);
   try {
-    const answer = await ask({ input: stdin, output: outputOf(terminal), signal: end.signal });
+    const signal = AbortSignal.any([end.signal, interruption]);
+    const answer = await ask({ input: stdin, output: outputOf(terminal), signal });
+    if (typeof answer === "symbol") interruption.throwIfAborted();
     if (isInterrupted && typeof answer === "symbol") throw new Failure("interrupted", "interrupted at the question");
     return answer;
   } finally {
@@ -100,4 +113,43 @@ function outputOf(terminal: Terminal): Writable {
   });
   const { columns, rows } = stderr;
   return Object.assign(plain, { isTTY: true, columns, rows });
+}
+
+/** The same questions where no cursor can be moved: asked in a line, and again where the answer is not right. */
+async function plainText(
+  asking: Asking,
+  options: {
+    message: string;
+    choices: readonly string[] | undefined;
+    problem: (given: string) => string | undefined;
+  },
+): Promise<string | undefined> {
+  const { message, choices, problem } = options;
+  const offer = choices === undefined ? message : `${message} (${choices.map(visibleText).join(", ")})`;
+  for (;;) {
+    const answer = await askedInOneLine(asking, offer);
+    if (answer === undefined) return undefined;
+    const isWrong = choices !== undefined && !choices.includes(answer);
+    const found = isWrong ? "one of these, as it is written" : problem(answer);
+    if (found === undefined) return answer;
+    asking.terminal.writeErr(`${found}\n`);
+  }
+}
+
+async function askedInOneLine({ terminal, interruption }: Asking, prompt: string): Promise<string | undefined> {
+  const { createInterface } = await import("node:readline");
+  const { stdin } = terminal;
+  interruption.throwIfAborted();
+  if (stdin.readableEnded || stdin.destroyed) return undefined;
+  const lines = createInterface({ input: stdin, terminal: false });
+  const onAbort = (): void => lines.close();
+  interruption.addEventListener("abort", onAbort, { once: true });
+  terminal.writeErr(`${prompt} `);
+  const answer = await new Promise<string | undefined>((resolve) => {
+    lines.once("line", resolve).once("close", () => resolve(undefined));
+  });
+  lines.close();
+  interruption.removeEventListener("abort", onAbort);
+  interruption.throwIfAborted();
+  return answer;
 }

@@ -1,5 +1,6 @@
 // Owns: a page of rows as bytes of the answer it came in, and how rows are put one after the other without reading them.
 // Must not know: what a row means, the API. Source: cli.md §6, quality.md Performance (NDJSON needs no copy).
+import { isAscii } from "node:buffer";
 import { compactJson } from "./json-text.ts";
 
 /**
@@ -80,6 +81,14 @@ export function rowLines(page: RowPage): Buffer {
   return body.subarray(first, after + 1);
 }
 
+/**
+ * True where every string in the page is printable ASCII for certain: no other byte and no escape stands in its body.
+ * What is printed of such a page needs no sanitiser and no measuring.
+ */
+export function isPlain({ body }: RowPage): boolean {
+  return isAscii(body) && !body.includes(backslash) && !body.includes(del);
+}
+
 function copiedRows(page: RowPage, separator: string): Buffer {
   const pieces: Buffer[] = [];
   const between = Buffer.from(separator);
@@ -130,5 +139,6 @@ const space = 32;
 const quote = 34;
 const comma = 44;
 const backslash = 92;
+const del = 127;
 const structural = new Uint8Array(256);
 for (const character of Buffer.from('{}[],:" ')) structural[character] = 1;

@@ -7,7 +7,7 @@ import { asciiWidth, type DisplayWidth, isAscii, unicodeWidth } from "./display-
 import { FieldWatch } from "./field-watch.ts";
 import type { ListEnd, ListTarget, ListView, ListWriter, ResourceView } from "./list.ts";
 import { relativeTime, relativeTimeWidth } from "./relative-time.ts";
-import type { RowPage } from "./row-page.ts";
+import { isPlain, type RowPage } from "./row-page.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** A list as a table. The first rows fix the widths; later ones are cut to them on a terminal, else stand out. */
@@ -34,12 +34,23 @@ class TableList implements ListWriter {
   async page(page: RowPage): Promise<void> {
     const rows = rowsOf(page);
     if (rows.length === 0) return;
-    for (const row of rows) this.watch.look(() => row.lossless());
-    const cells = rows.map((row) => personCells(row, { columns: this.columns, target: this.target }));
-    if (this.measure === asciiWidth && !cells.every((row) => row.every(isAscii))) this.measure = await unicodeWidth();
-    const head = this.widths === undefined ? await this.begin(cells) : "";
-    await this.target.sink.write(head + cells.map((row) => this.line(row)).join(""));
+    const isPlainPage = isPlain(page);
+    if (this.target.fields !== undefined) for (const row of rows) this.watch.look(() => row.lossless());
+    const cells = rows.map((row) => this.cells(row, isPlainPage));
+    const isAsciiText = isPlainPage || cells.every((row) => row.every(isAscii));
+    if (!isAsciiText && this.measure === asciiWidth) this.measure = await unicodeWidth();
+    let text = this.widths === undefined ? await this.begin(cells) : "";
+    for (const row of cells) text += this.line(row);
+    // One byte a character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
+    const isOneByte = this.measure === asciiWidth && !this.target.isTerminal;
+    await this.target.sink.write(isOneByte ? Buffer.from(text, "latin1") : text);
     this.rowsWritten += rows.length;
+  }
+
+  private cells(row: Row, isPlainPage: boolean): string[] {
+    const { target, columns } = this;
+    const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
+    return columns.map(({ field, kind }) => personCell(cellOf(row, field), { kind, time, isPlain: isPlainPage }));
   }
 
   /** Fixes the widths, and gives the heading. */
@@ -96,11 +107,6 @@ class TableList implements ListWriter {
   async abandon(): Promise<void> {}
 }
 
-function personCells(row: Row, { columns, target }: { columns: readonly CellColumn[]; target: ListTarget }): string[] {
-  const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
-  return columns.map(({ field, kind }) => personCell(cellOf(row, field), { kind, time }));
-}
-
 /**
  * One resource: a heading and a value a line, nothing ever cut; fields the document does not name come last, under
  * their wire name.
@@ -123,7 +129,7 @@ export async function tableResource(
   };
   const lines = columns.map(({ field, kind }, index) => {
     const heading = headings[index] ?? "";
-    const value = personCell(cellOf(row, field), { kind, time });
+    const value = personCell(cellOf(row, field), { kind, time, isPlain: false });
     const shown = paint !== undefined && kind === "status" ? paintStatus(value, paint) : value;
     return (paint?.bold(heading) ?? heading) + " ".repeat(width - measure.of(heading) + gap) + shown;
   });

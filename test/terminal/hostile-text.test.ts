@@ -149,7 +149,7 @@ describe("what is said beside the result", () => {
       output.warn("in between");
       await sleep(100);
       progress.done();
-      await sleep(5);
+      await vi.waitFor(() => expect(stderr.writableLength).toBe(0), { timeout: 20_000 });
       const { effects: found, lines } = await shown(stderr.text, { columns: 100, mayStyle: true });
       looked += 1;
       effects += found.length;

@@ -241,6 +241,49 @@ describe("questions", () => {
     await Promise.all([expect(other).rejects.toBeInstanceOf(Failure), keys(stdin, "\u0003")]);
   });
 
+  it("end with the interruption's own failure when a signal comes from outside", async () => {
+    for (const TERM of ["xterm", "dumb"]) {
+      const stop = new AbortController();
+      const { output, stdin } = stage({ tty: true, env: { TERM }, interruption: stop.signal });
+      const answer = output.confirm("Revoke?");
+      setTimeout(() => stop.abort(new Failure("terminated", "Terminated.")), 60);
+      await expect(answer).rejects.toMatchObject({ kind: "terminated" });
+      await expect(output.ask("Name?")).rejects.toMatchObject({ kind: "terminated" });
+      expect(stdin).toMatchObject({ isRaw: false });
+    }
+  });
+
+  it.each([
+    ["y\n", false, true],
+    ["YES\n", true, true],
+    ["\n", false, true],
+    ["\n", true, false],
+    ["yet\n", false, false],
+  ])("are a line on a terminal that cannot move its cursor: %j", async (typed, destructive, expected) => {
+    const { output, stdin, stderr } = stage({ tty: true, env: { TERM: "dumb" } });
+    const answer = output.confirm("Revoke \u001b[2J?", { destructive });
+    await keys(stdin, typed);
+    expect(await answer).toBe(expected);
+    expect(stderr.text).toBe(`Revoke \\u{1b}[2J? (${destructive ? "y/N" : "Y/n"}) `);
+  });
+
+  it("ask again there, give up at the end of the input, and show nothing hidden", async () => {
+    const { output, stdin, stderr } = stage({ tty: true, env: { TERM: "dumb" } });
+    const answer = output.ask("Region?", { choices: ["us", "eu"] });
+    await keys(stdin, "xx\n");
+    await keys(stdin, "eu\n");
+    expect(await answer).toBe("eu");
+    expect(stderr.text).toBe("Region? (us, eu) one of these, as it is written\nRegion? (us, eu) ");
+    await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toThrow(
+      /--api-key-stdin is missing/,
+    );
+    const other = output.confirm("Revoke?");
+    await sleep(30);
+    stdin.end();
+    expect(await other).toBe(false);
+    expect(await output.confirm("Revoke?")).toBe(false);
+  });
+
   it("take a text, and again where it is not right", async () => {
     const { output, stdin, stderr } = stage({ tty: true });
     const answer = output.ask("Name?", { validate: (name) => (name === "ok" ? undefined : "only ok is\u0007 ok") });

@@ -69,6 +69,7 @@ export interface StageOptions {
   readonly yes?: boolean;
   readonly columns?: number;
   readonly env?: Record<string, string>;
+  readonly interruption?: AbortSignal;
 }
 
 export function stage(options: StageOptions = {}): Stage {
@@ -77,7 +78,16 @@ export function stage(options: StageOptions = {}): Stage {
   const stdout = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const stderr = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const terminal = new Terminal({ stdin, stdout, stderr, env: { TERM: "xterm", NO_COLOR: "1", ...options.env } });
-  const { fields, quiet = false, noInput = false, yes = false } = options;
-  const output = createOutput({ terminal, format, quiet, noInput, yes, now: () => now, ...(fields ? { fields } : {}) });
+  const { fields, quiet = false, noInput = false, yes = false, interruption } = options;
+  const output = createOutput({
+    terminal,
+    format,
+    quiet,
+    noInput,
+    yes,
+    now: () => now,
+    ...(fields ? { fields } : {}),
+    ...(interruption ? { interruption } : {}),
+  });
   return { terminal, output, stdin, stdout, stderr };
 }
