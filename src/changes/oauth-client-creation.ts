@@ -54,11 +54,10 @@ export async function createOAuthClient<T>(
   options: CreationOptions & { readonly conclude: (end: CreationEnd, drive: Drive) => Promise<T> },
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
-  await options.destination.check();
-  const admission = await bench.journal.admit(creationIntent(bench, request), {
-    fresh: options.fresh,
-    key: options.key,
-  });
+  // The place stands in the intent: a crash before anything is reserved there must not make recovery forget it.
+  const destination = { ...(await options.destination.check()) };
+  const intent = { ...creationIntent(bench, request), destination };
+  const admission = await bench.journal.admit(intent, { fresh: options.fresh, key: options.key });
   const { drive } = admission;
   try {
     if (admission.kind === "resumed")

@@ -25,13 +25,13 @@ export function secretLost(entry: Entry): Failure {
  * @param lost the entry in state `secret_lost`, driven by this process
  */
 export async function replaceLostSecret(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
-  await options.destination.check();
+  const destination = { ...(await options.destination.check()) };
   // The place for the new secret, and the new entry with its key, stand before the old client goes.
   await options.destination.prepare(lost.entry.id);
   await options.destination.release();
   const begun = unfinishedReplacement(bench.journal, lost.entry);
   const replacement =
-    begun === undefined ? await admitReplacement(bench, lost.entry) : await bench.journal.drive(begun.id);
+    begun === undefined ? await admitReplacement(bench, lost.entry, destination) : await bench.journal.drive(begun.id);
   try {
     await revokeLost(bench, lost);
     const end = await driveCreation(bench, replacement, { ...options, key: undefined });
@@ -57,7 +57,7 @@ export function isReplacementBegun(journal: Journal, lost: Entry): boolean {
   return unfinishedReplacement(journal, lost) !== undefined;
 }
 
-async function admitReplacement(bench: Workbench, lost: Entry): Promise<Drive> {
+async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<Drive> {
   const { drive } = await bench.journal.admit(
     {
       ...madeFor(bench.account),
@@ -69,6 +69,7 @@ async function admitReplacement(bench: Workbench, lost: Entry): Promise<Drive> {
       twin: lost.twin,
       idempotent: true,
       replaces: lost.id,
+      destination,
       parent: lost.parent ?? undefined,
     },
     { fresh: true },

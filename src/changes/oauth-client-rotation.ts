@@ -5,11 +5,12 @@
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
+import { WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
@@ -51,8 +52,9 @@ export async function rotateOAuthClient(
   { old, request }: { old: OldClient; request: RotationRequest },
   options: RotationOptions,
 ): Promise<Rotated> {
-  await options.destination.check();
+  const destination = { ...(await options.destination.check()) };
   const admission = await bench.journal.admit({
+    destination,
     ...madeFor(bench.account),
     operation: "oauth_client.rotate",
     method: "POST",
@@ -131,7 +133,7 @@ async function bringChildHome(
   const found = currentChild(bench.journal, drive.entry);
   if (found?.state === "undelivered") throw keptHere(found);
   if (found?.state === "done") return { child: found, receipt: await receiptOf(bench, found) };
-  const child = found ? await bench.journal.drive(found.id) : await admitChild(bench, drive.entry);
+  const child = found ? await bench.journal.drive(found.id) : await admitChild(bench, drive.entry, options);
   try {
     const lost: CreationEnd = { kind: "secret_lost", entry: child.entry, receipt: "" };
     const first =
@@ -161,13 +163,17 @@ async function receiptOf(bench: Workbench, child: Entry): Promise<string> {
   return answer.kind === "answered" ? answer.text : JSON.stringify({ id: child.resource_id, client_secret: null });
 }
 
-async function admitChild(bench: Workbench, rotation: Entry): Promise<Drive> {
+async function admitChild(bench: Workbench, rotation: Entry, { destination }: RotationOptions): Promise<Drive> {
   const { service_account_id, scopes } = JSON.parse(rotation.request_text) as {
     service_account_id: string;
     scopes: string[];
   };
   const intent = creationIntent(bench, { service_account_id, scopes });
-  const { drive } = await bench.journal.admit({ ...intent, parent: rotation.id }, { fresh: true });
+  const remembered = { ...(await destination.check()) };
+  const { drive } = await bench.journal.admit(
+    { ...intent, parent: rotation.id, destination: remembered },
+    { fresh: true },
+  );
   return drive;
 }
 
@@ -269,34 +275,5 @@ async function overlap(bench: Workbench, drive: Drive): Promise<void> {
     await bench.clock.sleep(leftMs);
   } finally {
     done();
-  }
-}
-
-/** Keeps the secret in memory for the proof, after it was delivered. */
-class WatchedDestination implements Destination {
-  secret: OneTimeSecret | undefined;
-  readonly isStdout: boolean;
-  readonly #inner: Destination;
-
-  constructor(inner: Destination) {
-    this.#inner = inner;
-    this.isStdout = inner.isStdout;
-  }
-
-  check(): Promise<void> {
-    return this.#inner.check();
-  }
-
-  prepare(work: string): Promise<DestinationRecord> {
-    return this.#inner.prepare(work);
-  }
-
-  async deliver(secret: OneTimeSecret): Promise<void> {
-    await this.#inner.deliver(secret);
-    this.secret = secret;
-  }
-
-  release(): Promise<void> {
-    return this.#inner.release();
   }
 }

@@ -13,7 +13,7 @@ export class WatchedDestination implements Destination {
     this.isStdout = inner.isStdout;
   }
 
-  check(): Promise<void> {
+  check(): Promise<DestinationRecord> {
     return this.#inner.check();
   }
 

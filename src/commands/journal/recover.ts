@@ -7,6 +7,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { ResourceView } from "../../output/output.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
+import type { SecretOptions } from "../../secrets/choice.ts";
 import { defineVerb } from "../verb.ts";
 import { workbenchOf } from "../workbench-of.ts";
 import { entriesView, entriesPage } from "./view.ts";
@@ -58,7 +59,7 @@ async function destinationOf(
   const view = await viewOf(entry);
   const asked = secretOptionsOf(flags);
   const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
-  const options = named === undefined ? { ...remembered(entry), secretFormat: asked.secretFormat } : asked;
+  const options = named === undefined ? again(remembered(entry), asked) : asked;
   return context.secrets.destination(options, (receipt) => context.output.resource(receipt, view));
 }
 
@@ -67,13 +68,17 @@ async function viewOf(entry: Entry): Promise<ResourceView> {
   return (await import("../oauth-clients/view.ts")).oauthClientView;
 }
 
+/** The remembered place, with what the flags say of it now. */
+function again(place: SecretOptions, { secretFormat, force }: SecretOptions): SecretOptions {
+  return {
+    ...place,
+    ...(secretFormat !== undefined && { secretFormat }),
+    force: force === true || place.force === true,
+  };
+}
+
 /** The destination of the original command, as far as it can be used again. */
-function remembered(entry: Entry): {
-  secretFile?: string;
-  secretProfile?: string;
-  secretFormat?: string;
-  force?: boolean;
-} {
+function remembered(entry: Entry): SecretOptions {
   const record = entry.destination;
   if (record?.kind === "file")
     return { secretFile: String(record.path), secretFormat: String(record.format), force: record.force === true };
