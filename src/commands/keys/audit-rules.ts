@@ -101,7 +101,12 @@ export function auditKeys(
     if (key.status === "revoked") continue;
     judged += 1;
     const facts = { key_id: key.id ?? null, key_name: key.name ?? null };
-    const subject: Case = { ...at, key, id: key.id ?? "<id>", has: (member) => Object.hasOwn(row, member) };
+    const subject: Case = {
+      ...at,
+      key,
+      id: key.id === undefined ? "<id>" : shellWord(key.id),
+      has: (member) => Object.hasOwn(row, member),
+    };
     for (const rule of ruleNames) {
       const verdict = judge(rule, subject);
       if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
@@ -192,7 +197,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "medium",
       "may do everything (scope *)",
-      `integ keys rotate ${id} --by-replacement --scope 'push-ingest:*'`,
+      `if it only pushes data: integ keys rotate ${id} --by-replacement --scope 'push-ingest:*'`,
     );
   },
   user_bound({ key, id, has }) {
@@ -214,6 +219,11 @@ function revoke({ id }: Case): string {
 
 function replace({ id }: Case): string {
   return `integ keys rotate ${id} --by-replacement`;
+}
+
+/** The service's word as one word of a command that somebody may copy into a shell. */
+function shellWord(text: string): string {
+  return /^[\w.:@%+=/][\w.:@%+=/-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Milliseconds since 1970; null where the key never expires; words where the row does not tell. */

@@ -1,0 +1,117 @@
+// Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
+import { describe, expect, it } from "vitest";
+import type { Rows } from "../../../src/api/legacy.ts";
+import { findOrphan, settleMs, type Sought } from "../../../src/changes/access-key-orphan.ts";
+
+const sent = Date.parse("2026-11-21T02:00:00.000Z");
+const later = sent + 60 * 60_000;
+
+function rows(...values: object[]): Rows {
+  const of = (value: object) => ({ text: JSON.stringify(value), value: value as Record<string, unknown> });
+  return { rows: values.map(of), wrappedIn: undefined, saysMore: false };
+}
+
+function at(offsetMs: number): string {
+  return new Date(sent + offsetMs).toISOString();
+}
+
+const orphan = {
+  id: "ak_new",
+  name: "ci",
+  keyType: "user_bound",
+  status: "active",
+  lastUsedAt: null,
+  expiresAt: null,
+  createdAt: at(200),
+  createdByUserId: "user_1",
+  scopes: ["*"],
+};
+/** Some other key: the one that is used to ask. */
+const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
+
+function sought(change: Partial<Sought> = {}): Sought {
+  return {
+    request: { name: "ci" },
+    marked: false,
+    madeAfter: sent,
+    sentUntil: sent + 1000,
+    userId: "user_1",
+    knownIds: new Set(),
+    ownId: "ak_own",
+    ...change,
+  };
+}
+
+describe("a key that fits", () => {
+  it("is found, and is certain only with the mark", () => {
+    expect(findOrphan(rows(other, orphan), sought(), later)).toMatchObject({ kind: "one", key: { id: "ak_new" }, certain: false });
+    expect(findOrphan(rows(other, orphan), sought({ marked: true }), later)).toMatchObject({ kind: "one", certain: true });
+  });
+
+  it("is found by its name alone where the list tells no more", () => {
+    expect(findOrphan(rows(other, { id: "ak_new", name: "ci" }), sought(), later)).toMatchObject({ kind: "one" });
+  });
+
+  it("with the mark is found however wrong the clocks are", () => {
+    const strange = { ...orphan, createdAt: at(-1e10) };
+    expect(findOrphan(rows(other, strange), sought({ marked: true }), later)).toMatchObject({ kind: "one", certain: true });
+  });
+
+  it("that was used is never an orphan: somebody has its secret", () => {
+    for (const marked of [true, false])
+      expect(findOrphan(rows({ ...orphan, lastUsedAt: at(500) }), sought({ marked }), later).kind).toBe("used");
+  });
+
+  it("two that fit, or one without an id, cannot be told apart", () => {
+    expect(findOrphan(rows(orphan, { ...orphan, id: "ak_2" }), sought(), later)).toMatchObject({ kind: "several", keys: [{}, {}] });
+    const { id: _, ...nameless } = orphan;
+    expect(findOrphan(rows(nameless), sought(), later).kind).toBe("several");
+  });
+});
+
+describe("a key of that name that cannot be it", () => {
+  it.each([
+    ["made before", { createdAt: at(-5 * 60_000 - 1) }],
+    ["made long after", { createdAt: at(1000 + 15 * 60_000 + 1) }],
+    ["of another user", { createdByUserId: "user_2" }],
+    ["of another type", { keyType: "service_account" }],
+    ["with other scopes", { scopes: ["push-ingest:*"] }],
+    ["with an expiry that was not asked for", { expiresAt: at(1e9) }],
+  ])("%s: no orphan, and no certainty either", (_name, change) => {
+    const search = findOrphan(rows(other, { ...orphan, ...change }), sought(), later);
+    expect(search.kind).toBe("none");
+    expect(search).toMatchObject({ doubts: [expect.stringContaining("ak_new")] });
+  });
+
+  it.each([
+    ["revoked", { status: "revoked" }, {}],
+    ["the journal's own", {}, { knownIds: new Set(["ak_new"]) }],
+    ["of another name", { name: "ci2" }, {}],
+  ])("%s: nothing was made, for certain", (_name, change, known) => {
+    expect(findOrphan(rows(other, { ...orphan, ...change }), sought(known), later)).toEqual({ kind: "none", doubts: [] });
+  });
+
+  it("within clock skew and to the second it fits", () => {
+    const request = { name: "ci", expiresAt: "2027-01-01T00:00:00.500Z" };
+    const near = { ...orphan, createdAt: at(-4 * 60_000), expiresAt: "2027-01-01T00:00:00Z" };
+    expect(findOrphan(rows(near), sought({ request }), later).kind).toBe("one");
+  });
+});
+
+describe("an absence that proves nothing", () => {
+  it.each([
+    ["the list says more", { ...rows(other), saysMore: true }, later],
+    ["the list is empty", rows(), later],
+    ["the list leaves out our own key", rows({ ...other, id: "ak_x" }), later],
+    ["a key without a name", rows(other, { id: "ak_y" }), later],
+    ["too early", rows(other), sent + 1000 + settleMs - 1],
+  ])("%s", (_name, list, now) => {
+    const search = findOrphan(list, sought(), now);
+    expect(search.kind).toBe("none");
+    expect((search as { doubts: string[] }).doubts.length).toBeGreaterThan(0);
+  });
+
+  it("and one that does: a whole list, late enough, with our own key in it", () => {
+    expect(findOrphan(rows(other), sought(), sent + 1000 + settleMs)).toEqual({ kind: "none", doubts: [] });
+  });
+});

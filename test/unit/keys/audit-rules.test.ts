@@ -1,0 +1,171 @@
+// Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { auditKeys, isAsBadAs, ruleNames, type Judgement } from "../../../src/commands/keys/audit-rules.ts";
+
+const day = 86_400_000;
+const now = Date.parse("2026-11-21T12:00:00.000Z");
+const limits = { maxAgeMs: 90 * day, maxIdleMs: 30 * day, expiresWithinMs: 14 * day };
+
+function at(offsetMs: number): string {
+  return new Date(now + offsetMs).toISOString();
+}
+
+/** A key that no rule finds anything about. */
+const sound = {
+  id: "ak_1",
+  name: "nightly",
+  keyType: "service_account",
+  status: "active",
+  lastUsedAt: at(-day),
+  expiresAt: at(60 * day),
+  createdAt: at(-10 * day),
+  scopes: ["push-ingest:*"],
+};
+
+function audit(...keys: object[]): Judgement {
+  return auditKeys(keys as Record<string, unknown>[], { now, limits });
+}
+
+function rulesOf(change: object): string[] {
+  return audit({ ...sound, ...change }).findings.map(({ rule }) => rule);
+}
+
+function without(member: keyof typeof sound): object {
+  const { [member]: _, ...rest } = sound;
+  return rest;
+}
+
+describe("a sound key", () => {
+  it("has no finding, and nothing is left unjudged", () => {
+    expect(audit(sound)).toEqual({ findings: [], unjudged: [], judged: 1 });
+  });
+
+  it("is not judged once it is revoked, whatever else it is", () => {
+    expect(audit({ ...sound, status: "revoked", expiresAt: at(-day), scopes: ["*"], lastUsedAt: null })).toEqual({
+      findings: [],
+      unjudged: [],
+      judged: 0,
+    });
+  });
+});
+
+describe("each rule at its edge", () => {
+  it.each([
+    ["expired_active", { expiresAt: at(0) }, ["expired_active"]],
+    ["expiring at the limit", { expiresAt: at(14 * day) }, ["expiring"]],
+    ["not yet expiring", { expiresAt: at(14 * day + 1) }, []],
+    ["expiring in a moment", { expiresAt: at(1) }, ["expiring"]],
+    ["no_expiry", { expiresAt: null }, ["no_expiry"]],
+    ["idle at the limit", { lastUsedAt: at(-30 * day) }, []],
+    ["idle", { lastUsedAt: at(-30 * day - 1) }, ["idle"]],
+    ["as old as it may be", { createdAt: at(-90 * day) }, []],
+    ["too_old", { createdAt: at(-90 * day - 1) }, ["too_old"]],
+    ["never_used", { lastUsedAt: null }, ["never_used"]],
+    ["full_access", { scopes: ["push-ingest:*", "*"] }, ["full_access"]],
+    ["user_bound", { keyType: "user_bound", boundEmail: "ada@example.com" }, ["user_bound"]],
+  ])("%s", (_name, change, rules) => {
+    expect(rulesOf(change)).toEqual(rules);
+  });
+
+  it("never used is mild while the key is new, and not after the idle limit", () => {
+    expect(audit({ ...sound, lastUsedAt: null }).findings[0]!.severity).toBe("low");
+    expect(audit({ ...sound, lastUsedAt: null, createdAt: at(-31 * day) }).findings[0]!.severity).toBe("medium");
+  });
+
+  it("findings come the worst first, with an id, a severity and what to do", () => {
+    const { findings } = audit({ ...sound, expiresAt: at(-day), lastUsedAt: null });
+    expect(findings.map(({ id, severity }) => [id, severity])).toEqual([
+      ["expired_active:ak_1", "high"],
+      ["never_used:ak_1", "low"],
+    ]);
+    expect(findings[0]!.remedy).toBe("integ keys revoke ak_1");
+  });
+
+  it("an id that a shell would run is quoted in the command to copy", () => {
+    const [first] = audit({ ...sound, id: "x'; rm -rf ~", expiresAt: at(-day) }).findings;
+    expect(first!.remedy).toBe("integ keys revoke 'x'\\''; rm -rf ~'");
+  });
+});
+
+describe("what the data does not tell", () => {
+  it.each([
+    ["expiresAt", ["no_expiry"]],
+    ["lastUsedAt", ["never_used"]],
+    ["createdAt", ["too_old"]],
+    ["scopes", ["full_access"]],
+    ["keyType", ["user_bound"]],
+  ] as const)("without %s that rule is listed as not judged, and no finding is made up", (member, rules) => {
+    const { findings, unjudged } = audit(without(member));
+    expect(findings).toEqual([]);
+    expect(unjudged.map(({ rule, key_id }) => [rule, key_id])).toEqual(rules.map((rule) => [rule, "ak_1"]));
+    expect(unjudged[0]!.reason).toContain(member);
+  });
+
+  it("without a status an expired key may be revoked: not judged; the rest is", () => {
+    const { findings, unjudged } = audit({ ...without("status"), expiresAt: at(-day), scopes: ["*"] });
+    expect(findings.map(({ rule }) => rule)).toEqual(["full_access"]);
+    expect(unjudged.map(({ rule }) => rule)).toEqual(["expired_active"]);
+  });
+
+  it("a status that nobody documented: nothing is claimed", () => {
+    const { findings, unjudged } = audit({ ...sound, status: "suspended", scopes: ["*"] });
+    expect(findings).toEqual([]);
+    expect(unjudged).toHaveLength(ruleNames.length);
+  });
+
+  it.each([
+    ["a word", "soon"],
+    ["a day that is none", "2026-13-45T00:00:00Z"],
+    ["a time without a zone", "2026-11-21T12:00:00"],
+    ["a number", 1_700_000_000],
+  ])("a time that makes no sense (%s) is not judged", (_name, value) => {
+    expect(audit({ ...sound, expiresAt: value }).unjudged.map(({ rule }) => rule)).toEqual(["no_expiry"]);
+    expect(audit({ ...sound, expiresAt: value }).findings).toEqual([]);
+  });
+
+  it("a use in the future beyond clock skew is not judged, one within it is", () => {
+    expect(audit({ ...sound, lastUsedAt: at(day) }).unjudged.map(({ rule }) => rule)).toEqual(["never_used"]);
+    expect(audit({ ...sound, lastUsedAt: at(60_000) })).toMatchObject({ findings: [], unjudged: [] });
+  });
+
+  it("a row without an id is judged, and its finding says which row", () => {
+    const { findings } = audit(sound, { ...without("id"), expiresAt: null });
+    expect(findings.map(({ id, key_id }) => [id, key_id])).toEqual([["no_expiry:row-2", null]]);
+  });
+});
+
+describe("properties", () => {
+  const row = fc.record(
+    {
+      id: fc.oneof(fc.string(), fc.integer()),
+      name: fc.oneof(fc.string(), fc.constant(null)),
+      keyType: fc.oneof(fc.constantFrom("user_bound", "service_account"), fc.string(), fc.integer()),
+      status: fc.oneof(fc.constantFrom("active", "revoked"), fc.string(), fc.constant(null)),
+      lastUsedAt: fc.oneof(fc.date({ noInvalidDate: true }).map((d) => d.toISOString()), fc.constant(null), fc.string(), fc.integer()),
+      expiresAt: fc.oneof(fc.date({ noInvalidDate: true }).map((d) => d.toISOString()), fc.constant(null), fc.string(), fc.boolean()),
+      createdAt: fc.oneof(fc.date({ noInvalidDate: true }).map((d) => d.toISOString()), fc.string(), fc.constant(null)),
+      scopes: fc.oneof(fc.array(fc.constantFrom("*", "push-ingest:*")), fc.string(), fc.array(fc.integer())),
+    },
+    { requiredKeys: [] },
+  );
+
+  it("any row whatever is judged or listed: no rule both finds and doubts, none throws", () => {
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
+        const { findings, unjudged, judged } = auditKeys(rows as Record<string, unknown>[], { now, limits });
+        expect(judged).toBeLessThanOrEqual(rows.length);
+        for (const { id, severity } of findings) {
+          expect(id).toContain(":");
+          expect(isAsBadAs(severity, "low")).toBe(true);
+        }
+        for (const [index] of rows.entries()) {
+          const alone = auditKeys([rows[index] as Record<string, unknown>], { now, limits });
+          const found = alone.findings.map(({ rule }) => rule);
+          expect(alone.unjudged.filter(({ rule }) => found.includes(rule))).toEqual([]);
+        }
+        expect(unjudged.every(({ reason }) => reason !== "")).toBe(true);
+      }),
+    );
+  });
+});
