@@ -44,6 +44,8 @@ export interface WorkClock {
 export interface SecretKeeping {
   /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
   wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /** Gives back what a process that is gone reserved at that place, where it holds no whole secret. Safe to repeat. */
+  removeReserve(record: DestinationRecord): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
   /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */

@@ -36,6 +36,10 @@ export function buildSecrets({ env, terminal, settings, profiles }: SecretParts)
       const { wasDelivered } = await import("../secrets/delivered.ts");
       return wasDelivered(record, facts, { profiles: () => profiles.store() });
     },
+    async removeReserve(record) {
+      const { removeReserve } = await import("../secrets/delivered.ts");
+      removeReserve(record);
+    },
     async reread(record) {
       const { rereadSecret } = await import("../secrets/reread.ts");
       return rereadSecret(record);

@@ -8,6 +8,7 @@ import type { ResourceView } from "../../output/output.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
 import type { SecretOptions } from "../../secrets/choice.ts";
+import type { DestinationRecord } from "../../secrets/destination.ts";
 import { defineVerb } from "../verb.ts";
 import { workbenchOf } from "../workbench-of.ts";
 import { entriesView, entriesPage } from "./view.ts";
@@ -41,9 +42,24 @@ export const command = defineVerb({
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile)),
     });
+    await giveBackRooms(context, journal);
     await report(context, results);
   },
 });
+
+/** Settled work needs no room for a secret any more: what a crash left of it goes. */
+async function giveBackRooms(context: Context, journal: Journal): Promise<void> {
+  const undelivered = await context.secrets.undelivered();
+  for (const { id, state, destination } of journal.entries()) {
+    if (!isSettled(state)) continue;
+    try {
+      undelivered.release(id);
+      if (destination) await context.secrets.removeReserve(destination as DestinationRecord);
+    } catch (error) {
+      context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
+    }
+  }
+}
 
 function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Entry[] {
   if (ids.length > 0) return ids.map((id) => journal.find(id));
