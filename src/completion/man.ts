@@ -64,7 +64,7 @@ function commandPage(node: Node): string {
     section("OPTIONS", node.flags.map(flagItem)),
     section(
       "EXAMPLES",
-      node.examples.flatMap(({ line, does }) => [...paragraph(does), ".EX", `    ${text(line)}`, ".EE"]),
+      node.examples.flatMap(({ line, does }) => [...paragraph(does), ".EX", `    ${plain(line)}`, ".EE"]),
     ),
     section("SEE ALSO", seen.join(" ,\n").split("\n")),
   ]);
@@ -77,7 +77,7 @@ function page(node: Node, sections: readonly string[][]): string {
   const lines = [
     '.\\" Printed from the command tree: change the program, not this file.',
     `.TH ${name.toUpperCase().replaceAll("-", "\\-")} 1 2026-07-01 integ "integ manual"`,
-    ...section("NAME", [`${text(name)} \\- ${text(node.summary.replace(/\.$/, ""))}`]),
+    ...section("NAME", [filled(`${plain(name)} \\- ${text(node.summary.replace(/\.$/, ""))}`)]),
     ...section("SYNOPSIS", [synopsis(node)]),
     ...section("DESCRIPTION", words),
     ...sections.flat(),
@@ -123,23 +123,35 @@ function flagText({ summary, value, standard, mandatory }: Flag): string {
     ...(mandatory ? ["required"] : []),
     ...(value?.repeatable ? ["repeatable"] : []),
   ].filter((part) => !summary.includes(part));
-  return text(rest.length === 0 ? summary : `${summary} (${rest.join("; ")})`);
+  return text([summary, ...rest].join("; "));
 }
 
 function item(tag: string, words: string): string {
-  return `.TP\n${tag}\n${words}`;
+  return `.TP\n${tag}\n${filled(words)}`;
 }
 
 function paragraph(words: string): string[] {
-  return [".PP", ...words.split("\n").map((line) => text(line))];
+  return words.split("\n\n").flatMap((part) => [".PP", filled(text(part))]);
+}
+
+/** Source lines of at most 80 bytes, as roff's own tools want them; the reader's width decides where lines end. */
+function filled(words: string): string {
+  const lines: string[] = [""];
+  for (const word of words.split(/\s+/)) {
+    const line = lines.at(-1)!;
+    if (line === "") lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= 80) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => (line.startsWith(".") ? `\\&${line}` : line)).join("\n");
 }
 
 function bold(words: string): string {
-  return `\\fB${text(words)}\\fR`;
+  return `\\fB${plain(words)}\\fR`;
 }
 
 function italic(words: string): string {
-  return `\\fI${text(words)}\\fR`;
+  return `\\fI${plain(words)}\\fR`;
 }
 
 const glyphs: Readonly<Record<string, string>> = {
@@ -152,11 +164,17 @@ const glyphs: Readonly<Record<string, string>> = {
 };
 
 /** Text that roff prints as it stands: nothing in it is a request, an escape or a typographic stand-in. */
+function plain(words: string): string {
+  const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
+  return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {
+    return `\\[u${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`;
+  });
+}
+
+/** The same for prose: what stands between backticks is to be typed. */
 function text(words: string): string {
-  const plain = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
-  const named = plain.replaceAll(
-    /[^\0-\x7f]/gu,
-    (character) => `\\[u${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`,
-  );
-  return named.startsWith(".") ? `\\&${named}` : named;
+  return words
+    .split(/`([^`]*)`/)
+    .map((part, at) => (at % 2 === 1 ? bold(part) : plain(part)))
+    .join("");
 }

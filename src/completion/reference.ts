@@ -11,7 +11,7 @@ export function referenceText({ tree, environment, exitCodes }: Surface): string
     "# Commands",
     "The same in a terminal: `integ help <command>`; for a program: `integ commands --json`.",
     table(
-      ["Command", ""],
+      ["Command", "What it does"],
       runnable.map((node) => [`[${code(title(node))}](#${anchor(title(node))})`, cell(node.summary)]),
     ),
     ...tree.root.nodes.flatMap(topBlocks),
@@ -43,9 +43,9 @@ function topBlocks(node: Node): string[] {
 function verbBlocks(node: Node): string[] {
   return [
     fenced([usageOf(node)]),
-    ...(node.arguments.length === 0 ? [] : [table(["Argument", ""], node.arguments.map(argumentRow))]),
+    ...(node.arguments.length === 0 ? [] : [table(["Argument", "Meaning"], node.arguments.map(argumentRow))]),
     ...(node.flags.length === 0 ? [] : [flagTable(node.flags)]),
-    ...(node.more === undefined ? [] : [node.more]),
+    ...(node.more === undefined ? [] : [prose(node.more)]),
     fenced(node.examples.flatMap(({ line, does }) => [`# ${does}`, line])),
   ];
 }
@@ -61,7 +61,7 @@ function anchor(heading: string): string {
 
 function sentence(words: string): string {
   const ended = /[.!?]$/.test(words) ? words : `${words}.`;
-  return `${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
+  return prose(`${ended.charAt(0).toUpperCase()}${ended.slice(1)}`);
 }
 
 function argumentRow(argument: Argument): string[] {
@@ -69,7 +69,7 @@ function argumentRow(argument: Argument): string[] {
 }
 
 function flagTable(flags: readonly Flag[]): string {
-  return table(["Flag", "", "Default"], flags.map(flagRow));
+  return table(["Flag", "Meaning", "Default"], flags.map(flagRow));
 }
 
 function flagRow(flag: Flag): string[] {
@@ -97,7 +97,15 @@ function code(words: string): string {
 }
 
 function cell(words: string): string {
-  return words.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("*", "\\*").replaceAll("_", "\\_");
+  return prose(words).replaceAll("|", "\\|");
+}
+
+/** Prose keeps its code between backticks; nothing else in it is markup. */
+function prose(words: string): string {
+  return words
+    .split(/(`[^`]*`)/)
+    .map((part) => (part.startsWith("`") ? part : part.replaceAll(/[\\*_[\]]/g, "\\$&").replaceAll("<", "&lt;")))
+    .join("");
 }
 
 function fenced(lines: readonly string[]): string {

@@ -27,9 +27,6 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
-  "file|-": files,
-  profile: live("profiles"),
-  entry: live("entries"),
   // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
   type: some("person"),
   scope: some("entity:read", "organization:read", "service_account:manage"),
@@ -42,30 +39,26 @@ const byName: Readonly<Record<string, Completion>> = {
   "cohort-id": nothing,
   command: nothing,
   duration: nothing,
+  header: nothing,
   id: nothing,
-  iso: nothing,
   issuer: nothing,
   key: nothing,
   n: nothing,
   name: nothing,
   "name=value": nothing,
-  "Name: value": nothing,
   "person-id": nothing,
   spec: nothing,
   text: nothing,
+  time: nothing,
   token: nothing,
   url: nothing,
   uuid: nothing,
 };
 
-/** By flag, where the word alone does not tell. */
-const byFlag: Readonly<Record<string, Completion>> = {
+/** Where the word alone does not tell: by flag, or by command and flag or argument. */
+const byPlace: Readonly<Record<string, Completion>> = {
   "--profile": live("profiles"),
   "--secret-profile": live("profiles"),
-};
-
-/** By command and argument, where the word alone does not tell. */
-const byArgument: Readonly<Record<string, Completion>> = {
   "profiles show name": live("profiles"),
   "profiles use name": live("profiles"),
   "profiles edit name": live("profiles"),
@@ -79,7 +72,11 @@ const byArgument: Readonly<Record<string, Completion>> = {
   "oauth-clients rotate id": live("clients"),
   "keys rotate id": live("keys"),
   "keys revoke id": live("keys"),
-  "api path": some("/v1/", "/api/v1/"),
+  // §2.4
+  "keys create --scope": some("*", "push-ingest:*"),
+  "keys rotate --scope": some("*", "push-ingest:*"),
+  // What can be read without an id (§4.3 to §4.5).
+  "api path": some("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };
 
 export interface Place {
@@ -92,7 +89,7 @@ export interface Place {
 /** What completes the value at a place of the command line. */
 export function completionOf({ path, name, flag, choices }: Place): Completion {
   if (choices) return { kind: "words", words: choices, open: false };
-  const special = flag === undefined ? byArgument[[...path, name].join(" ")] : byFlag[flag];
+  const special = byPlace[[...path, flag ?? name].join(" ")] ?? (flag === undefined ? undefined : byPlace[flag]);
   return special ?? byName[name] ?? nothing;
 }
 
@@ -101,5 +98,5 @@ export function isKnownName(name: string): boolean {
   return name in byName;
 }
 
-/** The flags and arguments named here: a test looks each one up in the tree. */
-export const namedPlaces = { flags: Object.keys(byFlag), arguments: Object.keys(byArgument) } as const;
+/** The places named here: a test looks each one up in the tree. */
+export const namedPlaces: readonly string[] = Object.keys(byPlace);

@@ -21,9 +21,9 @@ export function readProfileNames(configDir: string): ProfileName[] {
   const profiles = Array.isArray(file?.profiles) ? (file.profiles as unknown[]) : [];
   return profiles
     .filter(isNamed)
-    .map(({ name, region, base_url }) => ({ name, region: `${region}`, base_url: `${base_url}` }));
+    .map(({ name, region, base_url }) => ({ name, region: String(region ?? ""), base_url: String(base_url ?? "") }));
 }
 
-function isNamed(value: unknown): value is ProfileName {
+function isNamed(value: unknown): value is { name: string; region?: unknown; base_url?: unknown } {
   return typeof value === "object" && value !== null && "name" in value && typeof value.name === "string";
 }

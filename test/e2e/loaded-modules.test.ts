@@ -1,0 +1,90 @@
+// Help and completion load nothing that they do not need: what a process really loaded, told back to packages.
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { rolldown, type OutputChunk } from "rolldown";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import config from "../../rolldown.config.mts";
+import { treeOf, nodesBelow } from "../../src/completion/tree.ts";
+import { wholeTree } from "../../src/program.ts";
+import { ended, Home, root } from "../support/program.ts";
+
+/** Packages that a person who asks for help or presses Tab does not wait for. */
+const heavy = ["zod", "undici", "conf", "ora", "@clack/prompts", "oauth4webapi", "yaml"];
+
+const folder = mkdtempSync(join(tmpdir(), "integ-loaded-"));
+const home = new Home();
+/** Packages that stand in each file of the bundle. */
+const packagesIn = new Map<string, Set<string>>();
+
+beforeAll(async () => {
+  const bundle = await rolldown(config);
+  const output = { ...config.output, dir: join(folder, "dist") };
+  const written = await bundle.write(output);
+  await bundle.close();
+  for (const chunk of written.output.filter((one): one is OutputChunk => one.type === "chunk"))
+    packagesIn.set(chunk.fileName, new Set(chunk.moduleIds.map(packageOf).filter((name) => name !== undefined)));
+  cpSync(join(root, "bin"), join(folder, "bin"), { recursive: true });
+  const list =
+    "require('node:fs').writeFileSync(process.env.LOADED, JSON.stringify([Object.keys(require.cache), process.moduleLoadList]))";
+  writeFileSync(join(folder, "list.cjs"), `process.on('exit', () => ${list});`);
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+  home.remove();
+});
+
+function packageOf(module: string): string | undefined {
+  return /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(module)?.[1];
+}
+
+/** Runs a command line to its end. @returns the packages it loaded; Node's own undici counts as `undici` */
+async function loadedBy(words: readonly string[]): Promise<string[]> {
+  const file = join(folder, "loaded.json");
+  const child = spawn(
+    process.execPath,
+    ["--require", join(folder, "list.cjs"), join(folder, "bin", "integ.js"), ...words],
+    {
+      env: { ...home.env, LOADED: file },
+      stdio: ["pipe", "pipe", "pipe"],
+    },
+  );
+  const { code, stderr } = await ended(child);
+  if (code !== 0) throw new Error(`integ ${words.join(" ")} ended with ${code}: ${stderr}`);
+  const [files, internal] = JSON.parse(readFileSync(file, "utf8")) as [string[], string[]];
+  const chunks = files.filter((one) => one.startsWith(join(folder, "dist"))).map((one) => basename(one));
+  expect(chunks).toContain("main.cjs");
+  const packages = chunks.flatMap((chunk) => [...packagesIn.get(chunk)!]);
+  if (internal.some((name) => name.includes("deps/undici"))) packages.push("undici");
+  return [...new Set(packages)].sort();
+}
+
+const heavyLoadedBy = async (words: readonly string[]): Promise<string[]> =>
+  (await loadedBy(words)).filter((name) => heavy.includes(name));
+
+describe("what is loaded", () => {
+  it("would be noticed", async () => {
+    expect(await heavyLoadedBy(["entities", "list", "--profile", "sandbox"])).toEqual(
+      expect.arrayContaining(["zod", "undici"]),
+    );
+  });
+
+  it("is nothing heavy for help of any command", async () => {
+    const { root: tree, verbOf } = await wholeTree();
+    const found: Record<string, string[]> = {};
+    for (const { path } of nodesBelow(treeOf(tree, verbOf).root)) {
+      const packages = await heavyLoadedBy([...path, "--help"]);
+      if (packages.length > 0) found[path.join(" ")] = packages;
+    }
+    expect(found).toEqual({});
+  });
+
+  it.each(["bash", "zsh", "fish", "powershell"])("is nothing heavy for the script of %s", async (shell) => {
+    expect(await heavyLoadedBy(["completion", shell])).toEqual([]);
+  });
+
+  it.each(["profiles", "entries", "clients", "keys"])("is nothing heavy for the names of %s", async (names) => {
+    expect(await heavyLoadedBy(["__complete", names])).toEqual([]);
+  });
+});

@@ -1,0 +1,101 @@
+// What is printed from the command tree and committed: completion scripts, man pages, command reference. A difference is
+// a failure here; `npm run docs` runs this file with `--update`, which writes them anew.
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { surfaceOf } from "../../../src/commands/commands/list.ts";
+import { bashScript } from "../../../src/completion/bash.ts";
+import { fishScript } from "../../../src/completion/fish.ts";
+import { manPages } from "../../../src/completion/man.ts";
+import { powershellScript } from "../../../src/completion/powershell.ts";
+import { referenceText } from "../../../src/completion/reference.ts";
+import type { Surface } from "../../../src/completion/surface.ts";
+import { zshScript } from "../../../src/completion/zsh.ts";
+import { wholeTree } from "../../../src/program.ts";
+import { root } from "../../support/program.ts";
+
+let surface: Surface;
+beforeAll(async () => {
+  surface = await surfaceOf(wholeTree);
+});
+
+describe("completions/", () => {
+  const scripts = {
+    "integ.bash": bashScript,
+    _integ: zshScript,
+    "integ.fish": fishScript,
+    "integ.ps1": powershellScript,
+  };
+  it.each(Object.entries(scripts))("%s is what is printed", async (file, scriptOf) => {
+    await expect(scriptOf(surface.tree)).toMatchFileSnapshot(join(root, "completions", file));
+  });
+});
+
+describe("docs/", () => {
+  it("commands.md is what is printed", async () => {
+    await expect(referenceText(surface)).toMatchFileSnapshot(join(root, "docs", "commands.md"));
+  });
+
+  it("man/ holds what is printed", async () => {
+    for (const { file, text } of manPages(surface))
+      await expect(text).toMatchFileSnapshot(join(root, "docs", "man", file));
+  });
+
+  it("man/ holds no page of a command that is gone", () => {
+    const pages = manPages(surface).map(({ file }) => file);
+    expect(readdirSync(join(root, "docs", "man")).filter((file) => !pages.includes(file))).toEqual([]);
+  });
+});
+
+const linters: Readonly<Record<string, readonly string[]>> = {
+  mandoc: ["mandoc", "-T", "lint", "-W", "style"],
+  man: ["man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l"],
+};
+
+describe.each(Object.entries(linters))("the man pages, read by %s", (name, [program = "", ...words]) => {
+  const absent = spawnSync(program, ["--help"], { stdio: "ignore" }).error !== undefined;
+  if (absent) console.warn(`skipped: lint of the man pages: ${name} is not installed`);
+
+  it.skipIf(absent)("are clean", () => {
+    const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
+    try {
+      const found = manPages(surface).flatMap(({ file, text }) => {
+        writeFileSync(join(folder, file), text);
+        const { stdout, stderr, status } = spawnSync(program, [...words, file], { cwd: folder, encoding: "utf8" });
+        const said = name === "mandoc" ? `${stdout}${stderr}` : stderr;
+        return said === "" && status === 0 ? [] : [`${file}: ${status} ${said}`];
+      });
+      expect(found).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it.skipIf(absent)("would be told of a fault", () => {
+    const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
+    try {
+      writeFileSync(join(folder, "bad.1"), ".TH BAD 1 2026-07-01 integ\n.SH NAME\nbad \\- \\fZx\n.NOSUCH\n.SH\n");
+      const { stdout, stderr } = spawnSync(program, [...words, "bad.1"], { cwd: folder, encoding: "utf8" });
+      expect(name === "mandoc" ? `${stdout}${stderr}` : stderr).not.toBe("");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("a man page as it is read", () => {
+  const absent = spawnSync("mandoc", ["-h"], { stdio: "ignore" }).error !== undefined;
+  if (absent) console.warn("skipped: reading the man pages: mandoc is not installed");
+
+  it.skipIf(absent)("shows what can be copied as it stands", () => {
+    const page = manPages(surface).find(({ file }) => file === "integ-oauth-clients-create.1")!;
+    const read = execFileSync("mandoc", ["-T", "utf8", "-O", "width=200"], { input: page.text, encoding: "utf8" });
+    const plain = read.replaceAll(/.\x08/gu, "");
+    expect(plain).toContain(
+      "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci -'",
+    );
+    expect(plain).toContain("--secret-format <format>");
+  });
+});

@@ -1,0 +1,29 @@
+// Names at Tab: what is stored, and silence where the file is not as it should be.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readProfileNames } from "../../../src/profiles/names.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "integ-names-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("profile names for completion", () => {
+  it("are those of the file", () => {
+    const profiles = [{ name: "prod", region: "us", base_url: "https://us.example.com", more: 1 }];
+    writeFileSync(join(folder, "profiles.json"), JSON.stringify({ version: 1, default: null, profiles }));
+    expect(readProfileNames(folder)).toEqual([{ name: "prod", region: "us", base_url: "https://us.example.com" }]);
+  });
+
+  it("are none where there is no file", () => {
+    expect(readProfileNames(folder)).toEqual([]);
+  });
+
+  it.each(["", "{", "null", "[]", '{"profiles":{}}', '{"profiles":[null,1,{},{"name":2}]}'])("are none in %j", (text) => {
+    writeFileSync(join(folder, "profiles.json"), text);
+    expect(readProfileNames(folder)).toEqual([]);
+  });
+});
