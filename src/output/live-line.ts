@@ -79,8 +79,10 @@ export class LiveLine implements LiveText {
 
   private draw(): void {
     const label = this.labels.at(-1)?.label();
-    if (this.spinner === undefined || label === undefined || this.terminal.midLine) return;
-    this.spinner.text = asciiWidth.fit(visibleText(label), Math.max(1, this.terminal.width - 4));
+    // A terminal that does not know its width says 0, and the spinner would count lines without end.
+    const columns = this.terminal.stderr.columns ?? 0;
+    if (this.spinner === undefined || label === undefined || this.terminal.midLine || columns <= 0) return;
+    this.spinner.text = asciiWidth.fit(visibleText(label), Math.max(1, columns - 4));
     this.spinner.render();
   }
 

@@ -100,19 +100,22 @@ async function asked<T>(
 
 const colourSequence = /\u001b\[[\d;]*m/g;
 
-/** clack colours whatever it is told: where there is to be no colour its output loses it on the way. */
+/**
+ * clack colours whatever it is told: where there is to be no colour its output loses it on the way. And it takes a
+ * terminal that does not know its width, which says 0, for one that is 0 wide.
+ */
 function outputOf(terminal: Terminal): Writable {
   const { stderr } = terminal;
-  if (terminal.colour.stderr > 0) return stderr;
+  const isColoured = terminal.colour.stderr > 0;
+  if (isColoured && (stderr.columns ?? 0) > 0) return stderr;
   const plain: OutputStream = new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, done) {
-      stderr.write(chunk.toString().replace(colourSequence, ""));
+      stderr.write(isColoured ? chunk : chunk.toString().replace(colourSequence, ""));
       done();
     },
   });
-  const { columns, rows } = stderr;
-  return Object.assign(plain, { isTTY: true, columns, rows });
+  return Object.assign(plain, { isTTY: true, columns: stderr.columns || 80, rows: stderr.rows || 24 });
 }
 
 /** The same questions where no cursor can be moved: asked in a line, and again where the answer is not right. */

@@ -147,6 +147,14 @@ describe("progress", () => {
     expect(stderr.text).toBe("");
   });
 
+  it("is not drawn on a terminal that does not know its width", async () => {
+    const { output, stderr } = stage({ tty: true, columns: 0 });
+    const progress = output.progress("reading");
+    await sleep(700);
+    progress.done();
+    expect(stderr.text).not.toContain("reading");
+  });
+
   it("is ended by close, also when nobody said that it is done", async () => {
     const { output, terminal, stderr } = stage({ tty: true });
     output.progress("reading");
@@ -282,6 +290,14 @@ describe("questions", () => {
     stdin.end();
     expect(await other).toBe(false);
     expect(await output.confirm("Revoke?")).toBe(false);
+  });
+
+  it("are readable on a terminal that does not know its width", async () => {
+    const { output, stdin, stderr } = stage({ tty: true, columns: 0 });
+    const answer = output.confirm("Revoke the client?");
+    await keys(stdin, "y");
+    expect(await answer).toBe(true);
+    expect(stderr.text).toContain("Revoke the client?");
   });
 
   it("take a text, and again where it is not right", async () => {
