@@ -62,10 +62,19 @@ export function prepareFolder(folder: string): void {
 /** Folders of some file systems have nothing to sync, and say so. */
 const nothingToSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
-/** Makes names in a folder durable. Windows does that by itself and cannot open one. */
-export function syncFolder(folder: string): void {
+/**
+ * Makes names in a folder durable. Windows does that by itself and cannot open one.
+ * @param options.unlessDenied a folder that may not be opened is left alone.
+ */
+export function syncFolder(folder: string, options: { unlessDenied?: boolean } = {}): void {
   if (process.platform === "win32") return;
-  const fd = fs.openSync(folder, fs.constants.O_RDONLY | (fs.constants.O_DIRECTORY ?? 0));
+  let fd: number;
+  try {
+    fd = fs.openSync(folder, fs.constants.O_RDONLY | (fs.constants.O_DIRECTORY ?? 0));
+  } catch (error) {
+    if (options.unlessDenied && errorCode(error) === "EACCES") return;
+    throw error;
+  }
   try {
     fs.fsyncSync(fd);
   } catch (error) {

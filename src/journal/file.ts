@@ -178,7 +178,10 @@ export class JournalFile {
     fs.fsyncSync(fd);
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced === `${dev}:${ino}`) return;
-    syncFolder(dirname(this.path));
+    const folder = dirname(this.path);
+    syncFolder(folder);
+    // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
+    syncFolder(dirname(folder), { unlessDenied: true });
     this.#synced = `${dev}:${ino}`;
   }
 

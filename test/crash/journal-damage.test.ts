@@ -1,0 +1,183 @@
+// Every truncation and every flipped bit of a real journal: it opens by itself, no entry ever shows another key or body,
+// what was not hit is all there, what was hit is told and kept aside, and the next record is safe.
+// design: journal.md «Properties to test», quality.md «damage».
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
+import { Fold } from "../../src/journal/fold.ts";
+import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
+import { entryLine } from "../../src/journal/record.ts";
+import { scanBytes } from "../../src/journal/scan.ts";
+import { clock, intent } from "../unit/journal/intent.ts";
+import { folder, isFull } from "./journal-processes.ts";
+
+let path = "";
+let whole: Buffer = Buffer.alloc(0);
+/** Each entry as its records showed it, oldest first. */
+let history = new Map<string, Entry[]>();
+
+function open(at = path): Journal {
+  return openJournal({ path: at, now: clock(Date.UTC(2026, 10, 22)) });
+}
+
+/** A journal with a life behind it: steps, links, hostile strings, one entry with a single record at each end. */
+beforeEach(async () => {
+  path = join(folder(), "journal.ndjson");
+  history = new Map();
+  const journal = openJournal({ path, now: clock() });
+  const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
+    const { drive } = await journal.admit(intent(changes), { fresh: true });
+    const shown = [drive.entry];
+    for (const step of steps) shown.push(drive.record(step));
+    drive.release();
+    history.set(drive.entry.id, shown);
+    return drive.entry.id;
+  };
+  await work({ twin: "first" }, []);
+  const lost = await work({ twin: '{"sum":"' }, [
+    { state: "unknown", attempts: 1, last_error: { kind: "timeout", message: 'no\n"answer"\u0000\u202e' } },
+    { state: "secret_lost", resource_id: "oc_1" },
+  ]);
+  await work({ replaces: lost }, [{ state: "done", attempts: 1, detail: { '{"sum":"': '},"now":{"state":"' } }]);
+  await work({ operation: "access_key.create", idempotent: false, request_text: '{"name":"äöü😀"}' }, []);
+  whole = readFileSync(path);
+});
+
+interface Kept {
+  readonly entries: readonly Entry[];
+  readonly told: number;
+}
+
+/** What is left of the journal, found in memory: thousands of states a second. */
+function survey(bytes: Buffer): Kept {
+  const scan = scanBytes(bytes, { offset: 0, line: 1 });
+  const fold = new Fold();
+  fold.add(scan);
+  return { entries: fold.entries(), told: fold.damage.length + (scan.torn ? 1 : 0) };
+}
+
+/** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */
+function wrong(entries: readonly Entry[]): Entry[] {
+  return entries.filter(
+    (entry) => !(history.get(entry.id) ?? []).some((shown) => entryLine(shown) === entryLine(entry)),
+  );
+}
+
+/** Entries as texts that can be compared. */
+function normal(entries: readonly Entry[]): string[] {
+  return entries.map((entry) => entryLine(entry)).sort();
+}
+
+/** What must be there when the bytes from `from` to `to` are lost: every entry at its last record outside. */
+function expected(from: number, to: number): Map<string, Entry[]> {
+  const left = new Map<string, Entry[]>();
+  let offset = 0;
+  const seen = new Map<string, number>();
+  for (const line of whole.toString("utf8").split("\n").slice(0, -1)) {
+    const end = offset + Buffer.byteLength(line);
+    const id = /^\{"sum":"[0-9a-f]{16}","v":1,"intent":\{"id":"([0-9a-z]+)"/.exec(line)?.[1];
+    if (id !== undefined) {
+      const number = seen.get(id) ?? 0;
+      seen.set(id, number + 1);
+      const shown = history.get(id)?.[number];
+      const isHit = offset < to && from < end;
+      if (shown && !isHit) left.set(id, [...(left.get(id) ?? []), shown]);
+    }
+    offset = end + 1;
+  }
+  return left;
+}
+
+function lastOf(left: Map<string, Entry[]>): Entry[] {
+  return [...left.values()].flatMap((shown) => shown.slice(-1));
+}
+
+test("the journal of this test is whole", () => {
+  expect(normal(survey(whole).entries)).toEqual(normal([...history.values()].flatMap((shown) => shown.slice(-1))));
+  expect(normal(open().entries())).toEqual(normal(survey(whole).entries));
+  expect(survey(whole).told).toBe(0);
+});
+
+test("every truncation loses the record that was cut and nothing else", () => {
+  let states = 0;
+  let bad = 0;
+  for (let length = 0; length <= whole.length; length += 1, states += 1) {
+    const { entries, told } = survey(whole.subarray(0, length));
+    bad += wrong(entries).length;
+    expect(normal(entries), `cut at ${length}`).toEqual(normal(lastOf(expected(length, whole.length))));
+    const atEnd = length === 0 || whole[length - 1] === 10 || whole[length] === 10;
+    expect(told, `told at ${length}`).toBe(atEnd ? 0 : 1);
+  }
+  console.log(`journal damage: ${states} truncations, wrong keys or bodies ${bad}, crashes 0`);
+  expect(bad).toBe(0);
+});
+
+test("every flipped bit costs one record at most, and is told", () => {
+  const step = isFull ? 1 : 3;
+  let states = 0;
+  let bad = 0;
+  for (let bit = 0; bit < whole.length * 8; bit += step, states += 1) {
+    const flipped = Buffer.from(whole);
+    flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    const { entries, told } = survey(flipped);
+    bad += wrong(entries).length;
+    const at = bit >> 3;
+    expect(normal(entries), `bit ${bit}`).toEqual(normal(lastOf(expected(at, at + 1))));
+    expect(told, `told of bit ${bit}`).toBeGreaterThan(0);
+  }
+  console.log(`journal damage: ${states} flipped bits, wrong keys or bodies ${bad}, crashes 0`);
+  expect(bad).toBe(0);
+});
+
+/** Every byte of the damaged journal stands in it or beside it afterwards. */
+function lostBytes(damaged: Buffer, at: string): number {
+  const files = readdirSync(dirname(at)).map((name) => readFileSync(join(dirname(at), name)));
+  const lines = damaged.toString("latin1").split("\n");
+  return lines.filter((line) => !files.some((file) => file.includes(Buffer.from(line, "latin1")))).length;
+}
+
+test("a damaged file is gone on with: the next record is safe, nothing is thrown away, nothing that stood is lost", async () => {
+  const cuts = Array.from({ length: whole.length }, (_, length) => whole.subarray(0, length));
+  const flips = Array.from({ length: whole.length }, (_, at) => {
+    const flipped = Buffer.from(whole);
+    flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << (at % 8)), at);
+    return flipped;
+  });
+  const step = isFull ? 1 : 23;
+  let states = 0;
+  for (const damaged of [...cuts, ...flips].filter((_, number) => number % step === 0)) {
+    const home = folder();
+    const at = join(home, "journal.ndjson");
+    writeFileSync(at, damaged, { mode: 0o600 });
+    const before = open(at).entries();
+    expect(wrong(before)).toEqual([]);
+    const { drive } = await open(at).admit(intent({ twin: "after" }));
+    drive.record({ state: "done" });
+    drive.release();
+    const after = open(at).entries();
+    expect(normal(after.filter((entry) => entry.id !== drive.entry.id))).toEqual(normal(before));
+    expect(normal(after)).toContain(entryLine(drive.entry));
+    expect(lostBytes(damaged, at)).toBe(0);
+    states += 1;
+  }
+  console.log(`journal damage: ${states} damaged files gone on with, records lost by that 0, bytes thrown away 0`);
+});
+
+test("a key stays with its request after any damage that left a record of it", async () => {
+  const known = [...history.values()].flatMap((shown) => shown.slice(-1)).filter((entry) => entry.replaces !== null);
+  const [entry] = known;
+  if (!entry?.idempotency_key) throw new Error("no entry with a key");
+  const step = isFull ? 1 : 61;
+  let conflicts = 0;
+  for (let at = 0; at < whole.length; at += step) {
+    const file = join(folder(), "journal.ndjson");
+    const flipped = Buffer.from(whole);
+    flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at);
+    writeFileSync(file, flipped, { mode: 0o600 });
+    const other = intent({ twin: "another request" });
+    await expect(open(file).admit(other, { key: entry.idempotency_key })).rejects.toMatchObject({ kind: "conflict" });
+    conflicts += 1;
+  }
+  expect(conflicts).toBe(Math.ceil(whole.length / step));
+});

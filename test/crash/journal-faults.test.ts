@@ -1,0 +1,241 @@
+// A process killed at each of its file calls, and each call failing once and from then on: what was sent was durable,
+// nothing is sent after a write or a sync that failed, and the next process goes on by itself.
+// design: quality.md «crash», «faults».
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openJournal } from "../../src/journal/journal.ts";
+import type { Task } from "./journal-driver.ts";
+import { buildDriver, hasStrace, isFull, type Line, runTraced, type Traced } from "./journal-processes.ts";
+
+const marker = "/integ-journal-marker";
+const home = mkdtempSync(join(tmpdir(), "integ-journal-faults-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+let driver = "";
+beforeAll(async () => {
+  driver = await buildDriver();
+});
+
+let runs = 0;
+
+function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
+  runs += 1;
+  const path = join(home, `${runs}`, "journal.ndjson");
+  return { work: "admit", path, nativeLocks, marker, states: ["unknown", "done"], waitMs: 300, ...more };
+}
+
+interface Calls {
+  /** How often the main thread makes each call before the work begins, and altogether until it is done. */
+  readonly before: number;
+  readonly until: number;
+}
+
+/** The calls of one undisturbed run, so that each can be hit, and so that a test that hits none cannot pass. */
+function countCalls(task: Task, names: readonly string[]): Map<string, Calls> {
+  const trace = join(home, "trace");
+  const { lines } = runTraced(driver, { task, strace: ["-o", trace, "-e", `trace=${["access", ...names].join(",")}`] });
+  expect(lines.at(-1)?.released).toBeDefined();
+  const all = readFileSync(trace, "utf8").split("\n");
+  const main = all[0]?.split(" ")[0];
+  const counts = new Map<string, Calls>();
+  let isWork = false;
+  for (const line of all) {
+    const [, pid, name = ""] = /^(\d+) +([a-z0-9]+)\(/.exec(line) ?? [];
+    if (pid !== main) continue;
+    isWork ||= line.includes(marker);
+    const now = counts.get(name) ?? { before: 0, until: 0 };
+    counts.set(name, { before: now.before + (isWork ? 0 : 1), until: now.until + 1 });
+    if (line.includes('"{\\"released\\"')) break;
+  }
+  counts.delete("access");
+  return counts;
+}
+
+interface Point {
+  readonly name: string;
+  readonly number: number;
+}
+
+function pointsOf(counts: Map<string, Calls>, step: number): Point[] {
+  const all = [...counts].flatMap(([name, { before, until }]) =>
+    Array.from({ length: until - before }, (_, index) => ({ name, number: before + index + 1 })),
+  );
+  expect(all.length).toBeGreaterThan(0);
+  return all.filter((_, index) => index % step === 0);
+}
+
+function sentLine(run: Traced): Line | undefined {
+  return run.lines.find((line) => line.sent !== undefined);
+}
+
+/** What is true of every journal that somebody else finds afterwards. */
+async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
+  const journal = openJournal({ path: task.path, now: Date.now, nativeLocks: task.nativeLocks, waitMs: 300 });
+  const sent = sentLine(run);
+  const before = journal.entries();
+  if (sent) {
+    const entry = journal.find(sent.sent ?? "");
+    expect(entry, where).toMatchObject({ idempotency_key: sent.key, request_text: sent.body });
+  }
+  const isDone = before.some((entry) => entry.state === "done");
+  const twin = {
+    operation: "oauth_client.create",
+    profile: "prod",
+    profile_id: "prf_1",
+    organization_id: null,
+    region: "eu",
+    base_url: "https://eu.example.com",
+    service_version: "2026-07-01",
+    request_text: "other bytes",
+    twin: "the same",
+    idempotent: true,
+  } as const;
+  const { kind, drive } = await journal.admit(twin);
+  if (sent && !isDone) expect([kind, drive.entry.idempotency_key], where).toEqual(["resumed", sent.key]);
+  expect(journal.entries().length, where).toBeLessThanOrEqual(isDone ? 2 : 1);
+  drive.record({ state: "done" });
+  drive.release();
+  expect(
+    journal.verify().filter((finding) => finding.severity === "problem"),
+    where,
+  ).toEqual([]);
+  const beside = readdirSync(dirname(task.path)).filter((name) => !/^journal\.ndjson(\.torn-.*)?$/.test(name));
+  expect(beside, where).toEqual([]);
+}
+
+/**
+ * Kills a process right before one of its calls and looks at what it left. A thread of Node's own may wake the main one
+ * and shift its count by a read or two: a point that was missed is tried again.
+ * @returns 1 if it was hit.
+ */
+async function killAt({ name, number }: Point, newRun: () => Task): Promise<number> {
+  for (let tries = 0; tries < 4; tries += 1) {
+    const task = newRun();
+    const inject = ["-e", `trace=${name}`, "-e", `inject=${name}:signal=KILL:when=${number}`];
+    const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
+    await expectSound(task, run, `killed at ${name} ${number}`);
+    if (!run.lines.some((line) => line.released !== undefined)) return 1;
+  }
+  return 0;
+}
+
+const kinds = [
+  ["kernel locks", true],
+  ["owner files", false],
+] as const;
+
+describe.runIf(hasStrace)("file calls of the journal", () => {
+  test.each(kinds)(
+    "a process killed at any of them loses nothing that was sent, %s",
+    async (kind, native) => {
+      const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
+      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 5);
+      let killed = 0;
+      for (const point of points) killed += await killAt(point, () => newTask(native));
+      console.log(`journal crashes, ${kind}: ${points.length} points, ${killed} hit, lost keys 0, duplicates 0`);
+      expect(killed).toBe(points.length);
+    },
+    600_000,
+  );
+
+  test.each(kinds)(
+    "a kill at any step of taking over what a kill left is harmless too, %s",
+    async (kind, native) => {
+      const left = (): Task => {
+        const task = newTask(native);
+        const inject = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]; // both locks held, not yet durable
+        const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
+        expect(run.lines).toEqual([]);
+        expect(existsSync(`${task.path}.lock`)).toBe(true);
+        return task;
+      };
+      const names = "openat,read,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx".split(",");
+      const points = pointsOf(countCalls(left(), names), isFull ? 1 : 9);
+      let killed = 0;
+      for (const point of points) killed += await killAt(point, left);
+      console.log(`journal crashes, second kill, ${kind}: ${points.length} points, ${killed} hit, locks left 0`);
+      expect(killed).toBe(points.length);
+    },
+    600_000,
+  );
+
+  const faults = [
+    ["write", ["EIO", "ENOSPC"]],
+    ["pwrite64", ["ENOSPC"]],
+    ["fsync", ["EIO", "ENOSPC"]],
+    ["openat", ["EIO", "EACCES", "EROFS", "EMFILE"]],
+    ["link", ["EIO", "ENOSPC", "EPERM"]],
+    ["unlink", ["EIO", "EROFS"]],
+    ["mkdir", ["EACCES", "ENOSPC"]],
+    ["pread64", ["EIO"]],
+  ] as const;
+
+  test.each(kinds)(
+    "each of them failing, once and from then on: nothing is sent after a failed write or sync, %s",
+    async (kind, native) => {
+      const counts = countCalls(
+        newTask(native),
+        faults.map(([name]) => name),
+      );
+      let count = 0;
+      let refused = 0;
+      let after = 0;
+      for (const [name, errors] of faults) {
+        const calls = counts.get(name);
+        if (!calls) throw new Error(`no ${name} in the trace`);
+        for (const { number } of pointsOf(new Map([[name, calls]]), isFull ? 1 : 4)) {
+          for (const error of isFull ? errors : [errors[number % errors.length]]) {
+            for (const forever of [false, true]) {
+              const where = `${error} at ${name} ${number}${forever ? " and ever after" : ""}`;
+              const task = newTask(native);
+              const trace = `${dirname(task.path)}.trace`;
+              const inject = `inject=${name}:error=${error}:when=${number}${forever ? "+" : ""}`;
+              const run = runTraced(driver, {
+                task,
+                strace: ["-o", trace, "-e", "trace=write,pwrite64,pread64,fsync,%file", "-e", inject],
+              });
+              count += 1;
+              expect(readFileSync(trace, "utf8"), where).toContain("(INJECTED)");
+              const sent = sentLine(run);
+              const failure = run.lines.find((line) => line.failed !== undefined);
+              // Only a broken standard output keeps it from telling how it ended: a bug would end in words of its own.
+              const isTold = failure !== undefined || run.lines.some((line) => line.released !== undefined);
+              if (!isTold) {
+                const words = run.stderr.includes("syscall: 'write'") ? "" : run.stderr;
+                expect([name, words], where).toEqual(["write", ""]);
+              }
+              if (!sent && failure) {
+                refused += 1;
+                expect(failure, where).toMatchObject({ meaning: "Nothing was sent, nothing changed" });
+                expect([1, 2], where).toContain(failure.exitCode);
+                if (["EACCES", "EROFS"].includes(error ?? "") && name !== "unlink")
+                  expect(failure.exitCode, where).toBe(2);
+                if (["EIO", "ENOSPC", "EMFILE"].includes(error ?? "")) expect(failure.exitCode, where).toBe(1);
+              }
+              after += sentAfterFault(trace) ? 1 : 0;
+              if (existsSync(dirname(task.path))) await expectSound(task, run, where);
+            }
+          }
+        }
+      }
+      console.log(
+        `journal faults, ${kind}: ${count} points, ${refused} refused, requests sent after a failed write or sync ${after}`,
+      );
+      expect(after).toBe(0);
+      expect(refused).toBeGreaterThan(0);
+    },
+    900_000,
+  );
+});
+
+/** Whether the request left although the journal's write or sync before it had failed. */
+function sentAfterFault(trace: string): boolean {
+  let hasFailed = false;
+  for (const line of readFileSync(trace, "utf8").split("\n")) {
+    if (line.includes("(INJECTED)") && / (?:write|fsync)\(/.test(line)) hasFailed = true;
+    if (line.includes('write(1, "{\\"sent\\"') && !line.includes("INJECTED")) return hasFailed;
+  }
+  return false;
+}
