@@ -19,11 +19,11 @@ export function readProfileNames(configDir: string): ProfileName[] {
     return [];
   }
   const profiles = Array.isArray(file?.profiles) ? (file.profiles as unknown[]) : [];
-  return profiles
-    .filter(isNamed)
-    .map(({ name, region, base_url }) => ({ name, region: String(region ?? ""), base_url: String(base_url ?? "") }));
+  return profiles.filter(isNamed).map(({ name, region, base_url }) => ({ name, region, base_url }));
 }
 
-function isNamed(value: unknown): value is { name: string; region?: unknown; base_url?: unknown } {
-  return typeof value === "object" && value !== null && "name" in value && typeof value.name === "string";
+function isNamed(value: unknown): value is ProfileName {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, region, base_url } = value as Record<string, unknown>;
+  return [name, region, base_url].every((part) => typeof part === "string");
 }
