@@ -14,7 +14,7 @@ import { visibleText } from "./visible-text.ts";
 export type Cell = string | null | undefined | Verbatim;
 
 /** A number, `true`, `false`, or an array or object as compact JSON. */
-export interface Verbatim {
+interface Verbatim {
   readonly json: string;
   /** For an array of plain values, these as texts. */
   readonly items?: readonly string[];

@@ -32,8 +32,8 @@ export function csvList(view: ListView, target: ListTarget): ListWriter {
   const columns = cellColumns(view.columns, target.fields);
   const watch = new FieldWatch(target.fields);
   const extras = new Extras(columns);
-  let header = headerLine(columns, target);
-  let rowsWritten = 0;
+  let rowsWritten = target.rowsBefore ?? 0;
+  let header = rowsWritten === 0 ? headerLine(columns, target) : "";
   return {
     get rowsWritten() {
       return rowsWritten;

@@ -62,7 +62,7 @@ export class LazyList implements ListWriter {
   ) {}
 
   get rowsWritten(): number {
-    return this.writer?.rowsWritten ?? 0;
+    return this.writer?.rowsWritten ?? this.options.target.rowsBefore ?? 0;
   }
 
   async page(...[page]: Parameters<ListWriter["page"]>): Promise<void> {

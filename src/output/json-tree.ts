@@ -15,7 +15,7 @@ export interface JsonScalar {
   readonly end: number;
 }
 
-export interface JsonArray {
+interface JsonArray {
   readonly kind: "array";
   readonly start: number;
   readonly end: number;
@@ -30,7 +30,7 @@ export interface JsonObject {
   readonly members: readonly JsonMember[];
 }
 
-export interface JsonMember {
+interface JsonMember {
   readonly key: string;
   readonly keyNode: JsonScalar;
   readonly value: JsonNode;

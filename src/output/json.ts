@@ -22,7 +22,7 @@ export function jsonList(view: ListView, target: ListTarget): ListWriter {
 }
 
 class CompactList implements ListWriter {
-  rowsWritten = 0;
+  rowsWritten: number;
   private readonly watch: FieldWatch;
 
   constructor(
@@ -30,6 +30,7 @@ class CompactList implements ListWriter {
     private readonly target: ListTarget,
   ) {
     this.watch = new FieldWatch(target.fields);
+    this.rowsWritten = target.rowsBefore ?? 0;
   }
 
   async page(page: RowPage): Promise<void> {

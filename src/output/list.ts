@@ -62,6 +62,8 @@ export interface ListTarget {
   readonly now: () => number;
   /** Keep these fields, in this order; all where absent. */
   readonly fields?: readonly FieldPath[];
+  /** Rows that an earlier run wrote to the same place: the list goes on behind them. */
+  readonly rowsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;
 }

@@ -9,7 +9,7 @@ import { visibleJson } from "./visible-text.ts";
 /** A list as NDJSON: the rows' own bytes, in one write a page; fields picked and terminals guarded where asked. */
 export function ndjsonList(view: ListView, target: ListTarget): ListWriter {
   const watch = new FieldWatch(target.fields);
-  let rowsWritten = 0;
+  let rowsWritten = target.rowsBefore ?? 0;
   return {
     get rowsWritten() {
       return rowsWritten;

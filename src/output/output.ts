@@ -5,14 +5,14 @@ import { documentText, type Format, LazyList, resourceText } from "./formats.ts"
 import { fieldPaths } from "./json-text.ts";
 import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
 import { LiveLine, type Progress, silentProgress } from "./live-line.ts";
+import type { OutFile, OutFileOptions } from "./out-file.ts";
 import type { Question } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 import { visibleLines } from "./visible-text.ts";
 
 export type { Format } from "./formats.ts";
-export type { Column, ListEnd, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
+export type { Column, ListView, ResourceView } from "./list.ts";
 export type { Progress } from "./live-line.ts";
-export type { RowPage } from "./row-page.ts";
 
 export interface OutputOptions {
   readonly terminal: Terminal;
@@ -28,7 +28,7 @@ export interface OutputOptions {
   readonly interruption?: AbortSignal;
 }
 
-export interface AskOptions extends Question {
+interface AskOptions extends Question {
   /** What to type on the command line instead, e.g. `--scope <scope>`. */
   readonly flag?: string;
 }
@@ -36,6 +36,8 @@ export interface AskOptions extends Question {
 /** All that a command may say to a person or a program. Nothing but `resource`, `document`, `list`, `text` is stdout. */
 export interface Output {
   readonly format: Format;
+  /** `--fields`, as they were asked for. */
+  readonly fields?: readonly string[];
   /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
   readonly interactive: boolean;
   /** Prints one resource. @param text the API's JSON object as it came */
@@ -43,7 +45,11 @@ export interface Output {
   /** Prints a JSON document of our own. */
   document(value: unknown): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout */
-  list(view: ListView, to?: { readonly sink?: Sink }): ListWriter;
+  list(view: ListView, to?: { readonly sink?: Sink; readonly rowsBefore?: number }): ListWriter;
+  /**
+   * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
+   */
+  file(path: string, options: Pick<OutFileOptions, "force" | "resume" | "identity">): Promise<OutFile>;
   /**
    * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
@@ -84,6 +90,7 @@ export function createOutput(options: OutputOptions): Output {
   const begin = (label: () => string): Progress => (isDrawn ? live.begin(label) : silentProgress);
   return {
     format,
+    fields: options.fields,
     ...questions(options, live),
     async resource(text, view) {
       const secretField = holdsSecret(text, view) ? view.secretField : undefined;
@@ -96,8 +103,12 @@ export function createOutput(options: OutputOptions): Output {
     async document(value) {
       await terminal.writeOut(await documentText(JSON.stringify(value), { format, target }));
     },
-    list: (view, { sink } = {}) =>
-      new LazyList(view, { format, target: sink === undefined ? target : fileTarget(target, sink) }),
+    list: (view, { sink, rowsBefore = 0 } = {}) =>
+      new LazyList(view, { format, target: sink === undefined ? target : { ...fileTarget(target, sink), rowsBefore } }),
+    async file(path, chosen) {
+      const { OutFile } = await import("./out-file.ts");
+      return new OutFile(path, { ...chosen, now: options.now });
+    },
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);

@@ -27,7 +27,7 @@ export function yamlText(json: string, margin = ""): string {
 export function yamlList(view: ListView, target: ListTarget): ListWriter {
   const { fields, sink } = target;
   const watch = new FieldWatch(fields);
-  let rowsWritten = 0;
+  let rowsWritten = target.rowsBefore ?? 0;
   return {
     get rowsWritten() {
       return rowsWritten;

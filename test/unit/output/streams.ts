@@ -41,7 +41,7 @@ export class TerminalStream extends KeptStream {
 }
 
 /** An input stream that is a terminal: it takes raw mode. */
-export class TerminalInput extends PassThrough {
+class TerminalInput extends PassThrough {
   readonly isTTY = true;
   isRaw = false;
 
