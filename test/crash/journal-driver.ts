@@ -18,12 +18,18 @@ export interface Task {
   readonly waitMs?: number;
   /** States to record after each admission, in order. */
   readonly states?: readonly ("unknown" | "done")[];
+  /** Goes on to the next state where one cannot be recorded. */
+  readonly stubborn?: boolean;
   /** Looked for, in vain, right before the work: where a trace of system calls begins to matter. */
   readonly marker?: string;
 }
 
 function say(line: object): void {
   fs.writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+function sayFailure({ kind, message, exitCode, details }: Failure): void {
+  say({ failed: kind, exitCode, message, meaning: details.meaning });
 }
 
 function intentOf(task: Task): Intent {
@@ -49,7 +55,14 @@ async function admit(journal: Journal, task: Task): Promise<void> {
     const { id, idempotency_key, request_text } = drive.entry;
     say({ sent: id, key: idempotency_key, body: request_text, kind });
     if (task.work === "hold") await new Promise((resolve) => setTimeout(resolve, 600_000));
-    for (const state of task.states ?? []) drive.record({ state, attempts: drive.entry.attempts + 1 });
+    for (const state of task.states ?? []) {
+      try {
+        drive.record({ state, attempts: drive.entry.attempts + 1 });
+      } catch (error) {
+        if (!task.stubborn || !(error instanceof Failure)) throw error;
+        sayFailure(error);
+      }
+    }
     drive.release();
     say({ released: id });
   }
@@ -98,6 +111,5 @@ const [, , task = "{}"] = process.argv;
 run(JSON.parse(task)).catch((error: unknown) => {
   process.exitCode = 1;
   if (!(error instanceof Failure)) throw error;
-  const { kind, message, exitCode, details } = error;
-  say({ failed: kind, exitCode, message, meaning: details.meaning });
+  sayFailure(error);
 });

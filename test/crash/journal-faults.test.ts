@@ -161,6 +161,49 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     600_000,
   );
 
+  /** Writes and syncs of the main thread from the marker on, with the files' paths. */
+  function traceOf(
+    task: Task,
+    inject: readonly string[] = [],
+  ): { readonly calls: string[]; readonly lines: readonly Line[] } {
+    const trace = `${dirname(task.path)}.trace`;
+    const only = ["-e", "trace=access,write,fsync,ftruncate"];
+    const { lines } = runTraced(driver, { task, strace: ["-y", "-o", trace, ...only, ...inject] });
+    const all = readFileSync(trace, "utf8").split("\n");
+    const main = `${all[0]?.split(" ")[0]} `;
+    const work = all.slice(all.findIndex((line) => line.includes(marker))).filter((line) => line.startsWith(main));
+    const folder = dirname(task.path);
+    const calls = work.flatMap((line) => {
+      const [, call, path = ""] = /^\d+ +(write|fsync|ftruncate)\(\d+<([^>]*)>/.exec(line) ?? [];
+      const what = new Map([
+        [task.path, "journal"],
+        [folder, "folder"],
+        [dirname(folder), "above"],
+      ]).get(path);
+      if (call && what) return [`${call} ${what}${line.includes("INJECTED") ? " fails" : ""}`];
+      return line.includes('"{\\"sent\\"') ? ["sent"] : [];
+    });
+    return { calls, lines };
+  }
+
+  test("record, file and folder are synced before anything can be sent, and each step as it is recorded", () => {
+    const step = ["write journal", "fsync journal"];
+    const first = ["fsync above", ...step, "fsync folder", "fsync above", "sent"];
+    expect(traceOf(newTask(true)).calls).toEqual([...first, ...step, ...step]);
+  });
+
+  test("a sync that failed is not tried again, and nothing more is written by that process", () => {
+    const inject = ["-e", "inject=fsync:error=EIO:when=5"]; // of the first step after the admission
+    const { calls, lines } = traceOf(newTask(true, { stubborn: true, states: ["unknown", "unknown", "done"] }), inject);
+    const after = calls.slice(calls.indexOf("sent") + 1);
+    expect(after).toEqual(["write journal", "fsync journal fails", "ftruncate journal"]);
+    expect(lines.filter((line) => line.failed !== undefined)).toMatchObject([
+      { failed: "failed", message: expect.stringContaining("EIO") },
+      { failed: "failed", message: expect.stringContaining("could not be synced") },
+      { failed: "failed", message: expect.stringContaining("could not be synced") },
+    ]);
+  });
+
   const faults = [
     ["write", ["EIO", "ENOSPC"]],
     ["pwrite64", ["ENOSPC"]],
