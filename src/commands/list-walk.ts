@@ -1,95 +1,152 @@
-// Owns: how a list command walks and prints: one page, or all of them, and what it says when more exists (§4.3).
+// Owns: how a list command walks and prints: one page, or as many as were asked for, to standard output or a file, and
+// what it says when more exists (§4.3).
 // Must not know: which list it is.
-import type { Command } from "@commander-js/extra-typings";
+import { resolve } from "node:path";
 import type { Attempt } from "../api/attempt.ts";
 import type { Service } from "../api/connect.ts";
-import type { RawPage } from "../api/list-request.ts";
+import type { ListRequest, RawPage } from "../api/list-request.ts";
 import type { FetchPage, Page } from "../api/pages.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../errors.ts";
-import type { ListView } from "../output/output.ts";
+import type { ListView, ListWriter } from "../output/list.ts";
+import type { OutFile } from "../output/out-file.ts";
+import { type ListFlags, type ListPlan, planOf } from "./options/lists.ts";
 import { readAnswer, whereOf } from "./read.ts";
-
-export type ListFlags = {
-  limit?: string;
-  pageToken?: string;
-  all?: true;
-};
-
-export interface ListRequest {
-  readonly limit: number | undefined;
-  readonly pageToken: string | undefined;
-}
-
-/** Declares the options that every list has. */
-export function addListOptions<Args extends unknown[], Options extends Record<string, unknown>>(
-  command: Command<Args, Options>,
-): Command<Args, Options & ListFlags> {
-  return command
-    .option("--limit <n>", "rows a page, 1 to 500 (25; with --all 500)")
-    .option("--page-token <token>", "go on from here: the next_page_token of an earlier page")
-    .option("--all", "walk to the end") as unknown as Command<Args, Options & ListFlags>;
-}
-
-/** @throws Failure `usage` for a limit outside 1 to 500 (§8) */
-export function parseLimit(flags: ListFlags): number | undefined {
-  if (flags.limit === undefined) return flags.all ? 500 : undefined;
-  const limit = /^\d{1,4}$/.test(flags.limit) ? Number(flags.limit) : Number.NaN;
-  if (!(limit >= 1 && limit <= 500))
-    throw new Failure("usage", `--limit: "${flags.limit}" is not a whole number from 1 to 500.`, {
-      hint: "Write --limit 500 for the largest page, or --all for every row.",
-    });
-  return limit;
-}
+import { UniqueRows } from "./unique-rows.ts";
 
 /** One page of one list, one attempt. */
-export type ReadPage = (request: ListRequest & { readonly signal: AbortSignal }) => Promise<Attempt<RawPage>>;
+export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
-/** Prints one page, or every page to the end. */
-export async function printList(
-  context: Context,
-  view: ListView,
-  { flags, pagesOf }: { flags: ListFlags; pagesOf: (service: Service) => ReadPage },
-): Promise<void> {
-  const { output } = context;
+export interface List {
+  readonly flags: ListFlags;
+  /** What the list is, beyond its plan: `entities type=person`. Two walks of one identity give the same rows. */
+  readonly name: string;
+  readonly pagesOf: (service: Service) => ReadPage;
+}
+
+/** A walk under way. */
+interface Walk {
+  readonly context: Context;
+  readonly view: ListView;
+  readonly plan: ListPlan;
+  readonly writer: ListWriter;
+  readonly out: OutFile | undefined;
+  last: { readonly nextPageToken: string | null; readonly hasMore: boolean } | undefined;
+}
+
+/** Prints what was asked for of a list. */
+export async function printList(context: Context, view: ListView, list: List): Promise<void> {
+  const plan = planOf(list.flags);
+  const readPage = list.pagesOf(await context.connect());
+  const out = await outFileOf(context, plan, list);
+  const before = out?.before;
+  const to = out && { sink: out, rowsBefore: before?.rows ?? 0 };
+  const walk: Walk = { context, view, plan, out, writer: context.output.list(view, to), last: before };
+  if (before === undefined || before.hasMore) await printPages(walk, await pagesOf(walk, readPage));
+  else await finish(walk);
+  tellMore(walk);
+}
+
+async function outFileOf(context: Context, plan: ListPlan, list: List): Promise<OutFile | undefined> {
+  if (!plan.out) return undefined;
+  const { format, fields } = context.output;
+  if (plan.out.resume && format === "table")
+    throw new Failure("usage", "A table cannot be resumed: its columns are fitted to its first rows.", {
+      hint: "-o ndjson, json, csv or yaml",
+    });
+  const profile = await context.profiles.active();
+  return context.output.file(resolve(context.settings.cwd, plan.out.path), {
+    force: plan.out.force,
+    resume: plan.out.resume,
+    identity: {
+      list: list.name,
+      filters: JSON.stringify(plan.filters),
+      profile: profile.id,
+      base_url: profile.baseUrl,
+      organization: profile.organizationId ?? null,
+      service_version: context.settings.serviceVersion ?? profile.serviceVersion ?? null,
+      format,
+      fields: fields?.join(",") ?? null,
+    },
+  });
+}
+
+/** The pages that were asked for, the next one on its way while this one is printed. */
+async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
+  const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
-  const limit = parseLimit(flags);
-  const readPage = pagesOf(await context.connect());
   const where = await whereOf(context);
-  const { checkPage, walk } = await import("../api/pages.ts");
-  const fetchPage: FetchPage = (request) => readAnswer(context, { what, where }, () => readPage(request));
-  async function* onePage(): AsyncGenerator<Page> {
-    const { value } = await fetchPage({ limit, pageToken: flags.pageToken, signal: context.clock.interruption });
-    yield checkPage(value, { what, where });
+  const pages = await import("../api/pages.ts");
+  const fetchPage: FetchPage = ({ pageToken, limit, signal }) =>
+    readAnswer(context, { what, where }, () => readPage({ pageToken, limit, signal, filters: plan.filters }));
+  const pageToken = last?.nextPageToken ?? plan.pageToken;
+  const { max } = plan;
+  if (plan.walks) {
+    const left = max === undefined ? undefined : () => max - writer.rowsWritten;
+    return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where });
   }
-  const pages = flags.all ? walk(fetchPage, { limit, pageToken: flags.pageToken, what, where }) : onePage();
-  const writer = output.list(view);
-  const progress = output.progress(`Reading ${view.plural}`);
-  let last: Page | undefined;
+  const signal = context.clock.interruption;
+  const { value } = await fetchPage({ limit: plan.limit, pageToken, signal });
+  const page = pages.checkPage(value, { what, where });
+  return (async function* () {
+    yield page;
+  })();
+}
+
+async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void> {
+  const { context, view, plan, writer, out } = walk;
+  const progress = context.output.progress(`Reading ${view.plural}`);
+  const unique = plan.unique ? new UniqueRows() : undefined;
   try {
     for await (const page of pages) {
-      await writer.page(page);
-      last = page;
+      refuseSurplus(walk, page);
+      const { nextPageToken, hasMore } = page;
+      await writer.page(unique ? unique.of(page) : page);
+      walk.last = { nextPageToken, hasMore };
+      out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
       progress.update(`Reading ${view.plural}: ${writer.rowsWritten}`);
     }
-    await writer.end({ nextPageToken: last?.nextPageToken ?? null, hasMore: last?.hasMore ?? false });
+    await finish(walk);
   } catch (error) {
     await writer.abandon();
-    throw broken(error, { rows: writer.rowsWritten, token: last?.nextPageToken, view });
+    out?.abandon();
+    throw brokenOff(walk, error);
   } finally {
     progress.done();
   }
-  if (last?.hasMore)
-    output.note(
-      `More ${view.plural} exist: --all walks to the end, --page-token ${last.nextPageToken} goes on from here.`,
-    );
 }
 
-function broken(error: unknown, at: { rows: number; token?: string | null; view: ListView }): unknown {
-  if (!(error instanceof Failure) || !at.token) return error;
+/** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */
+function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
+  if (plan.max === undefined || page.count <= plan.max - writer.rowsWritten) return;
+  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were asked for.`);
+}
+
+async function finish({ writer, last, out }: Walk): Promise<void> {
+  await writer.end({ nextPageToken: last?.nextPageToken ?? null, hasMore: last?.hasMore ?? false });
+  out?.finish();
+}
+
+/** What is printed is good; where it goes on is told, so that nothing has to be read twice. */
+function brokenOff({ plan, view, writer, last }: Walk, error: unknown): unknown {
+  if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
+  const token = last?.nextPageToken;
+  const { out } = plan;
+  const hint =
+    out && !plan.unique
+      ? `the same command with --resume`
+      : token
+        ? `--page-token ${token} goes on from there`
+        : undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: `The walk broke after ${at.rows} ${at.view.plural}; what was printed is good, and it is not all.`,
-    hint: `Go on from there with --page-token ${at.token}`,
+    meaning: `The walk broke after ${writer.rowsWritten} ${view.plural}; what was written is good, and it is not all.`,
+    hint: hint && token && out ? `${hint} (or --page-token ${token})` : hint,
   });
+}
+
+function tellMore({ context, plan, view, last }: Walk): void {
+  if (!last?.hasMore) return;
+  const all = plan.walks ? "" : "--all walks to the end, ";
+  context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} goes on from here.`);
 }

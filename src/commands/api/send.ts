@@ -98,6 +98,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   const view = { columns: [], singular: "row", plural: "rows" };
   return printList(context, view, {
     flags: { all: true },
+    name: request.path,
     pagesOf:
       (service) =>
       async ({ limit, pageToken, signal }) => {

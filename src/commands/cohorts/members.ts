@@ -1,5 +1,6 @@
 // Owns: `integ cohorts members`. The shape of a member is not documented: columns follow the rows.
-import { addListOptions, printList } from "../list-walk.ts";
+import { printList } from "../list-walk.ts";
+import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -15,7 +16,11 @@ export const command = defineVerb({
     await printList(
       context,
       { columns: [], singular: "member", plural: "members" },
-      { flags: options, pagesOf: (service) => (request) => service.cohorts.membersPage(cohortId, request) },
+      {
+        flags: options,
+        name: `members of cohort ${cohortId}`,
+        pagesOf: (service) => (request) => service.cohorts.membersPage(cohortId, request),
+      },
     );
   },
 });

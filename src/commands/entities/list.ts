@@ -1,5 +1,6 @@
 // Owns: `integ entities list`.
-import { addListOptions, printList } from "../list-walk.ts";
+import { printList } from "../list-walk.ts";
+import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 
 const view = {
@@ -27,7 +28,11 @@ export const command = defineVerb({
     await printList(
       context,
       { ...view, columns: [...view.columns] },
-      { flags: options, pagesOf: (service) => (request) => service.entities.page({ ...request, type: options.type }) },
+      {
+        flags: options,
+        name: options.type === undefined ? "entities" : `entities of type ${options.type}`,
+        pagesOf: (service) => (request) => service.entities.page({ ...request, type: options.type }),
+      },
     );
   },
 });

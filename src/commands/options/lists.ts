@@ -1,0 +1,103 @@
+// Owns: the options that every list has, and what they mean together. Pure.
+import type { Command } from "@commander-js/extra-typings";
+import { Failure } from "../../errors.ts";
+
+export type ListFlags = {
+  limit?: string;
+  pageToken?: string;
+  all?: true;
+  max?: string;
+  filter?: string[];
+  unique?: true;
+  out?: string;
+  resume?: true;
+  force?: true;
+};
+
+/** What a list command was asked for. */
+export interface ListPlan {
+  /** Rows a page; absent: the service's own (25). */
+  readonly limit: number | undefined;
+  readonly pageToken: string | undefined;
+  /** Walk on after the first page. */
+  readonly walks: boolean;
+  /** Stop after so many rows. */
+  readonly max: number | undefined;
+  readonly filters: readonly (readonly [name: string, value: string])[];
+  readonly unique: boolean;
+  readonly out: { readonly path: string; readonly resume: boolean; readonly force: boolean } | undefined;
+}
+
+/** §8: the largest page. */
+const largestPage = 500;
+
+/** Declares the options that every list has. */
+export function addListOptions<Args extends unknown[], Options extends Record<string, unknown>>(
+  command: Command<Args, Options>,
+): Command<Args, Options & ListFlags> {
+  return command
+    .option("--limit <n>", "rows a page, 1 to 500 (25; with --all and --max 500)")
+    .option("--page-token <token>", "go on from here: the next_page_token of an earlier page")
+    .option("--all", "walk to the end")
+    .option("--max <n>", "walk, and stop after exactly so many rows")
+    .option("--filter <name=value...>", "a further filter of the endpoint; repeatable")
+    .option("--unique", "drop rows whose id was printed before")
+    .option("--out <file>", "write to a new file")
+    .option("--resume", "go on with the --out file of a walk that broke")
+    .option("--force", "let --out replace a file") as unknown as Command<Args, Options & ListFlags>;
+}
+
+/** @throws Failure `usage` for a value out of bounds, and for options that contradict each other */
+export function planOf(flags: ListFlags): ListPlan {
+  const max =
+    flags.max === undefined ? undefined : wholeNumber("--max", flags.max, { least: 1, most: Number.MAX_SAFE_INTEGER });
+  const walks = flags.all === true || max !== undefined;
+  const limit =
+    flags.limit === undefined ? undefined : wholeNumber("--limit", flags.limit, { least: 1, most: largestPage });
+  refuseContradictions(flags);
+  return {
+    limit: limit ?? (walks ? largestPage : undefined),
+    pageToken: flags.pageToken,
+    walks,
+    max,
+    filters: (flags.filter ?? []).map(filterOf),
+    unique: flags.unique === true,
+    out:
+      flags.out === undefined
+        ? undefined
+        : { path: flags.out, resume: flags.resume === true, force: flags.force === true },
+  };
+}
+
+function wholeNumber(flag: string, text: string, { least, most }: { least: number; most: number }): number {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+  throw new Failure("usage", `${flag}: "${text}" is not a whole number ${range}.`, {
+    hint: flag === "--limit" ? "--limit 500 is the largest page; --all gives every row." : `${flag} 1000`,
+  });
+}
+
+function filterOf(text: string): readonly [string, string] {
+  const at = text.indexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new Failure("usage", `--filter: "${text}" is not name=value.`, { hint: "--filter status=active" });
+}
+
+function refuseContradictions({ out, resume, force, unique, pageToken }: ListFlags): void {
+  const contradict = (what: string, hint: string): never => {
+    throw new Failure("usage", what, { hint });
+  };
+  if (out === "") contradict("--out names no file.", "--out entities.ndjson");
+  if (out === undefined && resume)
+    contradict("--resume is for a list that is written with --out.", "--out <file> --resume");
+  if (out === undefined && force) contradict("--force is for --out.", "--out <file> --force");
+  if (resume && force) contradict("--resume and --force contradict each other.", "Keep one of them.");
+  if (resume && pageToken !== undefined)
+    contradict("--resume knows where to go on: --page-token contradicts it.", "Keep one of them.");
+  if (resume && unique)
+    contradict(
+      "--unique cannot be resumed: what was printed before is not remembered.",
+      "Leave --unique out, and drop repeats afterwards.",
+    );
+}

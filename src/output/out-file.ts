@@ -1,0 +1,135 @@
+// Owns: a file that a list is written to (`--out`): never over another one unasked, and with the place beside it up to
+// which it is whole, so that a later run goes on there. Must not know: which list it is, the API. Source: cli.md §6.
+import { closeSync, constants, fdatasyncSync, fsyncSync, ftruncateSync, lstatSync, openSync, writeSync } from "node:fs";
+import { Failure } from "../errors.ts";
+import type { ListEnd, Sink } from "./list.ts";
+import { codeOf, notePlace, type Place, placeIn, placePath, removeIfThere, type WalkIdentity } from "./walk-place.ts";
+
+export interface OutFileOptions {
+  readonly force: boolean;
+  /** Go on where an earlier run stopped, where there was one. */
+  readonly resume: boolean;
+  readonly identity: WalkIdentity;
+  readonly now: () => number;
+}
+
+/**
+ * The place is written down at most so often: what is noted must be on the disk before, and a sync a page would take
+ * longer than the page. After a crash the rows since then are cut off and asked for again.
+ */
+const noteEveryMs = 1000;
+
+/** A list's file. Nothing is created, cut or overwritten before there is something to write. */
+export class OutFile implements Sink {
+  readonly path: string;
+  /** Where an earlier run came to. */
+  readonly before: Place | undefined;
+  readonly #options: OutFileOptions;
+  #fd: number | undefined;
+  #bytes: number;
+  #place: Place | undefined;
+  #notedAt = -Infinity;
+
+  /** @throws Failure `usage` where the file is in the way, is no file, or belongs to another walk */
+  constructor(path: string, options: OutFileOptions) {
+    this.path = path;
+    this.#options = options;
+    const exists = lookAt(path);
+    this.before = options.resume ? placeIn(path, { exists, identity: options.identity }) : undefined;
+    this.#bytes = this.before?.bytes ?? 0;
+    if (exists && !options.force && this.before === undefined) throw inTheWay(path, options.resume);
+  }
+
+  async write(data: string | Buffer): Promise<void> {
+    const bytes = typeof data === "string" ? Buffer.from(data) : data;
+    this.#try("write to", () => {
+      const fd = this.#open();
+      for (let done = 0; done < bytes.length; )
+        done += writeSync(fd, bytes, done, bytes.length - done, this.#bytes + done);
+      this.#bytes += bytes.length;
+    });
+  }
+
+  /** The rows so far are whole: a later run may go on here. */
+  mark(at: ListEnd & { readonly rows: number }): void {
+    this.#place = { ...at, bytes: this.#bytes };
+    if (this.#options.now() - this.#notedAt >= noteEveryMs) this.#note();
+  }
+
+  /** The list is whole: synced, and nothing to go on from any more. */
+  finish(): void {
+    this.#try("finish", () => {
+      fsyncSync(this.#open());
+      this.#close();
+      removeIfThere(placePath(this.path));
+    });
+  }
+
+  /** The walk broke: what is whole stays, and where it ends is noted. */
+  abandon(): void {
+    if (this.#fd === undefined) return;
+    if (this.#place !== undefined) this.#note();
+    this.#close();
+  }
+
+  #open(): number {
+    if (this.#fd !== undefined) return this.#fd;
+    const { force } = this.#options;
+    const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
+    const fd = openSync(this.path, constants.O_WRONLY | constants.O_NOFOLLOW | create, 0o600);
+    this.#fd = fd;
+    // What stands behind the noted place is the beginning of a page that was not whole.
+    ftruncateSync(fd, this.#bytes);
+    return fd;
+  }
+
+  #note(): void {
+    this.#try("note the place in", () => {
+      fdatasyncSync(this.#open());
+      notePlace(this.path, { identity: this.#options.identity, ...this.#place! });
+      this.#notedAt = this.#options.now();
+    });
+  }
+
+  #close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #try(doing: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      throw new Failure("failed", `Cannot ${doing} ${this.path} (${codeOf(error)}).`, {
+        hint: "Make room, then the same command with --resume.",
+        cause: error,
+      });
+    }
+  }
+}
+
+/** @returns whether there is a file; throws where something else is in the way */
+function lookAt(path: string): boolean {
+  let stats: ReturnType<typeof lstatSync>;
+  try {
+    stats = lstatSync(path);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw new Failure("usage", `--out: ${path} cannot be used (${codeOf(error)}).`, { hint: "Name another file." });
+  }
+  if (stats.isFile()) return true;
+  const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "no regular file";
+  throw new Failure("usage", `--out: ${path} is ${what}.`, { hint: "Name a new file." });
+}
+
+function inTheWay(path: string, resume: boolean): Failure {
+  return resume
+    ? new Failure("usage", `--resume: ${path} is there, and nothing says where its walk stopped.`, {
+        meaning: "It is whole, or something else wrote it.",
+        hint: "--force writes it anew.",
+      })
+    : new Failure("usage", `--out: ${path} is there already.`, {
+        hint: "Name a new file, or add --force to replace it, or --resume to go on with a walk that broke.",
+      });
+}
