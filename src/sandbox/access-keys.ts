@@ -121,7 +121,9 @@ export function exchangeSecret(call: Call): Answer {
   const hash = hashOf(readBody(call, SecretExchange).secret);
   const key = call.here.accessKeys.find((candidate) => candidate.secretHash === hash);
   if (!key || key.status !== "active" || (key.expiresAt !== null && key.expiresAt <= call.now))
-    throw new Problem(401, "unauthenticated", "The secret is not one of an active access key of this region.");
+    throw new Problem(401, "unauthenticated", "The secret is not one of an active access key of this region.", {
+      headers: { "WWW-Authenticate": 'Bearer realm="api"' },
+    });
   key.lastUsedAt = call.now;
   const token = {
     access_token: legacyToken(call.here, { id: key.id, generation: key.generation, now: call.now }),

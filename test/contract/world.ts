@@ -1,0 +1,22 @@
+// A sandbox for one case: in memory, with a clock that the case moves.
+import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
+import type { Description } from "./player.ts";
+
+export interface World {
+  readonly description: Description;
+  readonly wait: (seconds: number) => void;
+  readonly close: () => Promise<void>;
+}
+
+export async function startWorld(): Promise<World> {
+  let now = Date.UTC(2026, 10, 21);
+  const sandbox: RunningSandbox = await startSandbox({ stateDir: "", persist: false, entities: 120, now: () => now });
+  const { us, eu } = sandbox.describe();
+  return {
+    description: { us: { ...us }, eu: { ...eu } },
+    wait: (seconds) => {
+      now += seconds * 1000;
+    },
+    close: () => sandbox.close(),
+  };
+}
