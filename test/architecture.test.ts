@@ -64,8 +64,8 @@ const table: Readonly<Record<string, Room>> = {
   },
   journal: { rooms: ["errors.ts"], packages: ["zod", "fs-native-extensions"] },
   secrets: { rooms: ["errors.ts"], types: ["profiles"], packages: [] },
-  profiles: { rooms: ["errors.ts"], packages: ["conf", "zod", "@napi-rs/keyring"] },
-  output: { rooms: ["errors.ts"], packages: ["chalk", "ora", "@clack/prompts", "string-width", "yaml"] },
+  profiles: { rooms: ["errors.ts"], packages: ["zod", "@napi-rs/keyring"] },
+  output: { rooms: ["errors.ts"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },
   sandbox: { rooms: [], packages: ["zod", "zod-openapi"] },
 };

@@ -33,6 +33,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: Pr
       credentials: await credentials(),
       sandbox: (region) => sandbox.access(region),
       onStderr: (chunk) => terminal.writeErr(chunk.toString("utf8")),
+      commandLimitMs: settings.timeoutMs,
     });
   };
   const rooms = async () => ({ store: await store(), credentials: await credentials() });

@@ -9,9 +9,10 @@ export interface SecretParts {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly profiles: Profiles;
+  readonly tellNote: (text: string) => void;
 }
 
-export function buildSecrets({ env, terminal, settings, profiles }: SecretParts): Secrets {
+export function buildSecrets({ env, terminal, settings, profiles, tellNote }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   return {
     async destination(options, print) {
@@ -25,7 +26,7 @@ export function buildSecrets({ env, terminal, settings, profiles }: SecretParts)
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
         profiles: rooms,
         ...(issuedBy && { issuedBy }),
-        note: (text) => terminal.writeErr(`note: ${text}\n`),
+        note: tellNote,
       });
     },
     undelivered: once(async () => {

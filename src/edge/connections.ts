@@ -3,6 +3,7 @@ import type { DebugEvent, Transport } from "../api/exchange.ts";
 import type { Service } from "../api/connect.ts";
 import type { Clock, Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
+import { visibleJson } from "../output/visible-text.ts";
 import { contractVersion } from "../api/contract-version.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { EmbeddedSandbox } from "./embedded-sandbox.ts";
@@ -72,5 +73,5 @@ export class Connections {
 
 /** One line an event; the transport has left out everything secret. */
 function debugLine(event: DebugEvent): string {
-  return `debug: ${JSON.stringify(event)}\n`;
+  return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }

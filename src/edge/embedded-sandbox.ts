@@ -34,7 +34,11 @@ export class EmbeddedSandbox {
       organizationId: here.organization_id,
       oauth: { token_endpoint: here.token_endpoint!, client_auth: "client_secret_basic" },
       credential: async () => ({ kind: "api_key", key: here.api_key, style: "apikey-user" }),
-      legacy: async () => ({ kind: "access_token", token: here.access_token }),
+      legacy: async () => ({
+        kind: "exchange_endpoint",
+        url: here.access_token_endpoint!,
+        secret: here.access_key_secret,
+      }),
     };
   }
 

@@ -61,7 +61,7 @@ async function tell(terminal: Terminal, error: unknown, format: Format): Promise
   const { renderBug, renderFailure } = await import("../output/failure.ts");
   const known = error instanceof Failure ? error : undefined;
   const exitCode = known?.exitCode ?? exitCodes.failed;
-  terminal.live?.clear();
+  terminal.close();
   terminal.writeErr(
     known
       ? renderFailure(known, { format, colour: terminal.colour.stderr, exitCode })
