@@ -5,7 +5,7 @@
 // angle brackets, which means the same in every command. A word that stands in no table fails a test.
 
 /** The names that `integ __complete` prints, read from this machine alone. */
-export const liveNames = ["profiles", "entries", "clients", "keys"] as const;
+export const liveNames = ["profiles", "entries", "unsettled", "clients", "keys"] as const;
 export type LiveNames = (typeof liveNames)[number];
 
 export type Completion =
@@ -64,9 +64,9 @@ const byPlace: Readonly<Record<string, Completion>> = {
   "profiles edit name": live("profiles"),
   "profiles remove name": live("profiles"),
   "journal show id": live("entries"),
-  "journal recover id": live("entries"),
-  "journal claim id": live("entries"),
-  "journal forget id": live("entries"),
+  "journal recover id": live("unsettled"),
+  "journal claim id": live("unsettled"),
+  "journal forget id": live("unsettled"),
   "oauth-clients get id": live("clients"),
   "oauth-clients revoke id": live("clients"),
   "oauth-clients rotate id": live("clients"),

@@ -1,6 +1,8 @@
 // Tab in the real shells: commands, aliases, flags wherever they stand, values, live names, files.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodesBelow, treeOf, type Flag } from "../../src/completion/tree.ts";
+import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
 import { homeFor, missing, openShell, shellNames, type CompletingShell } from "./completing-shells.ts";
 
@@ -19,7 +21,6 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ -p sandbox ent": ["entities"],
   "integ entities -p sandbox --json li": ["list"],
   "integ entities list --ser": ["--service-version"],
-  "integ entities list --quiet --qui": [],
   "integ oauth-clients create --secret-f": ["--secret-file", "--secret-format"],
   "integ oauth-clients create --secret-format ": ["env", "json", "raw"],
   "integ oauth-clients create --scope ": ["entity:read", "organization:read", "service_account:manage"],
@@ -37,31 +38,70 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ journal list -p p": ["prod"],
   "integ entities list --profile=pr": ["prod"],
   "integ journal prune ": ["--older-than"],
-  "integ journal show -- ": [],
+  "integ keys create --type ": ["service_account", "user_bound"],
+  "integ keys create --scope ": ["*", "push-ingest:*"],
+  "integ keys create --scope push-ingest:": ["push-ingest:*"],
+  "integ keys create --scope=pu": ["push-ingest:*"],
+  "integ api -X P": ["PATCH", "POST", "PUT"],
+  "integ api /v1/e": ["/v1/entities"],
+  "INTEG_OUTPUT=json integ ent": ["entities"],
+  "integ cohorts members -- --": [],
 };
+
+/** What this machine knows: a profile, a client, a key, and a client whose secret could not be delivered. */
+interface Known {
+  readonly entries: readonly string[];
+  readonly unsettled: string;
+  readonly clients: readonly string[];
+  readonly key: string;
+}
+
+async function fill(home: Home): Promise<Known> {
+  const run = async (words: readonly string[], code = 0): Promise<string> => {
+    const ended = await home.integ(words);
+    expect({ words, ...ended }).toMatchObject({ code });
+    return ended.stdout;
+  };
+  await run([
+    "profiles",
+    "add",
+    "prod",
+    "--region",
+    "us",
+    "--base-url",
+    "https://us.example.com",
+    "--api-key-command",
+    "echo k",
+  ]);
+  const account = JSON.parse(await run(["sandbox", "status", "--json"])).us.service_account_id as string;
+  const create = ["oauth-clients", "create", "-p", "sandbox", "--service-account", account, "--scope", "entity:read"];
+  await run([...create, "--secret-file", home.path("first.secret")]);
+  await run([...create, "--secret-command", "exit 1"], 12);
+  await run(["keys", "create", "-p", "sandbox", "--name", "k", "--expires-in", "90d", "--json"]);
+  type Entry = { id: string; operation: string; state: string; resource_id: string };
+  const { data } = JSON.parse(await run(["journal", "list", "--all", "--json"])) as { data: Entry[] };
+  const clients = data.filter(({ operation }) => operation === "oauth_client.create");
+  expect(data).toHaveLength(3);
+  return {
+    entries: data.map(({ id }) => id).sort(),
+    unsettled: clients.find(({ state }) => state === "undelivered")!.id,
+    clients: clients.map((entry) => entry.resource_id).sort(),
+    key: data.find(({ operation }) => operation === "access_key.create")!.resource_id,
+  };
+}
 
 describe.each(shellNames)("Tab in %s", (name) => {
   const absent = missing(name);
   if (absent) console.warn(`skipped: completion in ${name}: ${absent}`);
   let home: Home;
   let shell: CompletingShell;
+  let known: Known;
 
   beforeAll(async () => {
     if (absent) return;
     const made = await homeFor(name);
     home = made.home;
-    const add = [
-      "profiles",
-      "add",
-      "prod",
-      "--region",
-      "us",
-      "--base-url",
-      "https://us.example.com",
-      "--api-key-command",
-      "echo k",
-    ];
-    expect(await home.integ(add)).toMatchObject({ code: 0 });
+    known = await fill(home);
     mkdirSync(home.path("work", "some folder"));
     writeFileSync(home.path("work", "some.secret"), "");
     shell = await openShell(name, made);
@@ -73,5 +113,50 @@ describe.each(shellNames)("Tab in %s", (name) => {
 
   it.skipIf(absent).each(Object.entries(cases))("%s", async (line, expected) => {
     expect(await shell.offered(line)).toEqual([...expected]);
+  });
+
+  it.skipIf(absent)(
+    "offers no flag again that was given, by either of its names, but those that may repeat",
+    async () => {
+      const offered = await shell.offered("integ oauth-clients create -q --yes --scope=entity:read --dry-run --");
+      expect(offered).toEqual(expect.arrayContaining(["--scope", "--json", "--new"]));
+      expect(offered.filter((flag) => ["--quiet", "--yes", "--dry-run"].includes(flag))).toEqual([]);
+    },
+  );
+
+  it.skipIf(absent)("offers what this machine knows", async () => {
+    expect(await shell.offered("integ journal show ")).toEqual(known.entries);
+    expect(await shell.offered("integ journal recover ")).toEqual([known.unsettled]);
+    expect(await shell.offered(`integ journal recover ${known.unsettled} `)).toEqual([known.unsettled]);
+    expect(await shell.offered("integ oauth-client get oac_")).toEqual(known.clients);
+    expect(await shell.offered("integ keys revoke ")).toEqual([known.key]);
+  });
+
+  it.skipIf(absent)("offers files where a file is meant, names with spaces too", async () => {
+    const files = ["some folder", "some.secret"];
+    const found = async (line: string): Promise<string[]> =>
+      (await shell.offered(line)).map((word) => word.replace(/\/$/, ""));
+    expect(await found("integ oauth-clients create --secret-file so")).toEqual(files);
+    expect(await found("integ oauth-clients create --secret-file=so")).toEqual(files);
+    expect(await found("integ api /v1/x --input some.")).toEqual(["some.secret"]);
+  });
+
+  it.skipIf(absent)("offers every command and every flag of the tree", async () => {
+    const { root, verbOf } = await wholeTree();
+    const tree = treeOf(root, verbOf);
+    const names = (flags: readonly Flag[]): string[] =>
+      flags.flatMap(({ long, short }) => [long, ...(short ? [short] : [])]);
+    for (const node of nodesBelow(tree.root)) {
+      const line = ["integ", ...node.path].join(" ");
+      const longs = names([...node.flags, ...tree.globals]).filter((flag) => flag.startsWith("--"));
+      expect({ line, offered: await shell.offered(`${line} --`) }).toEqual({ line, offered: longs.sort() });
+      const children = [...node.nodes.map(({ path }) => path.at(-1)!), ...(node.path.length === 0 ? ["help"] : [])];
+      if (node.nodes.length > 0)
+        expect({ line, offered: await shell.offered(`${line} `) }).toEqual({ line, offered: children.sort() });
+      for (const alias of node.aliases)
+        expect(await shell.offered(`${["integ", ...node.path.slice(0, -1), alias].join(" ")} `)).toEqual(
+          children.sort(),
+        );
+    }
   });
 });

@@ -25,8 +25,11 @@ async function linesOf(context: Context, what: LiveNames): Promise<Line[]> {
   if (what === "profiles") return profiles(context);
   // A shared journal is reached over the network.
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(context.settings.journalPath)) return [];
+  const { isSettled } = await import("../../journal/entry.ts");
   const entries = (await context.journal()).entries();
-  if (what === "entries") return entries.map(({ id, operation, state }) => [id, `${operation}, ${state}`]);
+  const shown = what === "unsettled" ? entries.filter(({ state }) => !isSettled(state)) : entries;
+  if (what === "entries" || what === "unsettled")
+    return shown.map(({ id, operation, state }) => [id, `${operation}, ${state}`]);
   const prefix = what === "clients" ? "oauth_client." : "access_key.";
   const known = new Map<string, string>();
   for (const { operation, resource_id, state, created_at } of entries) {
