@@ -1,0 +1,66 @@
+// The documents are true: every recipe of docs/scripting.md is run as it stands, and the exit codes are the program's.
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exitCodes } from "../../src/errors.ts";
+import { Home, root, script } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+const scripting = readFileSync(join(root, "docs/scripting.md"), "utf8");
+let service: Service;
+let at: Home;
+
+beforeAll(async () => {
+  service = await startService(["--entities", "1500"]);
+  at = new Home({ ...service.env, SERVICE_ACCOUNT: service.us.service_account_id });
+  // `integ` on the path, as a person has it.
+  mkdirSync(at.path("bin"));
+  writeFileSync(at.path("bin/integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
+  chmodSync(at.path("bin/integ"), 0o755);
+});
+
+afterAll(async () => {
+  at.remove();
+  await service.stop();
+});
+
+describe("docs/scripting.md", () => {
+  const recipes = [...scripting.matchAll(/^(.+):\n\n```sh\n([\s\S]*?)```/gm)].map(
+    (match) => [match[1]!, match[2]!] as const,
+  );
+
+  it("has recipes", () => {
+    expect(recipes.length).toBeGreaterThanOrEqual(6);
+  });
+
+  it.each(recipes)("%s", (_what, text) => {
+    const { status, stdout, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", `${text}\necho "id: \${id-}"`], {
+      cwd: at.folder,
+      env: { ...at.env, PATH: `${at.path("bin")}:${at.env.PATH}` },
+      encoding: "utf8",
+      maxBuffer: 1 << 28,
+    });
+    expect(`${status} ${stderr.includes("integ:")}`, stderr).toBe("0 false");
+    expect(stdout.replace("id: \n", "").trim()).not.toBe("");
+  });
+
+  it("names every exit code with its kind", () => {
+    const told = [...scripting.matchAll(/^\| ([\d, ]+) \| (.*?) \|/gm)].flatMap((match) => {
+      const kinds = match[2]!.split(", ").map((kind) => kind.replaceAll("`", ""));
+      return match[1]!.split(", ").map((code, i) => [kinds[i] ?? "", Number(code)] as const);
+    });
+    expect(Object.fromEntries(told.filter(([kind]) => kind !== "–"))).toEqual(exitCodes);
+  });
+});
+
+describe("README.md", () => {
+  it("shows the two commands and names what exists", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    expect(readme).toMatch(/npm ci && npm run demo[\s\S]*npm ci && npm test/);
+    for (const [, name] of readme.matchAll(/npm run ([a-z:]+)/g)) expect(scripts).toHaveProperty([name!]);
+  });
+});
