@@ -54,7 +54,8 @@ async function keep(course: Course, secret: OneTimeSecret, because: unknown): Pr
   }
 }
 
-function undelivered(entry: Entry, because: unknown): Failure {
+/** The failure of a creation whose secret is kept here (exit 12). */
+export function undelivered(entry: Entry, because: unknown): Failure {
   return new Failure(
     "undelivered",
     `The client was created, but its secret could not be delivered: ${words(because)}`,

@@ -2,9 +2,9 @@
 // of work over two entries: the lost one names its replacement before anything is revoked, and is settled last.
 // Must not know: flags, terminals, files.
 import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
-import { nextStep } from "../journal/entry.ts";
+import { type Entry, isSettled, nextStep } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
+import { lookAtDestination, undelivered } from "./creation-secret.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
@@ -25,18 +25,20 @@ export function secretLost(entry: Entry): Failure {
  * @param lost the entry in state `secret_lost`, driven by this process
  */
 export async function replaceLostSecret(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
-  const destination = { ...(await options.destination.check()) };
+  const begun = begunReplacement(bench.journal, lost.entry);
+  if (begun && (isSettled(begun.state) || begun.state === "undelivered")) return conclude(bench, lost, begun);
   // The place for the new secret, and the new entry with its key, stand before the old client goes.
-  await options.destination.prepare(lost.entry.id);
-  await options.destination.release();
-  const begun = unfinishedReplacement(bench.journal, lost.entry);
-  const replacement =
-    begun === undefined ? await admitReplacement(bench, lost.entry, destination) : await bench.journal.drive(begun.id);
+  if (!begun || !(await lookAtDestination(bench, begun))) {
+    await options.destination.prepare(lost.entry.id);
+    await options.destination.release();
+  }
+  const replacement = begun
+    ? await bench.journal.drive(begun.id)
+    : await admitReplacement(bench, lost.entry, { ...(await options.destination.check()) });
   try {
     await revokeLost(bench, lost);
     const end = await driveCreation(bench, replacement, { ...options, key: undefined });
-    if (end.kind === "secret_lost") settleReplaced(bench, lost, replacement.entry);
-    else settleReplaced(bench, lost, end.entry);
+    settleReplaced(bench, lost, end.entry);
     return end;
   } catch (error) {
     if (replacement.entry.state === "undelivered") settleReplaced(bench, lost, replacement.entry);
@@ -46,15 +48,32 @@ export async function replaceLostSecret(bench: Workbench, lost: Drive, options: 
   }
 }
 
-/** The entry that was to stand in this one's place and has not come to nothing. */
-function unfinishedReplacement(journal: Journal, lost: Entry): Entry | undefined {
-  const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned"]);
-  return journal.entries().find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
+/** A replacement that came to its end before a crash: nothing is sent for it again. */
+async function conclude(bench: Workbench, lost: Drive, begun: Entry): Promise<CreationEnd> {
+  await revokeLost(bench, lost);
+  settleReplaced(bench, lost, begun);
+  if (begun.state === "undelivered")
+    throw undelivered(begun, new Error("an earlier run could not reach its destination."));
+  const entry = lastOf(bench.journal, begun);
+  return { kind: "delivered_before", entry, receipt: await receiptOf(bench, entry) };
 }
 
-/** True where a replacement of this entry was agreed to and begun. */
-export function isReplacementBegun(journal: Journal, lost: Entry): boolean {
-  return unfinishedReplacement(journal, lost) !== undefined;
+/** What stands at the end of a row of replacements. */
+function lastOf(journal: Journal, entry: Entry): Entry {
+  const next = entry.replaced_by === null ? undefined : journal.entries().find(({ id }) => id === entry.replaced_by);
+  return next ? lastOf(journal, next) : entry;
+}
+
+/** The receipt of a client whose secret was delivered before, as the service shows it now. */
+export async function receiptOf(bench: Workbench, { resource_id }: Entry): Promise<string> {
+  const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
+  return answer.kind === "answered" ? answer.text : JSON.stringify({ id: resource_id, client_secret: null });
+}
+
+/** The entry that was to stand in this one's place and has not come to nothing. */
+export function begunReplacement(journal: Journal, lost: Entry): Entry | undefined {
+  const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "unusable"]);
+  return journal.entries().find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
 }
 
 async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<Drive> {

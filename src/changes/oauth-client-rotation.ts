@@ -8,7 +8,7 @@ import type { Drive, Journal } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
-import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
+import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -114,15 +114,17 @@ function unfinished(bench: Workbench, drive: Drive, error: unknown): unknown {
   return new Failure(error.kind, error.message, { ...error.details, entry: drive.entry.id, hint });
 }
 
-/** The newest creation of this rotation that has not come to nothing. */
+/**
+ * The newest creation of this rotation that has not come to nothing. One that stands in for a lost one counts once the
+ * lost one is settled: until then the lost one leads to it.
+ */
 function currentChild(journal: Journal, rotation: Entry): Entry | undefined {
   const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "replaced"]);
-  return journal
+  const children = journal
     .entries()
-    .find(
-      (entry) =>
-        entry.parent === rotation.id && entry.operation === "oauth_client.create" && !cameToNothing.has(entry.state),
-    );
+    .filter((entry) => entry.parent === rotation.id && entry.operation === "oauth_client.create");
+  const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
+  return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
 }
 
 async function bringChildHome(
@@ -158,11 +160,6 @@ function keptHere(child: Entry): Failure {
   );
 }
 
-async function receiptOf(bench: Workbench, child: Entry): Promise<string> {
-  const answer = await bench.account.service.oauthClients.get(child.resource_id ?? "");
-  return answer.kind === "answered" ? answer.text : JSON.stringify({ id: child.resource_id, client_secret: null });
-}
-
 async function admitChild(bench: Workbench, rotation: Entry, { destination }: RotationOptions): Promise<Drive> {
   const { service_account_id, scopes } = JSON.parse(rotation.request_text) as {
     service_account_id: string;
@@ -178,7 +175,7 @@ async function admitChild(bench: Workbench, rotation: Entry, { destination }: Ro
 }
 
 async function replaced(bench: Workbench, child: Drive, options: RotationOptions): Promise<CreationEnd> {
-  const agreed = isReplacementBegun(bench.journal, child.entry) || (await options.mayReplace(child.entry));
+  const agreed = begunReplacement(bench.journal, child.entry) !== undefined || (await options.mayReplace(child.entry));
   if (!agreed) throw secretLost(child.entry);
   const end = await replaceLostSecret(bench, child, options);
   if (end.kind === "secret_lost") throw secretLost(end.entry);

@@ -10,7 +10,7 @@ import { driveKeyReplacement } from "./access-key-replacement.ts";
 import { driveKeyRevocation } from "./access-key-revocation.ts";
 import { recoverKeyRotation } from "./access-key-rotation.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
-import { isReplacementBegun, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
+import { begunReplacement, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
 import { driveRotation } from "./oauth-client-rotation.ts";
 import { detailsOf, type Account, type Workbench } from "./workbench.ts";
@@ -151,7 +151,11 @@ async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions):
       await driveKeyRevocation(bench, drive);
       return;
     default:
-      throw new Failure("failed", `This version cannot finish "${String(drive.entry.operation)}".`, detailsOf(drive.entry));
+      throw new Failure(
+        "failed",
+        `This version cannot finish "${String(drive.entry.operation)}".`,
+        detailsOf(drive.entry),
+      );
   }
 }
 
@@ -173,13 +177,14 @@ async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryO
       ...detailsOf(entry),
       hint: nextStep(entry) ?? undefined,
     });
-  const creation = { destination: await options.destinationOf(entry), waitMs: options.waitMs };
+  const begun = begunReplacement(bench.journal, entry);
+  const creation = { destination: await options.destinationOf(begun ?? entry), waitMs: options.waitMs };
   let end: CreationEnd | undefined;
   if (entry.state !== "secret_lost") end = await driveCreation(bench, drive, creation);
   else if (await foundAfterAll(bench, drive)) return;
   if (end && end.kind !== "secret_lost") return;
   // A replacement that was begun was agreed to then.
-  const agreed = isReplacementBegun(bench.journal, drive.entry) || (await options.mayReplace(drive.entry));
+  const agreed = begun !== undefined || (await options.mayReplace(drive.entry));
   if (!agreed) throw secretLost(drive.entry);
   const replaced = await replaceLostSecret(bench, drive, creation);
   if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);

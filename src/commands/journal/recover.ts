@@ -63,7 +63,9 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
 
 function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Entry[] {
   if (ids.length > 0) return ids.map((id) => journal.find(id));
-  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
+  const open = journal.unsettled();
+  // A step of larger work is finished through it, as long as that is unsettled itself.
+  const unsettled = open.filter(({ parent }) => !open.some(({ id }) => id === parent));
   return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
 }
 
