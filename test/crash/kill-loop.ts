@@ -1,0 +1,165 @@
+// The crash loop: a command killed at every file and network call, then recovered, then compared with what the service
+// holds. Each point has a home and an empty account of its own.
+import { afterAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+import { killedAt, nameOf, type Point, record, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { auditCrash, auditRecovered, Findings, journalOf } from "./oauth-client-audit.ts";
+
+/** What is killed, and what stands before it. */
+export interface Scene {
+  readonly name: string;
+  /** Makes what the command needs, in an empty account. */
+  arrange(at: Home, account: Account): Promise<Arranged>;
+  /** Exit codes of a run that nobody kills. */
+  readonly exits: readonly number[];
+}
+
+export interface Arranged {
+  readonly words: readonly string[];
+  readonly old?: { readonly id: string };
+}
+
+export const isFull = process.env.INTEG_TEST_FULL === "1";
+
+/** A service that is begun anew now and then, so that what it remembers stays small. */
+export class Desk {
+  #service: Service | undefined;
+  #used = 0;
+
+  async account(): Promise<Account> {
+    if (this.#service && this.#used >= 100) await this.close();
+    this.#service ??= await startService();
+    this.#used += 1;
+    const account = new Account(this.#service);
+    await account.clear();
+    return account;
+  }
+
+  async close(): Promise<void> {
+    await this.#service?.stop();
+    this.#service = undefined;
+    this.#used = 0;
+  }
+}
+
+/** A home whose environment names the service, its token endpoint too. */
+export function homeOf({ service }: Account): Home {
+  return new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+}
+
+async function inScene<T>(
+  desk: Desk,
+  scene: Scene,
+  work: (at: Home, account: Account, arranged: Arranged) => Promise<T>,
+): Promise<T> {
+  const account = await desk.account();
+  const at = homeOf(account);
+  try {
+    return await work(at, account, await scene.arrange(at, account));
+  } finally {
+    at.remove();
+  }
+}
+
+/** All points of the scene's command, as a recorded run makes them. */
+export function pointsOf(desk: Desk, scene: Scene): Promise<Point[]> {
+  return inScene(desk, scene, async (at, _account, { words }) => {
+    const { ended, points } = await record((under) => at.integ(words, { under }));
+    expect(scene.exits, ended.stderr).toContain(ended.code);
+    return points;
+  });
+}
+
+/** The points from the first touch of the state folder on: before it a kill leaves nothing at all. */
+export function pointsOfEffect(points: readonly Point[]): Point[] {
+  const first = points.findIndex(({ text }) => text.includes("/state"));
+  return points.slice(Math.max(0, first));
+}
+
+/** A sample: mostly calls that may change or send something, some of the others, a few from the start-up. */
+export function sampleOf(points: readonly Point[], count: number): Point[] {
+  const effect = pointsOfEffect(points);
+  const changing = effect.filter(({ call, text }) => changes(call, text));
+  const others = effect.filter((point) => !changing.includes(point));
+  const startUp = points.slice(0, points.length - effect.length);
+  const [few, some] = [Math.ceil(count / 12), Math.ceil(count / 4)];
+  return [...spread(startUp, few), ...spread(others, some), ...spread(changing, count - few - some)];
+}
+
+const changing =
+  /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
+
+function changes(call: string, text: string): boolean {
+  return (
+    changing.test(call) ||
+    (call === "openat" && text.includes("O_CREAT")) ||
+    (call === "read" && text.includes("HTTP/1.1"))
+  );
+}
+
+/** Recovers until nothing is left to do, as a person would: what was lost is replaced when the program asks for it. */
+export async function recoverAll(at: Home, where: string, findings: Findings): Promise<void> {
+  if (journalOf(at).length === 0) return;
+  const first = await at.integ(["journal", "recover", "--json"]);
+  if (first.code === 0) return;
+  const second = await at.integ(["journal", "recover", "--replace-lost-secret", "--json"]);
+  if (first.code !== 9 || second.code !== 0)
+    findings.unfinished.push(`${where}: recovery ended with ${first.code}, then ${second.code}: ${second.stderr}`);
+}
+
+/** How often a point that a run did not reach is tried again: some calls depend on how the network cut its bytes. */
+const tries = 8;
+
+/**
+ * Kills the scene's command at each point and recovers.
+ * @returns how many points were hit
+ */
+export async function killAtEach(
+  desk: Desk,
+  scene: Scene,
+  { points, findings }: { points: readonly Point[]; findings: Findings },
+): Promise<{ hit: number; missed: string[] }> {
+  const missed: string[] = [];
+  for (const point of points) {
+    let killed = false;
+    for (let round = 0; round < tries && !killed; round += 1) killed = await killOnce(desk, scene, { point, findings });
+    if (!killed) missed.push(nameOf(point));
+  }
+  return { hit: points.length - missed.length, missed };
+}
+
+function killOnce(desk: Desk, scene: Scene, at: { point: Point; findings: Findings }): Promise<boolean> {
+  const { point, findings } = at;
+  return inScene(desk, scene, async (home, account, { words, old }) => {
+    const ended: Ended = await home.integ(words, { under: killedAt(point) });
+    const where = `${scene.name} at ${nameOf(point)}`;
+    const watched = { at: home, account, findings, where, old };
+    const secret = await auditCrash(watched);
+    await recoverAll(home, where, findings);
+    await auditRecovered(watched, secret);
+    return wasKilled(ended);
+  });
+}
+
+/** A test that kills the scene's command everywhere, or at `sample` points where not all of them are asked for. */
+export function killTest(scene: Scene, { sample }: { sample: number }): void {
+  const isTraced = sayWhetherTraced(`SIGKILL at every call of ${scene.name}`);
+  describe.runIf(isTraced)(`${scene.name}, killed`, () => {
+    const desk = new Desk();
+    afterAll(() => desk.close());
+
+    it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
+      const all = await pointsOf(desk, scene);
+      const points = isFull ? all : sampleOf(all, sample);
+      const findings = new Findings();
+      const { hit, missed } = await killAtEach(desk, scene, { points, findings });
+      console.log(
+        `${scene.name}: ${hit} of ${points.length} points hit (a full run has ${all.length}); ${findings.figures}`,
+      );
+      expect(findings.all).toEqual([]);
+      expect(missed).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,125 @@
+// strace as the hand that kills a process, or fails one of its system calls, at a place that was recorded before.
+// Signals are injected at the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Ended } from "./program.ts";
+
+/** Why nothing can be traced here, or undefined where it can. */
+export const straceAbsent: string | undefined = whyAbsent();
+
+function whyAbsent(): string | undefined {
+  const run = spawnSync("strace", ["-f", "-o", "/dev/null", "-e", "trace=openat", "true"], { encoding: "utf8" });
+  if (run.error) return "strace is not installed";
+  return run.status === 0 ? undefined : `strace cannot trace here: ${run.stderr.trim()}`;
+}
+
+/** Says aloud, once for each file of tests, that nothing of it can run. */
+export function sayWhetherTraced(what: string): boolean {
+  if (straceAbsent) console.warn(`skipped: ${what}: ${straceAbsent}`);
+  return straceAbsent === undefined;
+}
+
+/** The n-th time that a thread makes a call. */
+export interface Point {
+  readonly call: string;
+  readonly nth: number;
+  /** The call as strace wrote it, for messages. */
+  readonly text: string;
+}
+
+export function nameOf({ call, nth, text }: Point): string {
+  return `${call} ${nth} [${text.slice(0, 120)}]`;
+}
+
+/** File and network calls; what only moves memory or waits is not among them. */
+const filesAndNetwork = ["%file", "%network", "%desc"];
+const neitherOfThem = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
+/** A thread that wakes another one through an eventfd or a pipe: how often differs from run to run. */
+const wakeUp = /^\d+, "(?:(?:\\\d+){8}", (?:8|1024)|\*", 1)\b/;
+
+let traces = 0;
+
+function traceFile(): string {
+  traces += 1;
+  return join(tmpdir(), `integ-trace-${process.pid}-${traces}`);
+}
+
+/**
+ * Records every file and network call of a run.
+ * @param run starts the program under the given words, to its end
+ * @returns the points of the main thread in the order of time, then those that only other threads reach
+ */
+export async function record(
+  run: (under: readonly string[]) => Promise<Ended>,
+): Promise<{ ended: Ended; points: Point[] }> {
+  const file = traceFile();
+  try {
+    const ended = await run(["strace", "-f", "-o", file, "-e", `trace=${filesAndNetwork.join(",")}`]);
+    return { ended, points: pointsOf(readFileSync(file, "latin1")) };
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function pointsOf(trace: string): Point[] {
+  const main = trace.slice(0, trace.indexOf(" "));
+  const most = new Map<string, number>();
+  const counts = new Map<string, number>();
+  const points: Point[] = [];
+  const lines = trace.split("\n").flatMap((line) => {
+    const found = /^(\d+) +(\w+)\((.*)$/.exec(line);
+    return found && !neitherOfThem.test(found[2]!) ? [{ thread: found[1]!, call: found[2]!, text: found[3]! }] : [];
+  });
+  // The main thread first: a count that another thread reaches too is the same injection.
+  for (const { thread, call, text } of lines.toSorted(
+    (a, b) => Number(b.thread === main) - Number(a.thread === main),
+  )) {
+    const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
+    counts.set(`${thread} ${call}`, count);
+    if (count <= (most.get(call) ?? 0)) continue;
+    most.set(call, count);
+    if (wakeUp.test(text)) continue;
+    points.push({ call, nth: count, text });
+  }
+  return points;
+}
+
+/** Words before the program that kill it at a point. (No seccomp filter: with it strace loses the signal.) */
+export function killedAt({ call, nth }: Point): string[] {
+  return ["strace", "-f", "-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
+}
+
+/** True where the process was killed, by strace or like it. */
+export function wasKilled(ended: Ended): boolean {
+  return ended.signal === "SIGKILL" || ended.code === 137;
+}
+
+/**
+ * Runs the program with one of its calls failing.
+ * @param when `3`: the third time; `3+`: from then on
+ * @returns how it ended, and how often the call was made to fail
+ */
+export async function failing(
+  fault: { readonly call: string; readonly errno: string; readonly when: string },
+  run: (under: readonly string[]) => Promise<Ended>,
+): Promise<{ ended: Ended; injected: number }> {
+  const file = traceFile();
+  try {
+    const { call, errno, when } = fault;
+    const inject = `inject=${call}:error=${errno}:when=${when}`;
+    const ended = await run(["strace", "-f", "--seccomp-bpf", "-o", file, "-e", `trace=${call}`, "-e", inject]);
+    const trace = existsSync(file) ? readFileSync(file, "latin1") : "";
+    return { ended, injected: trace.split("(INJECTED)").length - 1 };
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** Up to `count` of the points, evenly spread, the first and the last among them. */
+export function spread<T>(points: readonly T[], count: number): T[] {
+  if (points.length <= count) return [...points];
+  const step = (points.length - 1) / Math.max(1, count - 1);
+  return Array.from({ length: count }, (_, i) => points[Math.round(i * step)]!);
+}
