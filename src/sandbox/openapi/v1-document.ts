@@ -65,6 +65,9 @@ const oauthClients: JsonObject = {
     success: [201, reference("OAuthClientReceipt")],
     headers: noStore,
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
+    choice:
+      "A pending creation is completed by a later look at it, and nobody gets the secret of one that completes by itself; " +
+      "a target account that does not exist is 404.",
   }),
 };
 
@@ -89,7 +92,9 @@ const oauthClient: JsonObject = {
     success: [200, reference("OAuthClient")],
     headers: noStore,
     refusals: [400, 401, 403, 404, 429, 500, 503],
-    choice: "It needs service_account:manage; disabled and expired clients can be revoked too.",
+    choice:
+      "It needs service_account:manage; disabled and expired clients can be revoked too; " +
+      "remote cleanup is confirmed at once unless a fault says else.",
   }),
 };
 

@@ -1,0 +1,59 @@
+// What is written about the sandbox, held against the sandbox.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { checkFault, faultKeys } from "../../src/sandbox/sandbox.ts";
+import { coverageDocument } from "./coverage.ts";
+import { readDocuments } from "./openapi-check.ts";
+import { startWorld } from "./world.ts";
+
+const docs = join(import.meta.dirname, "../../docs");
+const sandbox = readFileSync(join(docs, "sandbox.md"), "utf8");
+
+function choicesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(choicesIn);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === "x-sandbox-choice" ? [String(inner)] : choicesIn(inner),
+  );
+}
+
+describe("docs/contract-coverage.md", () => {
+  it("is what the cases say", async () => {
+    await expect(coverageDocument()).toMatchFileSnapshot(join(docs, "contract-coverage.md"));
+  });
+});
+
+describe("docs/sandbox.md", () => {
+  it("tells every choice that the published documents mark", async () => {
+    const world = await startWorld();
+    const choices = new Set(choicesIn(await readDocuments(String(world.description.us.base_url))));
+    await world.close();
+    expect(choices.size).toBeGreaterThan(15);
+    expect([...choices].filter((choice) => !sandbox.includes(choice))).toEqual([]);
+  });
+
+  it("has an example of every fault, and every example is a fault", () => {
+    const examples = [...sandbox.matchAll(/[|'"] ?`?((?:GET|POST|DELETE|\*) \/[^`'"]+=[^`'"]+)[`'"]/g)].map(
+      (match) => match[1]!,
+    );
+    for (const example of examples) expect(() => checkFault(example), example).not.toThrow();
+    for (const key of Object.keys(faultKeys))
+      expect(
+        examples.some((example) => example.includes(` ${key}=`)),
+        key,
+      ).toBe(true);
+  });
+
+  it("tells every fault with its grammar", () => {
+    for (const [key, { grammar }] of Object.entries(faultKeys))
+      expect(sandbox, key).toContain(`| \`${key}=${grammar.replaceAll("|", "\\|")}\``);
+  });
+
+  it("tells every key of the description", async () => {
+    const world = await startWorld();
+    const missing = Object.keys(world.description.us).filter((key) => !sandbox.includes(`\`${key}\``));
+    await world.close();
+    expect(missing).toEqual([]);
+  });
+});
