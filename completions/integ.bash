@@ -82,8 +82,8 @@ _integ_flags() {
     'integ oauth-clients list') flags='--offline --service-account' ;;
     'integ oauth-clients rotate') flags='--overlap --keep-old --replace-lost-secret --wait --secret-file --secret-command --secret-profile --secret-format --force' ;;
     'integ oauth-clients token') flags='--client-id --client-secret-stdin --from-profile' ;;
-    'integ entities list') flags='--type --limit --page-token --all' ;;
-    'integ cohorts members') flags='--limit --page-token --all' ;;
+    'integ entities list') flags='--type --limit --page-token --all --max --filter+ --unique --out --resume --force' ;;
+    'integ cohorts members') flags='--limit --page-token --all --max --filter+ --unique --out --resume --force' ;;
     'integ people search') flags='--param+' ;;
     'integ journal list') flags='--all' ;;
     'integ journal recover') flags='--replace-lost-secret --wait --secret-file --secret-command --secret-profile --secret-format --force' ;;
@@ -176,8 +176,14 @@ _integ_value() {
     'integ entities list'' --type') kind='one =person' ;;
     'integ entities list'' --limit') kind='one nothing' ;;
     'integ entities list'' --page-token') kind='one nothing' ;;
+    'integ entities list'' --max') kind='one nothing' ;;
+    'integ entities list'' --filter') kind='many nothing' ;;
+    'integ entities list'' --out') kind='one files' ;;
     'integ cohorts members'' --limit') kind='one nothing' ;;
     'integ cohorts members'' --page-token') kind='one nothing' ;;
+    'integ cohorts members'' --max') kind='one nothing' ;;
+    'integ cohorts members'' --filter') kind='many nothing' ;;
+    'integ cohorts members'' --out') kind='one files' ;;
     'integ people search'' --param') kind='many nothing' ;;
     'integ journal recover'' --wait') kind='one nothing' ;;
     'integ journal recover'' --secret-file') kind='one files' ;;
@@ -220,9 +226,9 @@ _integ_argument() {
     'integ people search 0') kind='nothing' ;;
     'integ people membership 0') kind='nothing' ;;
     'integ journal show 0') kind='@entries' ;;
-    'integ journal recover '*) kind='@entries' ;;
-    'integ journal claim 0') kind='@entries' ;;
-    'integ journal forget 0') kind='@entries' ;;
+    'integ journal recover '*) kind='@unsettled' ;;
+    'integ journal claim 0') kind='@unsettled' ;;
+    'integ journal forget 0') kind='@unsettled' ;;
     'integ api 0') kind='=/v1/entities /v1-reference/openapi-v1.json /api/v1/access-keys /api/v1/people/search' ;;
     'integ completion 0') kind='=bash zsh fish powershell' ;;
     *) kind= ;;

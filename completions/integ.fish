@@ -305,14 +305,26 @@ function __integ_flags
         case 'integ entities list'
             printf '%s\n' \
                 '--type	only entities of this type, e.g. person' \
-                '--limit	rows a page, 1 to 500 (25; with --all 500)' \
+                '--limit	rows a page, 1 to 500 (25; with --all and --max 500)' \
                 '--page-token	go on from here: the next_page_token of an earlier page' \
-                '--all	walk to the end'
+                '--all	walk to the end' \
+                '--max	walk, and stop after exactly so many rows' \
+                '--filter+	a further filter of the endpoint; repeatable' \
+                '--unique	drop rows whose id was printed before' \
+                '--out	write to a new file' \
+                '--resume	go on with the --out file of a walk that broke' \
+                '--force	let --out replace a file'
         case 'integ cohorts members'
             printf '%s\n' \
-                '--limit	rows a page, 1 to 500 (25; with --all 500)' \
+                '--limit	rows a page, 1 to 500 (25; with --all and --max 500)' \
                 '--page-token	go on from here: the next_page_token of an earlier page' \
-                '--all	walk to the end'
+                '--all	walk to the end' \
+                '--max	walk, and stop after exactly so many rows' \
+                '--filter+	a further filter of the endpoint; repeatable' \
+                '--unique	drop rows whose id was printed before' \
+                '--out	write to a new file' \
+                '--resume	go on with the --out file of a walk that broke' \
+                '--force	let --out replace a file'
         case 'integ people search'
             printf '%s\n' \
                 '--param+	send this instead of query; repeatable'
@@ -531,10 +543,22 @@ function __integ_value
             echo 'one nothing'
         case 'integ entities list --page-token'
             echo 'one nothing'
+        case 'integ entities list --max'
+            echo 'one nothing'
+        case 'integ entities list --filter'
+            echo 'many nothing'
+        case 'integ entities list --out'
+            echo 'one files'
         case 'integ cohorts members --limit'
             echo 'one nothing'
         case 'integ cohorts members --page-token'
             echo 'one nothing'
+        case 'integ cohorts members --max'
+            echo 'one nothing'
+        case 'integ cohorts members --filter'
+            echo 'many nothing'
+        case 'integ cohorts members --out'
+            echo 'one files'
         case 'integ people search --param'
             echo 'many nothing'
         case 'integ journal recover --wait'
@@ -613,11 +637,11 @@ function __integ_argument
         case 'integ journal show 0'
             echo '@entries'
         case 'integ journal recover *'
-            echo '@entries'
+            echo '@unsettled'
         case 'integ journal claim 0'
-            echo '@entries'
+            echo '@unsettled'
         case 'integ journal forget 0'
-            echo '@entries'
+            echo '@unsettled'
         case 'integ api 0'
             echo '=/v1/entities /v1-reference/openapi-v1.json /api/v1/access-keys /api/v1/people/search'
         case 'integ completion 0'

@@ -299,12 +299,17 @@ function addVerb(parent: Command, [name, summary, load]: VerbLine, found: (typed
   });
 }
 
-/** The global options, at whichever level they were typed; a default (`--no-input` has one) hides no typed value. */
+/**
+ * The global options, at whichever level they were typed; a default (`--no-input` has one) hides no typed value, and
+ * `--input <file>` of a command is another flag than `--no-input`, though commander keeps both under one name.
+ */
 function typedGlobals(leaf: Command): GlobalOptions {
   const merged: Record<string, unknown> = {};
   for (let level: Command | null = leaf; level; level = level.parent) {
-    for (const [name, value] of Object.entries(level.opts())) {
-      if (!(name in merged) && level.getOptionValueSource(name) !== "default") merged[name] = value;
+    const negated = new Set(level.options.filter((option) => option.negate).map((option) => option.attributeName()));
+    for (const [name, value] of Object.entries(level.opts<Record<string, unknown>>())) {
+      const isTyped = level.getOptionValueSource(name) !== "default" && (!negated.has(name) || value === false);
+      if (isTyped && !(name in merged)) merged[name] = value;
     }
   }
   return merged;

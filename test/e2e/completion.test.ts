@@ -1,0 +1,127 @@
+// The built program prints the committed scripts, and answers a Tab from this machine alone, whatever state that is in.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Home, root } from "../support/program.ts";
+import { sayWhetherTraced } from "../support/strace.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = new Home();
+});
+afterEach(() => home.remove());
+
+describe("integ completion", () => {
+  const files = { bash: "integ.bash", zsh: "_integ", fish: "integ.fish", powershell: "integ.ps1" };
+  it.each(Object.entries(files))("%s prints completions/%s", async (shell, file) => {
+    const { code, stdout, stderr } = await home.integ(["completion", shell]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe(readFileSync(join(root, "completions", file), "utf8"));
+  });
+
+  it("prints the same whatever the output format is", async () => {
+    const { stdout } = await home.integ(["completion", "bash", "-o", "json"], { env: { INTEG_DEBUG: "1" } });
+    expect(stdout).toBe(readFileSync(join(root, "completions", "integ.bash"), "utf8"));
+  });
+
+  it("refuses a shell that it does not know", async () => {
+    const { code, stdout, stderr } = await home.integ(["completion", "tcsh"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("bash, zsh, fish, powershell");
+  });
+});
+
+describe("integ __complete", () => {
+  const kinds = ["profiles", "entries", "unsettled", "clients", "keys"];
+  const sandboxes = "sandbox\tus, on this machine\nsandbox-eu\teu, on this machine\n";
+
+  it("is on no help screen", async () => {
+    const { stdout } = await home.integ(["--help"]);
+    expect(stdout).toContain("completion");
+    expect(stdout).not.toContain("__complete");
+  });
+
+  it.each(kinds)("makes nothing on a fresh machine for %s", async (kind) => {
+    const { code, stdout, stderr } = await home.integ(["__complete", kind]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : "", stderr: "" });
+    expect(readdirSync(home.folder)).toEqual([]);
+  });
+
+  it.each(kinds)("is silent for %s where files are broken", async (kind) => {
+    mkdirSync(home.path("config"));
+    writeFileSync(home.path("config", "profiles.json"), '{"version":');
+    mkdirSync(home.path("state"), { mode: 0o700 });
+    mkdirSync(home.path("state", "journal.ndjson"));
+    const { code, stdout, stderr } = await home.integ(["__complete", kind]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : "", stderr: "" });
+  });
+
+  it.each(kinds)("reaches for no shared journal for %s", async (kind) => {
+    const env = { INTEG_JOURNAL: "postgresql://192.0.2.1/journal" };
+    const { code, stderr } = await home.integ(["__complete", kind], { env, timeoutMs: 5000 });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  const traced = sayWhetherTraced("network calls of completion");
+  it.skipIf(!traced).each(kinds)("opens no connection for %s", async (kind) => {
+    const trace = home.path("trace");
+    const env = { INTEG_BASE_URL: "https://api.example.com", INTEG_API_KEY: "k", INTEG_REGION: "us" };
+    const { code } = await home.integ(["__complete", kind], {
+      under: ["strace", "-f", "-e", "trace=%network", "-o", trace],
+      env,
+    });
+    expect(code).toBe(0);
+    const calls = readFileSync(trace, "utf8").match(
+      /\b(socket|connect|sendto)\((AF_INET6?|\d+, \{sa_family=AF_INET6?).*/g,
+    );
+    expect(calls ?? []).toEqual([]);
+    rmSync(trace);
+  });
+
+  it.skipIf(!traced)("would be seen opening one", async () => {
+    const trace = home.path("trace");
+    await home.integ(["entities", "list", "-p", "sandbox"], {
+      under: ["strace", "-f", "-e", "trace=%network", "-o", trace],
+    });
+    expect(existsSync(trace) && /connect\(\d+, \{sa_family=AF_INET/.test(readFileSync(trace, "utf8"))).toBe(true);
+  });
+});
+
+describe("integ commands", () => {
+  it("lists a command a line", async () => {
+    const { code, stdout } = await home.integ(["commands"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^integ oauth-clients create {2,}create a client/m);
+  });
+
+  it("tells everything to a program", async () => {
+    const { code, stdout } = await home.integ(["commands", "--json"]);
+    expect(code).toBe(0);
+    const document = JSON.parse(stdout);
+    expect(Object.keys(document)).toEqual([
+      "object",
+      "name",
+      "version",
+      "summary",
+      "global_flags",
+      "flags",
+      "commands",
+      "environment",
+      "exit_codes",
+    ]);
+    expect(document.version).toBe(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
+    expect(document.commands.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(["profiles", "doctor", "api"]),
+    );
+  });
+
+  it("gives one command a line as ndjson, whole", async () => {
+    const { stdout } = await home.integ(["commands", "--ndjson"]);
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const create = rows.find(({ command }) => command === "integ oauth-clients create");
+    expect(create.flags.map(({ name }: { name: string }) => name)).toContain("--secret-file");
+  });
+});

@@ -1,0 +1,75 @@
+// How words typed become a verb: global options wherever they stand, verbs with and without a noun, help, suggestions.
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../src/errors.ts";
+import { readCommandLine, type Typed } from "../../src/program.ts";
+
+const screen = { width: 80, version: "0.0.0" };
+
+async function typed(line: string): Promise<Typed> {
+  const found = await readCommandLine(line.split(" "), screen);
+  if ("help" in found) throw new Error(`a help screen: ${found.help}`);
+  return found;
+}
+
+async function help(line: string): Promise<string> {
+  const found = await readCommandLine(line.split(" "), screen);
+  if (!("help" in found)) throw new Error(`the verb ${found.name}`);
+  return found.help;
+}
+
+describe("the command line", () => {
+  it.each([
+    "--no-input --no-color -p prod -o json entities list",
+    "entities --no-input --no-color -p prod -o json list",
+    "entities list --no-input --no-color -p prod -o json",
+    "--no-input entities -p prod list --no-color -o json",
+  ])("takes global options before and after the command: %s", async (line) => {
+    expect((await typed(line)).globals).toMatchObject({ input: false, color: false, profile: "prod", output: "json" });
+  });
+
+  it("keeps --no-input apart from a command's own --input", async () => {
+    const { globals, options } = await typed("--no-input api /v1/x --input file.json");
+    expect([globals.input, options.input]).toEqual([false, "file.json"]);
+    expect((await typed("api /v1/x --input file.json")).globals.input).toBeUndefined();
+    expect((await typed("api /v1/x --no-input")).globals.input).toBe(false);
+  });
+
+  it("leaves alone what was not typed", async () => {
+    const { input, color, profile } = (await typed("entities list")).globals;
+    expect([input, color, profile]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it("lets the word nearest to the end win", async () => {
+    expect((await typed("-p one entities list -p two")).globals.profile).toBe("two");
+  });
+
+  it("knows verbs of a noun, by its alias too, and verbs that need none", async () => {
+    expect((await typed("oauth-client get oac_1")).name).toBe("oauth-clients get");
+    expect((await typed("completion bash")).name).toBe("completion");
+    expect(await typed("commands --json")).toMatchObject({ name: "commands", globals: { json: true } });
+    expect((await typed("completion zsh")).args).toEqual(["zsh"]);
+  });
+
+  it.each(["completion --help", "help completion"])("shows the help of a verb without a noun: %s", async (line) => {
+    const text = await help(line);
+    expect(text).toContain("Usage: integ completion [options] <shell>");
+    expect(text).toContain("Global options:");
+    expect(text).toContain("Examples:");
+  });
+
+  it("shows no command of programs on the first screen", async () => {
+    const text = await help("--help");
+    expect(text).toContain("completion ");
+    expect(text).not.toContain("__complete");
+  });
+
+  it.each([
+    ["complet bash", "Did you mean completion?"],
+    ["entities lst", "Did you mean list?"],
+    ["entities list --limt 3", "Did you mean --limit?"],
+  ])("suggests for %s", async (line, meaning) => {
+    const error = await typed(line).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Failure);
+    expect(error).toMatchObject({ kind: "usage", details: { meaning } });
+  });
+});
