@@ -28,7 +28,8 @@ async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
   await guide.say("integ: the main job in a few screens", [
     "A sandbox of the whole API runs on this machine for the length of this tour.",
-    "Every command below is really run; you could type it.",
+    "Every command below is really run, with INTEG_BASE_URL and INTEG_API_KEY naming that sandbox; to type them yourself,",
+    "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1' prints what to export.",
   ]);
   await guide.step("List entities. On a pipe you would get whole rows, ready for jq.");
   await guide.run(["entities", "list", "--limit", "5"]);
@@ -52,6 +53,13 @@ async function tour(guide: Guide): Promise<void> {
   await guide.step("The secret is where the first command wanted it, and nothing is left to do.");
   await guide.show("second.secret");
   await guide.run(["journal", "list", "--all"]);
+  await guide.step("Does the new secret work? One exchange at the token endpoint tells.");
+  const clientId = await guide.newestClientId();
+  await guide.run(["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"], 0, "second.secret");
+  await guide.step("Rotate an API access key in place: its new secret goes to a file, the old one is dead at once.");
+  await guide.run(["keys", "rotate", us.access_key_id, "--secret-file", "key.secret", "--yes"]);
+  await guide.step("Which keys are a risk? The audit ends with exit code 10 where it finds something.");
+  await guide.run(["keys", "audit"], 10);
   await guide.say("That was the main job: nothing lost, nothing doubled.", [
     "Go on by yourself, with nothing to set up:",
     "  integ entities list --profile sandbox",
@@ -83,10 +91,11 @@ class Guide {
     await this.say(`── ${this.#step} ── ${text}`, lines);
   }
 
-  /** @param expected the exit code that this step is about */
-  async run(words: readonly string[], expected = 0): Promise<void> {
-    await this.#context.output.text(`\n$ integ ${words.map(quoted).join(" ")}\n`);
-    const { code, text } = await this.#spawn(words);
+  /** @param expected the exit code that this step is about; `input`: a file of the tour for standard input */
+  async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
+    const from = input === undefined ? "" : ` < ${input}`;
+    await this.#context.output.text(`\n$ integ ${words.map(quoted).join(" ")}${from}\n`);
+    const { code, text } = await this.#spawn(words, input);
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
     if (code !== expected)
@@ -120,13 +129,20 @@ class Guide {
     });
   }
 
-  async #spawn(words: readonly string[]): Promise<{ code: number; text: string }> {
+  /** The id for the token exchange, asked of the program as a script would. */
+  async newestClientId(): Promise<string> {
+    const { text } = await this.#spawn(["oauth-clients", "list", "--offline", "--quiet", "--json"]);
+    const { data } = JSON.parse(text) as { data: { client_id: string; status: string }[] };
+    return data.find((client) => client.status === "active")?.client_id ?? "";
+  }
+
+  async #spawn(words: readonly string[], input?: string): Promise<{ code: number; text: string }> {
     const { spawn } = await import("node:child_process");
     const { us } = this.sandbox.describe();
     const [program = "", ...first] = this.#context.settings.self;
     const child = spawn(program, [...first, ...words], {
       cwd: this.#folder,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
       env: {
         ...this.#context.settings.childEnvironment,
         INTEG_CONFIG_DIR: join(this.#folder, "config"),
@@ -135,8 +151,12 @@ class Guide {
         INTEG_BASE_URL: us.base_url!,
         INTEG_ORGANIZATION_ID: us.organization_id,
         INTEG_API_KEY: us.api_key,
+        INTEG_TOKEN_ENDPOINT: us.token_endpoint!,
+        INTEG_ACCESS_TOKEN: us.access_token,
       },
     });
+    child.stdin.on("error", () => {});
+    child.stdin.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
     // Both streams in the order of their arrival, as a terminal would show them.
     let text = "";
     for (const stream of [child.stdout, child.stderr])

@@ -1,0 +1,29 @@
+// The demo tells the main job, and every step of it is true.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Home, type Ended } from "../support/program.ts";
+
+let at: Home;
+let tour: Ended;
+
+beforeAll(async () => {
+  at = new Home();
+  tour = await at.integ(["sandbox", "tour"]);
+});
+
+afterAll(() => at.remove());
+
+it("ends well, and leaves nothing in the person's own folders", async () => {
+  expect(tour).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout).data).toEqual([]);
+});
+
+it("loses a connection, recovers under the same key, replaces the lost secret", () => {
+  const codes = [...tour.stdout.matchAll(/\(exit code (\d+)\)/g)].map((match) => Number(match[1]));
+  expect(codes).toEqual([7, 9, 10]);
+  expect(tour.stdout).toMatch(/replaced/);
+  expect(tour.stdout).toMatch(/access token|access_token/);
+});
+
+it("shows no issued client secret", () => {
+  expect(tour.stdout).not.toMatch(/sbx_us_cs_/);
+});
