@@ -123,9 +123,10 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   );
 }
 
-/** True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong. */
+/**
+ * True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong, nor where
+ * there is nothing to send.
+ */
 export function mayPass(reason: Break | "status"): boolean {
-  return (
-    reason !== "dns" && reason !== "tls" && reason !== "proxy" && reason !== "redirect" && reason !== "interrupted"
-  );
+  return !["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"].includes(reason);
 }

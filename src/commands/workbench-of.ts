@@ -19,6 +19,7 @@ export async function accountOf(context: Context, given?: ActiveProfile): Promis
     organizationId: profile.organizationId ?? null,
     serviceVersion: context.settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
     service,
+    keyId: profile.keyId,
     proveClient: profile.oauth && ((client) => prove(context, service, client)),
   };
 }

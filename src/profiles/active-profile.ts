@@ -127,6 +127,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
       secretFromCommand(legacy.command, {
         ...shellOptions(tools),
         input,
+        alone: true,
         what: `--access-token-command of profile ${name}`,
       }),
   };

@@ -132,10 +132,14 @@ export function endWords(run: ShellRun): string {
 /**
  * Runs a command that prints a secret and gives the first line of its output (cli.md §3). The output is never logged
  * and never quoted in a message.
- * @param what names the command in a message, e.g. `--api-key-command of profile prod`
+ * @param options.alone nothing may follow the first line: there a guess would be sent to the service
+ * @param options.what names the command in a message, e.g. `--api-key-command of profile prod`
  * @throws Failure `auth`: it cannot be run, fails, hangs, or its first line is empty or holds control characters
  */
-export async function secretFromCommand(command: string, options: ShellOptions & { what: string }): Promise<string> {
+export async function secretFromCommand(
+  command: string,
+  options: ShellOptions & { what: string; alone?: boolean },
+): Promise<string> {
   const { what } = options;
   let run: ShellRun;
   try {
@@ -146,7 +150,10 @@ export async function secretFromCommand(command: string, options: ShellOptions &
     });
   }
   if (run.status !== 0) throw new Failure("auth", `The ${what} failed with ${endWords(run)}.`);
-  const [line = ""] = run.stdout.toString("utf8").split("\n", 1);
+  const [line = "", ...further] = run.stdout.toString("utf8").split("\n");
+  if (options.alone === true && further.some((more) => more.trim() !== "")) {
+    throw new Failure("auth", `The ${what} printed more than one line: which of them is it?`);
+  }
   const secret = line.replace(/\r$/, "");
   if (secret === "") throw new Failure("auth", `The ${what} printed nothing on its first line.`);
   if (/[\p{Cc}\uFFFD]/u.test(secret)) {

@@ -1,5 +1,6 @@
 // Owns: `integ keys rotate`: the API's own rotation in place, or one by replacement.
 import type { KeyReplacementRequest } from "../../changes/access-key-replacement.ts";
+import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
@@ -110,7 +111,7 @@ async function inPlace(
 async function byReplacement(context: Context, { id, options, destination }: Rotation): Promise<void> {
   const { output, settings } = context;
   const bench = await workbenchOf(context);
-  const request = await requestOf(context, id, options);
+  const request = await requestOf(context, bench, { id, options });
   const { name, scopes, expiresAt } = request.creation.request;
   const agreed =
     !output.interactive ||
@@ -137,11 +138,14 @@ async function byReplacement(context: Context, { id, options, destination }: Rot
     output.note("Its secret was delivered by an earlier run of this command.");
 }
 
-async function requestOf(context: Context, id: string, options: RotateFlags): Promise<KeyReplacementRequest> {
+async function requestOf(
+  context: Context,
+  bench: Workbench,
+  { id, options }: { readonly id: string; readonly options: RotateFlags },
+): Promise<KeyReplacementRequest> {
   const overlapMs = options.overlap === undefined ? 0 : parseDuration(options.overlap, "--overlap");
   const { oldKeyOf, replacementOf } = await import("./replacement-request.ts");
-  const service = await context.connect();
-  const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+  const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
   const creation = replacementOf(old, options, context.clock.now());
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";

@@ -9,7 +9,17 @@ const now = Date.parse("2026-11-21T12:00:00.000Z");
 const at = { path: "waivers.json", now };
 const limits = { maxAgeMs: 90 * day, maxIdleMs: 30 * day, expiresWithinMs: 14 * day };
 const { findings } = auditKeys(
-  [{ id: "ak_1", status: "active", expiresAt: null, createdAt: "2026-11-01T00:00:00Z", lastUsedAt: "2026-11-20T00:00:00Z", scopes: ["*"], keyType: "service_account" }],
+  [
+    {
+      id: "ak_1",
+      status: "active",
+      expiresAt: null,
+      createdAt: "2026-11-01T00:00:00Z",
+      lastUsedAt: "2026-11-20T00:00:00Z",
+      scopes: ["*"],
+      keyType: "service_account",
+    },
+  ],
   { now, limits },
 );
 
@@ -19,7 +29,10 @@ function file(...waivers: object[]): string {
 
 describe("a waiver", () => {
   it("takes its finding out until the end of its day", () => {
-    const [waiver] = readWaivers(file({ rule: "no_expiry", key: "ak_1", until: "2026-11-21", reason: "leaves today" }), at);
+    const [waiver] = readWaivers(
+      file({ rule: "no_expiry", key: "ak_1", until: "2026-11-21", reason: "leaves today" }),
+      at,
+    );
     const during = applyWaivers(findings, [waiver!], Date.parse("2026-11-21T23:59:59.999Z"));
     expect(during.findings.map(({ rule }) => rule)).toEqual(["full_access"]);
     expect(during.waived).toMatchObject([{ id: "no_expiry:ak_1", until: "2026-11-21", reason: "leaves today" }]);
@@ -47,7 +60,10 @@ describe("a waiver", () => {
 
   it("given twice, the longer one holds", () => {
     const waivers = readWaivers(
-      file({ rule: "no_expiry", key: "ak_1", until: "2026-11-20" }, { rule: "no_expiry", key: "ak_1", until: "2026-12-01" }),
+      file(
+        { rule: "no_expiry", key: "ak_1", until: "2026-11-20" },
+        { rule: "no_expiry", key: "ak_1", until: "2026-12-01" },
+      ),
       at,
     );
     expect(applyWaivers(findings, waivers, now).findings).toHaveLength(1);

@@ -1,0 +1,150 @@
+// Access keys as the service itself holds them, and a profile that lives on one: what the tests of the legacy contract
+// compare the program's word with.
+import { readFileSync } from "node:fs";
+import { Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+export interface HeldKey {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly keyType: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+  readonly createdAt: number;
+  /** How often its secret was replaced. */
+  readonly generation: number;
+}
+
+export interface JournalEntry {
+  readonly id: string;
+  readonly operation: string;
+  readonly state: string;
+  readonly resource_id: string | null;
+  readonly attempts: number;
+  readonly next_step: string | null;
+  readonly idempotency_key: string | null;
+  readonly parent?: string;
+  readonly replaces?: string;
+  readonly replaced_by?: string;
+}
+
+export class KeysDesk {
+  readonly service: Service;
+  readonly #homes: Home[] = [];
+  #number = 0;
+
+  constructor(service: Service) {
+    this.service = service;
+  }
+
+  static async open(): Promise<KeysDesk> {
+    return new KeysDesk(await startService());
+  }
+
+  async close(): Promise<void> {
+    this.clear();
+    await this.service.stop();
+  }
+
+  clear(): void {
+    for (const home of this.#homes.splice(0)) home.remove();
+  }
+
+  /** A home whose environment names the service and a bearer token: nothing there can exchange a secret. */
+  withToken(env: Readonly<Record<string, string>> = {}): Home {
+    const { base_url, organization_id, access_token } = this.service.us;
+    return this.#keep(
+      new Home({
+        INTEG_REGION: "us",
+        INTEG_BASE_URL: base_url,
+        INTEG_ORGANIZATION_ID: organization_id,
+        INTEG_ACCESS_TOKEN: access_token,
+        ...env,
+      }),
+    );
+  }
+
+  #keep(home: Home): Home {
+    this.#homes.push(home);
+    return home;
+  }
+
+  /** A home with the profile `p`, which lives on a key of its own and exchanges its secret at the endpoint. */
+  async withProfile(): Promise<{ at: Home; own: { id: string; secret: string } }> {
+    const { base_url, organization_id, access_token_endpoint } = this.service.us;
+    const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
+    const at = this.#keep(new Home());
+    const added = await at.integ(
+      [
+        ...["profiles", "add", "p", "--region", "us", "--base-url", base_url, "--organization-id", organization_id],
+        ...["--api-key-stdin", "--access-token-endpoint", access_token_endpoint],
+      ],
+      { input: own.secret },
+    );
+    if (added.code !== 0) throw new Error(added.stderr);
+    return { at, own };
+  }
+
+  /** A key made behind the program's back. */
+  async makeKey(body: Readonly<Record<string, unknown>>): Promise<{ id: string; secret: string }> {
+    const answer = await fetch(`${this.service.us.base_url}/api/v1/access-keys`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${this.service.us.access_token}`,
+        "x-organization-id": this.service.us.organization_id,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify(body),
+    });
+    if (answer.status !== 201) throw new Error(await answer.text());
+    return (await answer.json()) as { id: string; secret: string };
+  }
+
+  async keys(): Promise<HeldKey[]> {
+    return (await this.service.control("GET", "/access_keys")) as HeldKey[];
+  }
+
+  async key(id: string): Promise<HeldKey> {
+    return (await this.keys()).find((key) => key.id === id)!;
+  }
+
+  async live(name: string): Promise<HeldKey[]> {
+    return (await this.keys()).filter((key) => key.name.startsWith(name) && key.status === "active");
+  }
+
+  /** True where the secret opens the service now. */
+  async opens(secret: string): Promise<boolean> {
+    const answer = await fetch(this.service.us.access_token_endpoint, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ secret }),
+    });
+    await answer.body?.cancel();
+    return answer.status === 200;
+  }
+
+  /** Requests since the last `calm`, exchanges of secrets left out. */
+  async sent(method: string, path: RegExp): Promise<number> {
+    const { requests } = (await this.service.control("GET")) as { requests: { method: string; path: string }[] };
+    return requests.filter((request) => request.method === method && path.test(request.path)).length;
+  }
+}
+
+export const creation = /^\/api\/v1\/access-keys$/;
+export const rotation = /^\/api\/v1\/access-keys\/[^/]+\/rotate$/;
+
+export async function entries(at: Home): Promise<JournalEntry[]> {
+  const { stdout } = await at.integ(["journal", "list", "--all", "--json"]);
+  return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
+}
+
+export async function unsettled(at: Home): Promise<JournalEntry[]> {
+  const { stdout } = await at.integ(["journal", "list", "--json"]);
+  return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
+}
+
+export function secretIn(at: Home, name: string): string {
+  return readFileSync(at.path(name), "utf8").trimEnd();
+}

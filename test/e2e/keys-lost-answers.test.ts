@@ -1,0 +1,267 @@
+// A creation whose answer is lost: one POST and no second by itself, the orphan found, revoked and replaced, or said to
+// be lost with the way out; and what cannot be told is said so.
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Ended, Home } from "../support/program.ts";
+import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+let number = 0;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+const lost: readonly (readonly [name: string, fault: string, made: boolean])[] = [
+  ["a connection dropped before it was handled", "drop=before times=1", false],
+  ["a connection dropped after it took effect", "drop=after times=1", true],
+  ["an answer cut in its head", "cut=wire:40 times=1", true],
+  ["an answer cut in its body before the secret", "cut=30 times=1", true],
+  ["a 500 before", "status=500 effect=none times=1", false],
+  ["a 500 after", "status=500 effect=kept times=1", true],
+  ["a 503 that says when to come again", "status=503 retry-after=0 effect=kept times=1", true],
+  ["an HTML page", "body=html times=1", true],
+  ["an empty body", "body=empty times=1", true],
+  ["a redirect", "redirect=http://127.0.0.1:1/ effect=kept times=1", true],
+  ["no answer in time", "latency=20s times=1", false],
+];
+
+interface Lost {
+  readonly at: Home;
+  readonly name: string;
+  readonly ended: Ended;
+}
+
+async function loseAnswer(fault: string, ...flags: string[]): Promise<Lost> {
+  const at = desk.withToken();
+  const name = `lost-${(number += 1)}-`;
+  await desk.service.fault(`POST /api/v1/access-keys ${fault}`);
+  const words = [
+    "keys",
+    "create",
+    "--name",
+    name,
+    "--secret-file",
+    "key.secret",
+    "--timeout",
+    "3s",
+    "--retry-for",
+    "20s",
+  ];
+  const ended = await at.integ([...words, ...flags]);
+  return { at, name, ended };
+}
+
+describe.each(lost)("%s", (_name, fault, made) => {
+  it(`ends with exit 7 after one POST, and ${made ? "the orphan is replaced when asked" : "nothing is made up"}`, async () => {
+    const { at, name, ended } = await loseAnswer(fault);
+    expect(ended.code, ended.stderr).toBe(7);
+    expect(await desk.sent("POST", creation)).toBe(1);
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({
+      operation: "access_key.create",
+      state: "unknown",
+      idempotency_key: null,
+      attempts: 1,
+    });
+    expect(ended.stderr).toContain(`integ journal recover ${entry!.id}`);
+    expect(existsSync(at.path("key.secret"))).toBe(false);
+    if (!made) return;
+    const [orphan] = await desk.live(name);
+    const looked = await at.integ(["journal", "recover"]);
+    expect(looked.code, looked.stderr).toBe(9);
+    expect(await unsettled(at)).toMatchObject([{ state: "secret_lost", resource_id: orphan!.id }]);
+    expect(await desk.live(name)).toHaveLength(1);
+    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect((await desk.key(orphan!.id)).status).toBe("revoked");
+    expect(await desk.live(name)).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+    expect(await desk.sent("POST", creation)).toBe(2);
+    const [second, first] = await entries(at);
+    expect(first).toMatchObject({ state: "replaced", replaced_by: second!.id });
+    expect(second).toMatchObject({ state: "done", replaces: first!.id });
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect(await desk.sent("POST", creation)).toBe(2);
+  });
+});
+
+describe("what may be sent again is", () => {
+  it.each([
+    ["429 with a time", "status=429 retry-after=1 times=2", 3],
+    ["429 without one", "status=429 times=1", 2],
+  ])("%s", async (_name, fault, posts) => {
+    const { at, name, ended } = await loseAnswer(fault);
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(await desk.sent("POST", creation)).toBe(posts);
+    expect(await desk.live(name)).toHaveLength(1);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("a 429 that outlasts --retry-for is exit 6, and nothing is left open", async () => {
+    const { at, ended } = await loseAnswer("status=429 retry-after=600");
+    expect(ended.code).toBe(6);
+    expect(await unsettled(at)).toEqual([]);
+    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
+  });
+
+  it("an address where nobody listens: exit 11, nothing left open", async () => {
+    const at = desk.withToken({ INTEG_BASE_URL: "http://127.0.0.1:9" });
+    const ended = await at.integ(["keys", "create", "--name", "n", "--retry-for", "1s"]);
+    expect(ended.code).toBe(11);
+    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
+  });
+
+  it.each([
+    ["403", "status=403", 3],
+    ["404", "status=404", 4],
+    ["409", "status=409", 5],
+    ["400", "status=400", 1],
+  ])("a plain no (%s) is the end: nothing was made", async (_name, fault, code) => {
+    const { at, name, ended } = await loseAnswer(`${fault} effect=none times=1`);
+    expect(ended.code).toBe(code);
+    expect(await desk.live(name)).toEqual([]);
+    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
+  });
+});
+
+describe("an unknown creation", () => {
+  it("is not asked for a second time by typing the command again; --new makes another all the same", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    const words = ["keys", "create", "--name", name, "--secret-file", "key.secret"];
+    const again = await at.integ(words);
+    expect(again.code).toBe(7);
+    expect(again.stderr).toContain("--new");
+    expect(await desk.sent("POST", creation)).toBe(1);
+    expect((await at.integ([...words, "--new"])).code).toBe(0);
+    expect(await desk.sent("POST", creation)).toBe(2);
+    // The one made by hand is the journal's own, so the orphan is still certain.
+    expect(
+      (await at.integ(["journal", "recover", "--replace-lost-secret", "--secret-file", "other.secret"])).code,
+    ).toBe(0);
+    expect(await desk.live(name)).toHaveLength(2);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+    expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
+  });
+
+  it("with --name-marker is found by its mark, whatever else has the same name", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1", "--name-marker");
+    await desk.makeKey({ name });
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(recovered.stderr).toContain("carries the mark");
+    const live = await desk.live(name);
+    expect(live.map((key) => key.name).filter((found) => found === name)).toHaveLength(1);
+    expect(live).toHaveLength(2);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+  });
+
+  it("with two keys that fit revokes neither, and lists both", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    const { id } = await desk.makeKey({ name });
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code).toBe(7);
+    expect(recovered.stderr).toContain("2 keys fit");
+    expect(recovered.stderr).toContain(id);
+    expect(await desk.live(name)).toHaveLength(2);
+    expect(await desk.sent("DELETE", /./)).toBe(0);
+  });
+
+  it("whose key was used revokes nothing: somebody has its secret", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    const [orphan] = await desk.live(name);
+    await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code).toBe(7);
+    expect(recovered.stderr).toContain("has been used");
+    expect((await desk.key(orphan!.id)).status).toBe("active");
+  });
+
+  it("whose key was used after it was found is not revoked either", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    const [orphan] = await desk.live(name);
+    await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code).toBe(9);
+    expect((await desk.key(orphan!.id)).status).toBe("active");
+  });
+
+  it("that made nothing is settled as refused only after the list had time to show it", async () => {
+    const { at, name } = await loseAnswer("drop=before times=1");
+    const early = await at.integ(["journal", "recover", "--wait", "0s"]);
+    expect(early.code).toBe(7);
+    expect(early.stderr).toContain("a moment ago");
+    const late = await at.integ(["journal", "recover"]);
+    expect(late.code, late.stderr).toBe(0);
+    expect(late.stderr).toContain("nothing was made");
+    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
+    expect(await desk.sent("POST", creation)).toBe(1);
+    expect(await desk.live(name)).toEqual([]);
+  });
+
+  it("stays unknown while the list cannot be read", async () => {
+    const { at } = await loseAnswer("drop=after times=1");
+    await desk.service.fault("GET /api/v1/access-keys status=403");
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(7);
+    expect(await unsettled(at)).toMatchObject([{ state: "unknown" }]);
+  });
+
+  it("an orphan whose revocation breaks off is revoked by the next recovery, and one key is left", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    await desk.service.fault("DELETE /api/v1/access-keys/* drop=after times=1");
+    const first = await at.integ(["journal", "recover", "--yes", "--retry-for", "0"]);
+    expect([7, 9]).toContain(first.code);
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(0);
+    expect(await desk.live(name)).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("whose replacement is lost as well is settled the same way", async () => {
+    const { at, name } = await loseAnswer("drop=after times=2");
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(7);
+    expect(await desk.live(name)).toHaveLength(1);
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(await desk.live(name)).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+    expect((await entries(at)).map(({ state }) => state)).toEqual(["done", "replaced", "replaced"]);
+  });
+});
+
+describe("a secret that came and could not be delivered", () => {
+  it("is kept for claim, exit 12, and is no orphan", async () => {
+    const at = desk.withToken();
+    const broken = await at.integ(["keys", "create", "--name", "kept-1", "--secret-command", "cat >/dev/null; exit 3"]);
+    expect(broken.code, broken.stderr).toBe(12);
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({ state: "undelivered", next_step: `integ journal claim ${entry!.id}` });
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(12);
+    const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    const secret = (JSON.parse(claimed.stdout) as { secret: string }).secret;
+    expect(await desk.opens(secret)).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+    expect(readFileSync(at.path("state", "journal.ndjson"), "utf8")).not.toContain(secret);
+  });
+
+  it("in an answer cut right after it is kept all the same", async () => {
+    const whole = JSON.stringify(await desk.makeKey({ name: "lost-99-" })).length;
+    number = 98;
+    const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`);
+    expect(ended.code, ended.stderr).toBe(12);
+    const [entry] = await unsettled(at);
+    const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+  });
+});

@@ -1,0 +1,241 @@
+// Access keys from the command line against a standing sandbox: made, listed, revoked, and nothing sent for bad input.
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Home } from "../support/program.ts";
+import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+describe("keys create", () => {
+  it("gives the whole answer with the secret on standard output, once, and settles the entry", async () => {
+    const at = desk.withToken();
+    const made = await at.integ(["keys", "create", "--name", "plain", "--json"]);
+    expect(made.code).toBe(0);
+    const key = JSON.parse(made.stdout);
+    expect(key).toMatchObject({
+      name: "plain",
+      keyType: "user_bound",
+      status: "active",
+      scopes: ["*"],
+      expiresAt: null,
+    });
+    expect(await desk.opens(key.secret)).toBe(true);
+    expect(await desk.sent("POST", creation)).toBe(1);
+    expect(await entries(at)).toMatchObject([
+      {
+        operation: "access_key.create",
+        state: "done",
+        resource_id: key.id,
+        idempotency_key: null,
+        attempts: 1,
+        next_step: null,
+      },
+    ]);
+    expect(readFileSync(at.path("state", "journal.ndjson"), "utf8")).not.toContain(key.secret);
+  });
+
+  it("sends type, scopes and expiry, and puts the secret in a file of its owner's alone", async () => {
+    const at = desk.withToken();
+    const flags = [
+      "--type",
+      "service_account",
+      "--scope",
+      "push-ingest:*",
+      "--expires-in",
+      "90d",
+      "--secret-file",
+      "key.secret",
+    ];
+    const { code, stdout } = await at.integ(["keys", "create", "--name", "typed", "--json", ...flags]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ secret: null, keyType: "service_account", scopes: ["push-ingest:*"] });
+    const [held] = await desk.live("typed");
+    expect(held!.expiresAt! - held!.createdAt).toBeGreaterThan(89.9 * 86_400_000);
+    expect(statSync(at.path("key.secret")).mode & 0o777).toBe(0o600);
+    expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
+  });
+
+  it("--name-marker adds a mark within 255 characters, and refuses where there is no room for it", async () => {
+    const at = desk.withToken();
+    const made = await at.integ(["keys", "create", "--name", "marked", "--name-marker", "--json"]);
+    expect(JSON.parse(made.stdout).name).toMatch(/^marked-[0-9a-f]{12}$/);
+    const before = await desk.sent("POST", creation);
+    const long = await at.integ(["keys", "create", "--name", "x".repeat(243), "--name-marker"]);
+    expect(long.code).toBe(2);
+    expect(long.stderr).toContain("242 characters");
+    expect(await desk.sent("POST", creation)).toBe(before);
+  });
+
+  it("--dry-run sends nothing and writes nothing down", async () => {
+    const at = desk.withToken();
+    const { code, stdout } = await at.integ(["keys", "create", "--name", "dry", "--dry-run", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { name: "dry" } });
+    expect(await desk.sent("POST", /./)).toBe(0);
+    expect(await entries(at)).toEqual([]);
+  });
+
+  it("by profile: the secret is exchanged for a token when it is needed, and neither is ever logged", async () => {
+    const { at, own } = await desk.withProfile();
+    const made = await at.integ(["keys", "create", "--name", "by-profile", "--secret-file", "k", "--debug"]);
+    expect(made.code).toBe(0);
+    const secret = secretIn(at, "k");
+    for (const text of [made.stdout, made.stderr, readFileSync(at.path("state", "journal.ndjson"), "utf8")]) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(own.secret);
+      expect(text).not.toMatch(/Bearer|eyJ/);
+    }
+  });
+});
+
+describe("bad input ends before anything is sent", () => {
+  it.each([
+    ["a name of 0 characters", ["--name", ""], "1 to 255"],
+    ["a name of 256 characters", ["--name", "x".repeat(256)], "1 to 255"],
+    ["no name, and nobody to ask", [], "--name"],
+    ["an expiry in the past", ["--name", "n", "--expires-at", "2020-01-01T00:00:00Z"], "past"],
+    ["an expiry that is no date", ["--name", "n", "--expires-at", "tomorrow"], "ISO 8601"],
+    ["the 31st of February", ["--name", "n", "--expires-at", "2027-02-31T00:00:00Z"], "ISO 8601"],
+    ["a time without a zone", ["--name", "n", "--expires-at", "2027-02-01T00:00:00"], "ISO 8601"],
+    ["a life of no length", ["--name", "n", "--expires-in", "0d"], "born expired"],
+    ["a length that is none", ["--name", "n", "--expires-in", "soon"], "duration"],
+    ["two expiries", ["--name", "n", "--expires-in", "1d", "--expires-at", "2027-02-01T00:00:00Z"], "contradict"],
+    ["a scope of neither kind", ["--name", "n", "--scope", "entity:read"], "no scope of a key"],
+    ["a type of neither kind", ["--name", "n", "--type", "robot"], "Allowed choices"],
+  ])("%s", async (_name, flags, words) => {
+    const at = desk.withToken();
+    const { code, stderr, stdout } = await at.integ(["keys", "create", ...flags]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(words);
+    expect(await desk.sent("POST", /./)).toBe(0);
+    expect(await entries(at)).toEqual([]);
+  });
+
+  it("a name of 255 characters goes out as given, astral ones counted once", async () => {
+    const at = desk.withToken();
+    const name = "🔑".repeat(255);
+    expect((await at.integ(["keys", "create", "--name", name, "--json"])).code).toBe(0);
+    expect(await desk.live(name)).toHaveLength(1);
+  });
+
+  it.each([
+    ["no organization id", { INTEG_ORGANIZATION_ID: "" }, 2],
+    ["an organization id that is no UUID", { INTEG_ORGANIZATION_ID: "acme" }, 2],
+  ])("%s", async (_name, env, code) => {
+    const at = desk.withToken(env);
+    const ended = await at.integ(["keys", "create", "--name", "n"]);
+    expect(ended.code).toBe(code);
+    expect(await desk.sent("POST", /./)).toBe(0);
+    expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
+  });
+
+  it.each([
+    ["fails", "exit 3"],
+    ["hangs", "sleep 40"],
+    ["prints nothing", "true"],
+    ["prints two lines", "printf 'one\\ntwo\\n'"],
+    ["prints what no token is", "echo 'not a token'"],
+  ])("a token command that %s", async (_name, command) => {
+    const { at } = await desk.withProfile();
+    expect((await at.integ(["profiles", "edit", "p", "--access-token-command", command])).code).toBe(0);
+    await desk.service.calm();
+    const { code, stderr } = await at.integ(["keys", "create", "--name", "n", "--timeout", "2s"]);
+    expect(code, stderr).toBe(3);
+    expect(await desk.sent("POST", creation)).toBe(0);
+    expect((await unsettled(at)).length).toBe(0);
+  });
+});
+
+describe("keys list and revoke", () => {
+  it("list gives the API's rows in the list envelope", async () => {
+    const at = desk.withToken();
+    const { stdout } = await at.integ(["keys", "list", "--json"]);
+    const list = JSON.parse(stdout);
+    expect(list).toMatchObject({ object: "list", next_page_token: null, has_more: false });
+    expect(list.data.map(({ id }: { id: string }) => id)).toContain("ak_us_automation");
+    const table = await at.integ(["key", "list"]);
+    expect(table.stdout).toContain("LAST USED");
+  });
+
+  it("revoke asks, ends the key, is safe to repeat, and is journalled", async () => {
+    const at = desk.withToken();
+    const { id, secret } = await desk.makeKey({ name: "goes" });
+    expect((await at.integ(["keys", "revoke", id])).code).toBe(2);
+    expect(await desk.opens(secret)).toBe(true);
+    const revoked = await at.integ(["keys", "revoke", id, "--yes", "--json"]);
+    expect(JSON.parse(revoked.stdout)).toMatchObject({ id, status: "revoked" });
+    expect(await desk.opens(secret)).toBe(false);
+    expect((await at.integ(["keys", "revoke", id, "--yes"])).code).toBe(0);
+    expect(await entries(at)).toMatchObject([{ operation: "access_key.revoke", state: "done" }, { state: "done" }]);
+  });
+
+  it.each([
+    ["before it is handled", "drop=before times=1"],
+    ["after it took effect", "drop=after times=1"],
+    ["with a 500", "status=500 times=1"],
+    ["with a 429", "status=429 retry-after=0 times=1"],
+  ])("revoke goes on where a request breaks %s", async (_name, fault) => {
+    const at = desk.withToken();
+    const { id } = await desk.makeKey({ name: "goes" });
+    await desk.service.fault(`DELETE /api/v1/access-keys/* ${fault}`);
+    expect((await at.integ(["keys", "revoke", id, "--yes"])).code).toBe(0);
+    expect((await desk.key(id)).status).toBe("revoked");
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("a revocation that stays unknown is exit 7, and journal recover finishes it", async () => {
+    const at = desk.withToken();
+    const { id } = await desk.makeKey({ name: "goes" });
+    await desk.service.fault("DELETE /api/v1/access-keys/* status=503 effect=none");
+    const ended = await at.integ(["keys", "revoke", id, "--yes", "--retry-for", "0"]);
+    expect(ended.code).toBe(7);
+    expect((await unsettled(at))[0]).toMatchObject({ operation: "access_key.revoke", state: "unknown" });
+    await desk.service.calm();
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await desk.key(id)).status).toBe("revoked");
+  });
+
+  it("an id that nobody has is exit 4, one that is no segment exit 2", async () => {
+    const at = desk.withToken();
+    expect((await at.integ(["keys", "revoke", "ak_nobody", "--yes"])).code).toBe(4);
+    expect((await at.integ(["keys", "revoke", "..", "--yes"])).code).toBe(2);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it.each([
+    ["a token that nobody issued", { INTEG_ACCESS_TOKEN: "nobody" }],
+    ["a token of the other region", {}],
+  ])("%s is exit 3", async (_name, env) => {
+    const at: Home = desk.withToken(
+      "INTEG_ACCESS_TOKEN" in env ? env : { INTEG_ACCESS_TOKEN: desk.service.eu.access_token },
+    );
+    for (const words of [
+      ["keys", "list"],
+      ["keys", "create", "--name", "n"],
+      ["people", "search", "a"],
+    ])
+      expect((await at.integ(words)).code).toBe(3);
+  });
+
+  it("a key for ingestion only may not administer: exit 3, and says whose permission is missing", async () => {
+    const { at } = await desk.withProfile();
+    const narrow = await desk.makeKey({ name: "narrow", scopes: ["push-ingest:*"] });
+    await at.integ(["profiles", "edit", "p", "--api-key-stdin"], { input: narrow.secret });
+    const { code, stderr } = await at.integ(["keys", "list"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("403");
+  });
+});
