@@ -9,6 +9,7 @@ import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
 import type { SecretOptions } from "../../secrets/choice.ts";
 import type { DestinationRecord } from "../../secrets/destination.ts";
+import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
 import { workbenchOf } from "../workbench-of.ts";
 import { entriesView, entriesPage } from "./view.ts";
@@ -43,7 +44,7 @@ export const command = defineVerb({
       benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile)),
     });
     await giveBackRooms(context, journal);
-    await report(context, results);
+    await report(context, withReplacements(journal, results));
   },
 });
 
@@ -117,11 +118,25 @@ function questionOf({ operation, resource_id, detail }: Entry): string {
   return `The secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
+/** What stands in an entry's place belongs to the report: it is what the person has now. */
+function withReplacements(journal: Journal, results: readonly Recovered[]): Recovered[] {
+  const all = journal.entries();
+  const shown = new Set(results.map(({ entry }) => entry.id));
+  return results.flatMap((result) => {
+    const by = all.find((entry) => entry.id === result.entry.replaced_by && !shown.has(entry.id));
+    return by ? [result, { entry: by }] : [result];
+  });
+}
+
 async function report(context: Context, results: readonly Recovered[]): Promise<void> {
   const list = context.output.list(entriesView);
   await list.page(entriesPage(results.map((result) => result.entry)));
   await list.end({ nextPageToken: null, hasMore: false });
   if (results.length === 0) context.output.note("Nothing is unsettled.");
+  for (const { entry } of results) {
+    const place = whereSecretIs(entry);
+    if (place) context.output.note(`${entry.id}: ${place}`);
+  }
   const worst = worstOf(results);
   for (const { entry, failure } of results)
     if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);

@@ -9,6 +9,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
+import { whereSecretIs } from "../secret-place.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { oauthClientView } from "./view.ts";
 
@@ -75,8 +76,10 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
   }
   if (end.kind === "delivered_before")
     context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
-  if (end.kind === "delivered_before" || !at.chosen.destination.isStdout)
-    await showReceipt(context, end.receipt, { withSecret: false });
+  if (end.kind === "delivered" && at.chosen.destination.isStdout) return;
+  await showReceipt(context, end.receipt, { withSecret: false });
+  const place = whereSecretIs(end.entry);
+  if (place) context.output.note(place);
 }
 
 async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> {
