@@ -1,11 +1,11 @@
 // What must hold after a crash of an OAuth client's work, at once and after recovery: compared with what the service holds.
-import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
+import type { Place } from "./secret-places.ts";
 
-export const secretName = "client.secret";
 /** How every client secret of the sandbox begins. */
 const secretStart = "sbx_us_cs_";
 
@@ -37,6 +37,9 @@ export interface Watched {
   readonly findings: Findings;
   /** Where it happened, for messages. */
   readonly where: string;
+  readonly place: Place;
+  /** Standard output of all commands so far. */
+  printed: string;
   /** The client that a rotation is to replace. */
   readonly old?: { readonly id: string };
 }
@@ -45,13 +48,16 @@ export function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
 }
 
-/** The delivered secret, where its file has its name. */
-export function deliveredSecret(at: Home): string | undefined {
-  return existsSync(at.path(secretName)) ? readFileSync(at.path(secretName), "utf8") : undefined;
-}
-
 /** Right after a crash, before anybody mends anything. @returns the delivered secret, where there is one */
-export async function auditCrash({ at, account, findings, where, old }: Watched): Promise<string | undefined> {
+export async function auditCrash({
+  at,
+  account,
+  findings,
+  where,
+  old,
+  place,
+  printed,
+}: Watched): Promise<string | undefined> {
   const entries = journalOf(at);
   for (const { idempotency_key, body } of await account.creations())
     if (
@@ -59,12 +65,10 @@ export async function auditCrash({ at, account, findings, where, old }: Watched)
       !entries.some((entry) => entry.idempotency_key === idempotency_key && entry.request_text === body)
     )
       findings.lostKeys.push(`${where}: the service met the key ${idempotency_key}, which is not in the journal`);
-  const secret = deliveredSecret(at);
+  const secret = place.delivered(at, printed);
   const live = await account.live();
   if (secret !== undefined && !(await opensOne(account, live, secret)))
-    findings.tornSecrets.push(
-      `${where}: the secret's file has its name and opens no client: ${secret.length} characters`,
-    );
+    findings.tornSecrets.push(`${where}: what stands in its place opens no client: ${secret.length} characters`);
   if (old && !live.some(({ id }) => id === old.id) && secret === undefined)
     findings.withoutWorkingClient.push(`${where}: the old client is gone and no new one delivered`);
   return secret;
@@ -85,7 +89,7 @@ async function opensOne(
  * @param before the secret that was delivered when the crash came
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {
-  const { at, account, findings, where, old } = watched;
+  const { at, account, findings, where, old, place, printed } = watched;
   const entries = journalOf(at);
   for (const { id, state } of unsettledIn(entries)) findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
   const live = await account.live();
@@ -93,16 +97,16 @@ export async function auditRecovered(watched: Watched, before: string | undefine
   const ours = wasBegun ? live : live.filter(({ id }) => id !== old?.id);
   if (ours.length > 1)
     findings.duplicates.push(`${where}: ${ours.length} live clients: ${ours.map(({ id }) => id).join(", ")}`);
-  const secret = deliveredSecret(at);
+  const secret = place.delivered(at, printed);
   const opened = secret === undefined ? undefined : await opensOne(account, live, secret);
   for (const { id, idempotency_key } of ours)
     if (opened?.id !== id || !isOwned(entries, id))
-      findings.withoutOwner.push(`${where}: ${id} is live under ${idempotency_key}, its secret is not in its file`);
+      findings.withoutOwner.push(`${where}: ${id} is live under ${idempotency_key}, its secret is not in its place`);
   if (wasBegun && ours.length === 0) findings.unfinished.push(`${where}: begun, and no client after recovery`);
-  if (before !== undefined && (secret !== before || opened === undefined))
+  if (place.keepsTrace && before !== undefined && (secret !== before || opened === undefined))
     findings.revokedAfterDelivery.push(`${where}: the delivered secret ${opened ? "was replaced" : "no longer opens"}`);
   for (const file of filesWithSecrets(at.folder))
-    if (file !== secretName) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
+    if (!place.holds(at, file)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
 }
 
 function isOwned(entries: readonly ReadEntry[], id: string): boolean {

@@ -2,23 +2,32 @@
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 import type { Arranged, Scene } from "./kill-loop.ts";
-import { secretName } from "./oauth-client-audit.ts";
+import { jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
 
-export function createWords({ service }: Account): string[] {
+export function createWords({ service }: Account, place: Place = rawFile): string[] {
   const account = service.us.service_account_id;
-  return `oauth-clients create --service-account ${account} --scope entity:read --secret-file ${secretName}`.split(" ");
+  return [...`oauth-clients create --service-account ${account} --scope entity:read`.split(" "), ...place.words];
 }
 
-export const create: Scene = {
-  name: "oauth-clients create",
-  exits: [0],
-  arrange: async (_at, account) => ({ words: createWords(account) }),
-};
+function createTo(place: Place): Scene {
+  return {
+    name: `oauth-clients create to ${place.name}`,
+    place,
+    arrange: async (at, account) => {
+      await place.arrange?.(at, account);
+      return { words: createWords(account, place) };
+    },
+  };
+}
+
+export const create = createTo(rawFile);
+export const createToJson = createTo(jsonFile);
+export const createToOutput = createTo(standardOutput);
+export const createToProfile = createTo(profile);
 
 /** The first answer brings no secret, so that the same run revokes that client and makes another. */
 export const replace: Scene = {
   name: "oauth-clients create --replace-lost-secret",
-  exits: [0],
   arrange: async (_at, account) => {
     await account.service.fault("POST /v1/oauth_clients secret=withheld times=1");
     return { words: [...createWords(account), "--replace-lost-secret"] };
@@ -27,24 +36,21 @@ export const replace: Scene = {
 
 export const rotate: Scene = {
   name: "oauth-clients rotate",
-  exits: [0],
   arrange: async (_at, account) => {
     const old = await account.make(["entity:read"]);
-    return { words: ["oauth-clients", "rotate", old.id, "--secret-file", secretName], old };
+    return { words: ["oauth-clients", "rotate", old.id, ...rawFile.words], old };
   },
 };
 
 /** A creation whose answer was lost, the client made: recovery replays it, finds the secret lost, and replaces it. */
 export const recover: Scene = {
   name: "journal recover",
-  exits: [0],
   arrange: (at, account) => lost(at, account, "after"),
 };
 
 /** A creation whose request was lost: recovery brings the secret home. */
 export const recoverUnsent: Scene = {
   name: "journal recover (nothing had arrived)",
-  exits: [0],
   arrange: (at, account) => lost(at, account, "before"),
 };
 

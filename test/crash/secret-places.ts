@@ -1,0 +1,101 @@
+// The places that a secret may be asked to go to, each looked at from outside: what stands there, and what may not.
+import { existsSync, readFileSync } from "node:fs";
+import type { Account } from "../support/account.ts";
+import type { Home } from "../support/program.ts";
+
+export const secretName = "client.secret";
+/** A client secret of the sandbox. */
+const secretPattern = /sbx_us_cs_[0-9a-f]{32}/;
+
+export interface Place {
+  readonly name: string;
+  /** The secret options. */
+  readonly words: readonly string[];
+  arrange?(at: Home, account: Account): Promise<void>;
+  /**
+   * The secret that a person finds there; "" where something is there that is none.
+   * @param printed standard output of all commands so far
+   */
+  delivered(at: Home, printed: string): string | undefined;
+  /** Whether a file (relative to the home) is the place, or belongs to it. */
+  holds(at: Home, file: string): boolean;
+  /** False where the program cannot know afterwards that the secret arrived. */
+  readonly keepsTrace: boolean;
+}
+
+function secretIn(text: string): string {
+  return secretPattern.exec(text)?.[0] ?? "";
+}
+
+function ofFile(at: Home): string | undefined {
+  return existsSync(at.path(secretName)) ? readFileSync(at.path(secretName), "utf8") : undefined;
+}
+
+export const rawFile: Place = {
+  name: "a file",
+  words: ["--secret-file", secretName],
+  delivered: (at) => {
+    const text = ofFile(at);
+    if (text === undefined) return undefined;
+    return text === `${secretIn(text)}\n` ? secretIn(text) : "";
+  },
+  holds: (_at, file) => file === secretName,
+  keepsTrace: true,
+};
+
+export const jsonFile: Place = {
+  ...rawFile,
+  name: "a JSON file",
+  words: ["--secret-file", secretName, "--secret-format", "json"],
+  delivered: (at) => {
+    const text = ofFile(at);
+    if (text === undefined) return undefined;
+    try {
+      return (JSON.parse(text) as { client_secret: string }).client_secret;
+    } catch {
+      return "";
+    }
+  },
+};
+
+export const standardOutput: Place = {
+  name: "standard output",
+  words: ["--json"],
+  delivered: (_at, printed) =>
+    secretIn(printed.split("\n").findLast((line) => secretPattern.test(line)) ?? "") || undefined,
+  holds: () => false,
+  keepsTrace: false,
+};
+
+interface StoredProfiles {
+  readonly profiles: readonly {
+    readonly name: string;
+    readonly credential: { readonly kind: string; readonly ref: string };
+  }[];
+}
+
+function credentialOf(at: Home): { readonly kind: string; readonly file: string } | undefined {
+  const stored = JSON.parse(readFileSync(at.path("config", "profiles.json"), "utf8")) as StoredProfiles;
+  const credential = stored.profiles.find(({ name }) => name === "target")?.credential;
+  return credential && { kind: credential.kind, file: `config/credentials/${credential.ref}.json` };
+}
+
+export const profile: Place = {
+  name: "a profile",
+  words: ["--secret-profile", "target"],
+  async arrange(at, { service: { us } }) {
+    const words = `profiles add target --region us --base-url ${us.base_url} --organization-id ${us.organization_id}`;
+    const added = await at.integ([...words.split(" "), "--token-endpoint", us.token_endpoint, "--api-key-stdin"], {
+      input: us.api_key,
+    });
+    if (added.code !== 0) throw new Error(`profiles add: ${added.stderr}`);
+  },
+  delivered: (at) => {
+    const credential = credentialOf(at);
+    if (credential?.kind !== "client_credentials") return undefined;
+    return existsSync(at.path(credential.file)) ? secretIn(readFileSync(at.path(credential.file), "utf8")) : "";
+  },
+  // A crash between the two steps leaves a credential that no profile names, in the folder that is made for such.
+  holds: (_at, file) => file.startsWith("config/credentials/"),
+  keepsTrace: true,
+};
