@@ -527,8 +527,9 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
         if ($kind.StartsWith('=')) {
             $kind.Substring(1).Split(' ') | Where-Object { & $fits $_ $typed } | ForEach-Object { & $offer "$prefix$_" $_ 'ParameterValue' $_ }
         } elseif ($kind.StartsWith('@')) {
-            if (-not (Get-Command -Name $program -CommandType Application, ExternalScript -ErrorAction SilentlyContinue)) { $program = 'integ' }
-            & $program __complete $kind.Substring(1) 2>$null | ForEach-Object {
+            if (-not (Get-Command -Name $program -ErrorAction SilentlyContinue)) { $program = 'integ' }
+            $what = $kind.Substring(1)
+            & $program __complete $what 2>$null | ForEach-Object {
                 $name, $summary = $_.Split([char[]]"`t", 2)
                 if (& $fits $name $typed) { & $offer "$prefix$name" $summary 'ParameterValue' $name }
             }
@@ -560,24 +561,32 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
         }
     }
 
-    if ($expect -eq 'one' -or ($expect -eq 'many' -and -not $wordToComplete.StartsWith('-'))) {
-        & $offerValue $value '' $wordToComplete
-    } elseif (-not $plain -and $wordToComplete -match '^(--[^=]+=)(.*)$') {
-        $prefix = $Matches[1]; $typed = $Matches[2]
-        $kind = & $valueOf $node $prefix.TrimEnd('=')
-        if ($kind) { & $offerValue $kind.Split([char[]]' ', 2)[1] $prefix $typed }
-    } elseif ($help) {
-        & $offerChildren
-    } elseif (-not $plain -and $wordToComplete.StartsWith('-')) {
-        & $offerFlags (@($flags[$node]) + @($flags['globals']))
-    } elseif ($children.ContainsKey($node)) {
-        & $offerChildren
-    } else {
-        $kind = if ($arguments.ContainsKey("$node $index")) { $arguments["$node $index"] } else { $arguments["$node *"] }
-        if ($kind) {
-            & $offerValue $kind '' $wordToComplete
-        } elseif (-not $plain -and $wordToComplete -eq '') {
+    $found = @(
+        if ($expect -eq 'one' -or ($expect -eq 'many' -and -not $wordToComplete.StartsWith('-'))) {
+            & $offerValue $value '' $wordToComplete
+        } elseif (-not $plain -and $wordToComplete -match '^(--[^=]+)=(.*)$') {
+            $flag = $Matches[1]; $typed = $Matches[2]
+            $kind = & $valueOf $node $flag
+            if ($kind) {
+                $follows, $value = $kind.Split([char[]]' ', 2)
+                & $offerValue $value "$flag=" $typed
+            }
+        } elseif ($help) {
+            & $offerChildren
+        } elseif (-not $plain -and $wordToComplete.StartsWith('-')) {
             & $offerFlags $flags[$node]
+            & $offerFlags $flags['globals']
+        } elseif ($children.ContainsKey($node)) {
+            & $offerChildren
+        } else {
+            $kind = if ($arguments.ContainsKey("$node $index")) { $arguments["$node $index"] } else { $arguments["$node *"] }
+            if ($kind) {
+                & $offerValue $kind '' $wordToComplete
+            } elseif (-not $plain -and $wordToComplete -eq '') {
+                & $offerFlags $flags[$node]
+            }
         }
-    }
+    )
+    # An empty text keeps PowerShell from offering files where none are meant.
+    if ($found.Count -gt 0) { $found } else { '' }
 }
