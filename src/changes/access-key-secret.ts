@@ -19,14 +19,15 @@ export interface Bearer {
 
 /**
  * The receipt of a creation or rotation as it is shown and claimed: the API's own object where the secret stands at its
- * top level, else what is known of the key with the secret beside it.
+ * top level and the id with it, else what is known of the key with the secret beside it.
  * @assumed §4.4 does not show the answer to a rotation: it may wrap the key.
  */
 export function receiptOf(answer: { readonly text: string; readonly key: AccessKey; readonly secret: string }): string {
   const { text, key, secret } = answer;
   const value: unknown = JSON.parse(text);
-  const isFlat = typeof value === "object" && value !== null && (value as { secret?: unknown }).secret === secret;
-  return isFlat ? text : JSON.stringify({ ...key, secret });
+  const object = typeof value === "object" && value !== null ? (value as { id?: unknown; secret?: unknown }) : {};
+  if (object.secret !== secret) return JSON.stringify({ ...key, secret });
+  return object.id === undefined && key.id !== undefined ? JSON.stringify({ id: key.id, ...object }) : text;
 }
 
 export interface HomewardOptions {

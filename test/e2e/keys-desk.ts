@@ -76,13 +76,20 @@ export class KeysDesk {
     const { base_url, organization_id, access_token_endpoint } = this.service.us;
     const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
     const at = this.#keep(new Home());
-    const added = await at.integ(
-      [
-        ...["profiles", "add", "p", "--region", "us", "--base-url", base_url, "--organization-id", organization_id],
-        ...["--api-key-stdin", "--access-token-endpoint", access_token_endpoint],
-      ],
-      { input: own.secret },
-    );
+    const words = [
+      "profiles",
+      "add",
+      "p",
+      "--region",
+      "us",
+      "--base-url",
+      base_url,
+      "--organization-id",
+      organization_id,
+    ];
+    const added = await at.integ([...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
+      input: own.secret,
+    });
     if (added.code !== 0) throw new Error(added.stderr);
     return { at, own };
   }

@@ -1,5 +1,5 @@
 // Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys, isAsBadAs, ruleNames, type Judgement } from "../../../src/commands/keys/audit-rules.ts";
 
@@ -167,14 +167,14 @@ describe("properties", () => {
   it("any row whatever is judged or listed: no rule both finds and doubts, none throws", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
-        const { findings, unjudged, judged } = auditKeys(rows as Record<string, unknown>[], { now, limits });
+        const { findings, unjudged, judged } = auditKeys(rows, { now, limits });
         expect(judged).toBeLessThanOrEqual(rows.length);
         for (const { id, severity } of findings) {
           expect(id).toContain(":");
           expect(isAsBadAs(severity, "low")).toBe(true);
         }
         for (const [index] of rows.entries()) {
-          const alone = auditKeys([rows[index] as Record<string, unknown>], { now, limits });
+          const alone = auditKeys([rows[index]!], { now, limits });
           const found = alone.findings.map(({ rule }) => rule);
           expect(alone.unjudged.filter(({ rule }) => found.includes(rule))).toEqual([]);
         }

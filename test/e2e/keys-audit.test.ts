@@ -1,0 +1,130 @@
+// The audit from the command line: a gate for CI.
+import { writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Ended, Home } from "../support/program.ts";
+import { KeysDesk } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+interface Audit {
+  readonly object: string;
+  readonly data: { id: string; rule: string; severity: string; key_id: string; message: string; remedy: string }[];
+  readonly audit: {
+    keys: number;
+    keys_judged: number;
+    complete: boolean;
+    findings_by_severity: Record<string, number>;
+  };
+  readonly unjudged: unknown[];
+  readonly waived: { id: string; until: string }[];
+  readonly waivers_ended: unknown[];
+  readonly waivers_unused: unknown[];
+}
+
+function audit(at: Home, ...flags: string[]): Promise<Ended> {
+  return at.integ(["keys", "audit", "--json", ...flags]);
+}
+
+describe("keys audit", () => {
+  it("finds every kind of risk among the keys of the sandbox, exit 10, and nothing is changed", async () => {
+    const at = desk.withToken();
+    const { code, stdout, stderr } = await audit(at);
+    expect(code).toBe(10);
+    const report = JSON.parse(stdout) as Audit;
+    expect(report).toMatchObject({ object: "list", unjudged: [], audit: { complete: true } });
+    expect(new Set(report.data.map(({ rule }) => rule))).toEqual(
+      new Set([
+        "expired_active",
+        "expiring",
+        "no_expiry",
+        "never_used",
+        "idle",
+        "too_old",
+        "full_access",
+        "user_bound",
+      ]),
+    );
+    expect(report.data.some(({ key_id }) => key_id === "ak_us_retired")).toBe(false);
+    expect(report.data[0]).toMatchObject({
+      id: "expired_active:ak_us_expired",
+      severity: "high",
+      remedy: "integ keys revoke ak_us_expired",
+    });
+    const last = JSON.parse(stderr.trim().split("\n").at(-1)!);
+    expect(last.error).toMatchObject({ kind: "findings", exit_code: 10 });
+    expect(await desk.sent("POST", /./)).toBe(0);
+  });
+
+  it("its thresholds are flags, and a bad one is exit 2", async () => {
+    const at = desk.withToken();
+    const { stdout } = await audit(at, "--max-age", "1000d", "--max-idle", "1000d", "--expires-within", "1s");
+    const rules = (JSON.parse(stdout) as Audit).data.map(({ rule }) => rule);
+    for (const rule of ["idle", "too_old", "expiring"]) expect(rules).not.toContain(rule);
+    expect((await audit(at, "--max-age", "old")).code).toBe(2);
+    expect((await audit(at, "--fail-on", "terrible")).code).toBe(2);
+  });
+
+  it("waivers take findings out until their day, --fail-on sets the bar: exit 0", async () => {
+    const at = desk.withToken();
+    const until = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const waivers = [
+      { rule: "expired_active", key: "ak_us_expired", until, reason: "goes tomorrow" },
+      { rule: "idle", key: "ak_us_retired", until },
+      { rule: "too_old", key: "ak_us_idle", until: "2020-01-01" },
+    ];
+    writeFileSync(at.path("waivers.json"), JSON.stringify({ waivers }));
+    const { code, stdout } = await audit(at, "--waivers", "waivers.json", "--fail-on", "high");
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as Audit;
+    expect(report.waived).toMatchObject([{ id: "expired_active:ak_us_expired", until }]);
+    expect(report.waivers_unused).toMatchObject([{ rule: "idle", key: "ak_us_retired" }]);
+    expect(report.waivers_ended).toMatchObject([{ rule: "too_old", key: "ak_us_idle" }]);
+    expect(report.data.map(({ id }) => id)).toContain("too_old:ak_us_idle");
+    expect((await audit(at, "--fail-on", "high")).code).toBe(10);
+  });
+
+  it.each([
+    ["is missing", undefined],
+    ["is no JSON", "{"],
+    ["names an unknown rule", '{"waivers":[{"rule":"x","key":"k","until":"2027-01-01"}]}'],
+  ])("a waiver file that %s is exit 2, before anything is asked", async (_name, text) => {
+    const at = desk.withToken();
+    if (text !== undefined) writeFileSync(at.path("waivers.json"), text);
+    const { code, stdout } = await audit(at, "--waivers", "waivers.json");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(await desk.sent("GET", /./)).toBe(0);
+  });
+
+  it("a list of findings in the other formats, one line each where lines count", async () => {
+    const at = desk.withToken();
+    const { stdout } = await at.integ(["keys", "audit", "--ndjson"]);
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.every(({ object, id }) => object === "finding" && typeof id === "string")).toBe(true);
+    const table = await at.integ(["keys", "audit"]);
+    expect(table.stdout.split("\n")[0]).toContain("WHAT TO DO");
+  });
+
+  it("hostile text from the service can do nothing", async () => {
+    const at = desk.withToken();
+    await desk.service.fault("GET /api/v1/access-keys text=hostile");
+    const { stdout, stderr } = await at.integ(["keys", "audit"]);
+    // Escape sequences, bells and bidi controls never reach a terminal.
+    expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+  });
+});

@@ -1,0 +1,240 @@
+// Shapes that the document does not show (§4.4): a list that is an array or wraps one under any name, rows with missing
+// and unknown fields, answers to a rotation that wrap the key, a revocation without a body. A server of our own gives them.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+
+type Answer = { readonly status?: number; readonly body?: string; readonly type?: string };
+
+let server: Server;
+let answer: (request: IncomingMessage) => Answer = () => ({ status: 500 });
+let seen: string[] = [];
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    seen.push(`${request.method} ${request.url}`);
+    const { status = 200, body, type = "application/json" } = answer(request);
+    request.resume().on("end", () => {
+      response.writeHead(status, body === undefined ? {} : { "content-type": type }).end(body);
+    });
+  });
+  await new Promise<void>((listening) => void server.listen(0, "127.0.0.1", listening));
+});
+
+afterEach(() => {
+  seen = [];
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(() => {
+  server.close();
+});
+
+function home(): Home {
+  const made = new Home({
+    INTEG_REGION: "us",
+    INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    INTEG_ORGANIZATION_ID: "5eed0000-0000-4000-8000-0000000000a5",
+    INTEG_ACCESS_TOKEN: "token",
+  });
+  homes.push(made);
+  return made;
+}
+
+function list(body: unknown): void {
+  answer = () => ({ body: typeof body === "string" ? body : JSON.stringify(body) });
+}
+
+const row = { id: "ak_1", name: "one", status: "active", unknown: { deep: [1] } };
+const key = '{"id":"ak_1","count":12345678901234567890,"name":"one"}';
+
+describe("keys list finds the rows", () => {
+  it.each([
+    ["a bare array", [row]],
+    ["data", { data: [row] }],
+    ["items", { items: [row], total: 1 }],
+    ["accessKeys", { accessKeys: [row], meta: { tags: [] } }],
+    ["a name nobody guesses", { zzz: [row] }],
+    ["data beside another list", { errors: [], data: [row], warnings: [{ text: "x" }] }],
+    ["a list envelope", { object: "list", data: [row], next_page_token: null, has_more: false }],
+  ])("in %s", async (_name, body) => {
+    list(body);
+    const { code, stdout } = await home().integ(["keys", "list", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ object: "list", data: [row], next_page_token: null, has_more: false });
+  });
+
+  it("and gives them as they came: large numbers, key order, white space left out", async () => {
+    list(`{ "keys" : [ ${key.replace(",", " , ")} ] }`);
+    expect((await home().integ(["keys", "list", "--ndjson"])).stdout).toBe(`${key}\n`);
+  });
+
+  it.each([
+    ["an empty array", []],
+    ["an empty list under a name", { keys: [] }],
+  ])("none in %s", async (_name, body) => {
+    list(body);
+    const { code, stdout } = await home().integ(["keys", "list", "--json"]);
+    expect([code, JSON.parse(stdout).data]).toEqual([0, []]);
+  });
+
+  it.each([
+    ["has_more", { data: [row], has_more: true }],
+    ["a cursor", { data: [row], nextCursor: "abc" }],
+  ])("and says so where the answer speaks of more (%s)", async (_name, body) => {
+    list(body);
+    const { code, stdout, stderr } = await home().integ(["keys", "list", "--json"]);
+    expect([code, JSON.parse(stdout).has_more]).toEqual([0, true]);
+    expect(stderr).toContain("more keys");
+  });
+
+  it.each([
+    ["two lists that could be meant", { a: [row], b: [row] }],
+    ["no list", { id: "ak_1" }],
+    ["rows that are no objects", { data: ["ak_1"] }],
+    ["a text", '"keys"'],
+    ["HTML", "<html></html>"],
+    ["nothing", ""],
+  ])("and fails in words for %s", async (_name, body) => {
+    list(body);
+    const { code, stdout, stderr } = await home().integ(["keys", "list", "--json", "--retry-for", "0"]);
+    expect([code, stdout]).toEqual([11, ""]);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  it("a person sees the documented fields that are there, or whatever fields there are", async () => {
+    list([row]);
+    const documented = (await home().integ(["keys", "list"])).stdout;
+    expect(documented.split("\n")[0]).toMatch(/^ID +NAME +STATUS *$/);
+    list([{ keyId: "k", label: "l", madeAt: "2026-01-01T00:00:00Z", "a.b": 1, nested: {} }]);
+    const strange = (await home().integ(["keys", "list"])).stdout;
+    expect(strange.split("\n")[0]).toMatch(/^KEYID +LABEL +MADEAT *$/);
+    expect(strange).toContain("2026-01-01T00:00:00");
+  });
+});
+
+describe("an answer with a secret", () => {
+  const at = (body: object, status = 200): void => {
+    answer = () => ({ status, body: JSON.stringify(body) });
+  };
+
+  it.each([
+    ["flat", { id: "ak_1", secret: "s3cr3t-flat", more: 1 }],
+    ["wrapped", { accessKey: { id: "ak_1", name: "one", secret: "s3cr3t-wrap" } }],
+    ["the secret alone", { secret: "s3cr3t-alone" }],
+    ["the secret beside the key", { key: { id: "ak_1", name: "one" }, secret: "s3cr3t-beside" }],
+  ])(
+    "of a rotation, %s, reaches standard output in every format, and nothing of it where it goes elsewhere",
+    async (_name, body) => {
+      at(body);
+      const secret = /s3cr3t-\w+/.exec(JSON.stringify(body))![0];
+      const words = ["keys", "rotate", "ak_1", "--yes"];
+      for (const format of ["json", "table", "yaml", "csv", "ndjson"]) {
+        const { code, stdout } = await home().integ([...words, "-o", format]);
+        expect(code).toBe(0);
+        expect(stdout, format).toContain(secret);
+      }
+      const elsewhere = home();
+      const { stdout, stderr } = await elsewhere.integ([...words, "--json", "--secret-file", "s"]);
+      expect(stdout + stderr).not.toContain(secret);
+      expect(JSON.parse(stdout)).toMatchObject({ id: "ak_1", secret: null });
+    },
+  );
+
+  it("of a rotation without a secret: exit 9, and the way out is another rotation", async () => {
+    at({ id: "ak_1", name: "one" });
+    const { code, stderr } = await home().integ(["keys", "rotate", "ak_1", "--yes"]);
+    expect(code).toBe(9);
+    expect(stderr).toContain("rotate the key again");
+  });
+
+  it("of a creation without a secret: exit 9", async () => {
+    at({ id: "ak_1", name: "one" }, 201);
+    const { code } = await home().integ(["keys", "create", "--name", "one"]);
+    expect(code).toBe(9);
+    expect(seen.filter((request) => request.startsWith("POST"))).toHaveLength(1);
+  });
+});
+
+describe("a revocation", () => {
+  it.each([
+    ["204", 204, undefined],
+    ["200 without a body", 200, undefined],
+    ["202 with a word", 202, '{"ok":true}'],
+  ])("answered %s is seen in the list", async (_name, status, body) => {
+    answer = ({ method }) =>
+      method === "DELETE" ? { status, body } : { body: JSON.stringify({ data: [{ ...row, status: "revoked" }] }) };
+    const { code, stdout } = await home().integ(["keys", "revoke", "ak_1", "--yes", "--json"]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { id: "ak_1", status: "revoked" }]);
+  });
+
+  it("without a body, of a key that the list no longer has, is done", async () => {
+    answer = ({ method }) =>
+      method === "DELETE" ? { status: 204 } : { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
+    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
+  });
+
+  it("whose key is still active in the list is not called done: exit 7", async () => {
+    answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { body: JSON.stringify([row]) });
+    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(7);
+  });
+
+  it("that nobody can look at afterwards is taken at the service's word, and says so", async () => {
+    answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { status: 403, body: "{}" });
+    const { code, stderr } = await home().integ(["keys", "revoke", "ak_1", "--yes"]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("neither its answer nor its list");
+  });
+
+  it("404 at first is exit 4; after an attempt that may have arrived it is a revocation that did", async () => {
+    answer = ({ method }) =>
+      method === "DELETE" ? { status: 404, body: "{}" } : { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
+    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(4);
+    let first = true;
+    answer = ({ method }) => {
+      if (method !== "DELETE") return { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
+      const status = first ? 503 : 404;
+      first = false;
+      return { status, body: "{}" };
+    };
+    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
+  });
+});
+
+describe("by replacement, what the API does not tell of the old key", () => {
+  const told = {
+    ...row,
+    keyType: "service_account",
+    scopes: ["push-ingest:*"],
+    expiresAt: "2030-01-01T00:00:00Z",
+    createdAt: "2026-01-01T00:00:00Z",
+  };
+
+  it.each([
+    ["name", ["--name"]],
+    ["keyType", ["--type"]],
+    ["scopes", ["--scope"]],
+    ["expiresAt", ["--expires-in"]],
+  ] as const)("%s must come by flag: exit 2, nothing made", async (member, flags) => {
+    const { [member]: _, ...rest } = told;
+    list([rest]);
+    const { code, stderr } = await home().integ(["keys", "rotate", "ak_1", "--by-replacement"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(flags[0]);
+    expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
+  });
+
+  it("and all of it at once where the list tells nothing", async () => {
+    list([{ id: "ak_1" }]);
+    const { stderr } = await home().integ(["keys", "rotate", "ak_1", "--by-replacement"]);
+    for (const flag of ["--name", "--type", "--scope", "--expires-in"]) expect(stderr).toContain(flag);
+  });
+
+  it("a scope that no new key can have is not widened: exit 2", async () => {
+    list([{ ...told, scopes: ["reports:*"] }]);
+    expect((await home().integ(["keys", "rotate", "ak_1", "--by-replacement"])).code).toBe(2);
+    expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
+  });
+});
