@@ -66,7 +66,7 @@ export class FaultPlan {
     const limited = one.throttle ? rateEffects(one, meeting) : {};
     if (limited === undefined) return undefined;
     one.met += 1;
-    return { ...limited, ...one.fault.effects };
+    return { ...one.fault.effects, ...limited };
   }
 }
 

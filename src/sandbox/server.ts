@@ -5,8 +5,10 @@ import { createServer, type Server } from "node:http";
 import { type Addresses, describe, type SandboxDescription } from "./description.ts";
 import { FaultPlan, seededRandom } from "./fault-plan.ts";
 import { Host } from "./host.ts";
+import { invalidRequest, problemAnswer } from "./problem.ts";
 import { newState } from "./seed.ts";
 import { checkKept, checkSettings, type SandboxSettings } from "./settings.ts";
+import { randomName } from "./signing.ts";
 import { regions, type Region, type State } from "./state.ts";
 import { memoryStore, openStore, removeState, type Store } from "./store.ts";
 
@@ -22,7 +24,7 @@ function listen(host: Host, port: number): Promise<Server> {
     void host.serve(request, response);
   });
   server.on("clientError", (_error, socket) => {
-    if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    if (socket.writable) socket.end(refusal(host.region));
     else socket.destroy();
   });
   return new Promise((resolve, reject) => {
@@ -33,6 +35,14 @@ function listen(host: Host, port: number): Promise<Server> {
       resolve(server);
     });
   });
+}
+
+/** The answer to what is no HTTP: no request was read, so it goes to the socket as it stands. */
+function refusal(region: Region): string {
+  const requestId = randomName(`req_${region}_`);
+  const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);
+  const headers = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nRequest-Id: ${requestId}\r\n`;
+  return `HTTP/1.1 400 Bad Request\r\n${headers}Connection: close\r\n\r\n${body}`;
 }
 
 function close(server: Server): Promise<void> {

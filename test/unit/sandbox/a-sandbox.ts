@@ -1,0 +1,84 @@
+// A sandbox for one test, in memory unless a folder is given, and raw requests to it.
+import { request as httpRequest } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import {
+  type RegionDescription,
+  type RunningSandbox,
+  type SandboxSettings,
+  startSandbox,
+} from "../../../src/sandbox/sandbox.ts";
+
+export interface Came {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** False where the connection ended before the answer did. */
+  readonly whole: boolean;
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "integ-sandbox-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** A started sandbox that ends with the test. */
+export async function aSandbox(
+  settings: Partial<SandboxSettings> = {},
+): Promise<RunningSandbox & { us: RegionDescription }> {
+  const persist = settings.stateDir !== undefined;
+  const sandbox = await startSandbox({ stateDir: "", persist, ...settings });
+  onTestFinished(() => sandbox.close());
+  return { ...sandbox, us: sandbox.describe().us };
+}
+
+export function basic(key: string): Record<string, string> {
+  return { authorization: `Basic ${Buffer.from(`apikey:${key}`).toString("base64")}` };
+}
+
+/** One request on a connection of its own. Rejects where nothing of an answer came. */
+export function ask(url: string, asked: Asked = {}): Promise<Came> {
+  return new Promise((resolve, reject) => {
+    const length = asked.body === undefined ? {} : { "content-length": String(Buffer.byteLength(asked.body)) };
+    const headers = { ...asked.headers, ...length };
+    const request = httpRequest(url, { method: asked.method ?? "GET", headers, agent: false });
+    request.on("error", reject);
+    request.on("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.on("error", () => undefined);
+      response.on("close", () => {
+        resolve({ status: response.statusCode!, headers: response.headers, text, whole: response.complete });
+      });
+    });
+    request.end(asked.body);
+  });
+}
+
+export function list(us: RegionDescription, query = ""): Promise<Came> {
+  return ask(`${us.base_url}/v1/entities${query}`, { headers: basic(us.api_key) });
+}
+
+export function create(us: RegionDescription, key: string): Promise<Came> {
+  return ask(`${us.base_url}/v1/oauth_clients`, {
+    method: "POST",
+    headers: { ...basic(us.api_key), "content-type": "application/json", "idempotency-key": key },
+    body: JSON.stringify({ service_account_id: us.service_account_id, scopes: ["entity:read"] }),
+  });
+}
+
+export async function control(us: RegionDescription, path = "", body?: unknown): Promise<unknown> {
+  const asked = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const came = await ask(us.control_url + path, asked);
+  if (came.status >= 300) throw new Error(came.text);
+  return JSON.parse(came.text);
+}

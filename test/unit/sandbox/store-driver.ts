@@ -1,0 +1,17 @@
+// Changes the state thirty times, and tells each change once it is kept.
+import { newState } from "../../../src/sandbox/seed.ts";
+import { openStore } from "../../../src/sandbox/store.ts";
+
+const [folder, name] = process.argv.slice(2) as [string, string];
+
+async function main(): Promise<void> {
+  const store = openStore(folder, () => newState({ now: Date.now() }));
+  for (let n = 0; n < 30; n++) {
+    await store.change((state) => void state.contractVersions.push(`${name}${n}`));
+    process.send!(`${name}${n}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  process.disconnect();
+}
+
+void main();

@@ -1,0 +1,115 @@
+import { fork } from "node:child_process";
+import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { newState } from "../../../src/sandbox/seed.ts";
+import { memoryStore, openStore, removeState, type Store } from "../../../src/sandbox/store.ts";
+import { folder } from "./a-sandbox.ts";
+import { bundled } from "./bundled.ts";
+
+const fresh = () => newState({ now: Date.UTC(2026, 10, 21), entities: 3 });
+const versions = async (store: Store) => [...(await store.current()).contractVersions];
+const add = (store: Store, version: string) => store.change((state) => void state.contractVersions.push(version));
+
+describe.each([
+  ["in a file", () => openStore(folder(), fresh)],
+  ["in memory", () => memoryStore(fresh())],
+])("a state %s", (_where, open) => {
+  it("keeps what was changed", async () => {
+    const store = open();
+    await add(store, "a");
+    expect(await versions(store)).toEqual(["2026-07-01", "a"]);
+    expect(store.latest().contractVersions).toHaveLength(2);
+  });
+
+  it("keeps nothing of work that throws", async () => {
+    const store = open();
+    const broken = store.change((state) => {
+      state.contractVersions.push("half");
+      throw new Error("no");
+    });
+    await expect(broken).rejects.toThrow("no");
+    expect(await versions(store)).toEqual(["2026-07-01"]);
+    await add(store, "a");
+    expect(await versions(store)).toEqual(["2026-07-01", "a"]);
+  });
+});
+
+describe("the state file", () => {
+  it("is seen by every store over it, at once", async () => {
+    const dir = folder();
+    const [one, other] = [openStore(dir, fresh), openStore(dir, fresh)];
+    for (let n = 0; n < 50; n++) {
+      await add(n % 2 ? one : other, String(n));
+      expect(await versions(one)).toHaveLength(n + 2);
+      expect(await versions(other)).toHaveLength(n + 2);
+    }
+  });
+
+  it("is not written where nothing changed, and is private where it is", async () => {
+    const dir = folder();
+    const store = openStore(dir, fresh);
+    await store.current();
+    const before = statSync(join(dir, "sandbox.json"));
+    await store.change((state) => state.settings.seed);
+    expect(statSync(join(dir, "sandbox.json")).ino).toBe(before.ino);
+    await add(store, "a");
+    const after = statSync(join(dir, "sandbox.json"));
+    expect(after.ino).not.toBe(before.ino);
+    expect(after.mode & 0o777).toBe(0o600);
+    expect(readdirSync(dir)).toEqual(["sandbox.json"]);
+  });
+
+  it("is made anew where it was removed, with other secrets", async () => {
+    const dir = folder();
+    const store = openStore(dir, fresh);
+    const before = (await store.current()).us.seeded.apiKey;
+    await removeState(dir);
+    expect(readdirSync(dir)).toEqual([]);
+    expect((await store.current()).us.seeded.apiKey).not.toBe(before);
+  });
+
+  it("is refused when any bit of it is wrong, and left as it is", async () => {
+    const dir = folder();
+    const path = join(dir, "sandbox.json");
+    await openStore(dir, fresh).current();
+    const sound = readFileSync(path);
+    const refused = async (bytes: Buffer): Promise<void> => {
+      writeFileSync(path, bytes);
+      await expect(openStore(dir, fresh).current()).rejects.toMatchObject({
+        code: "state_damaged",
+        message: expect.stringContaining("integ sandbox reset"),
+      });
+      await expect(add(openStore(dir, fresh), "x")).rejects.toMatchObject({ code: "state_damaged" });
+      expect(readFileSync(path).equals(bytes)).toBe(true);
+    };
+    for (let length = 0; length < sound.length; length += length < 120 ? 1 : 997)
+      await refused(sound.subarray(0, length));
+    for (let bit = 0; bit < sound.length * 8; bit += bit < 960 ? 7 : 4999) {
+      const flipped = Buffer.from(sound);
+      flipped[bit >> 3]! ^= 1 << (bit & 7);
+      await refused(flipped);
+    }
+    await refused(Buffer.from(sound.toString().replace('"format":1', '"format":2')));
+    writeFileSync(path, sound);
+    expect(await versions(openStore(dir, fresh))).toHaveLength(1);
+  });
+
+  it("loses no change of many processes, some of them killed", async () => {
+    const dir = folder();
+    const program = await bundled("test/unit/sandbox/store-driver.ts");
+    const told: string[] = [];
+    const run = (name: string, killed: boolean) =>
+      new Promise<void>((resolve) => {
+        const child = fork(program, [dir, name], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+        child.on("message", (version: string) => told.push(version));
+        child.on("exit", () => resolve());
+        if (killed) child.once("message", () => setTimeout(() => child.kill("SIGKILL"), Math.random() * 100));
+      });
+    await Promise.all(["a", "b", "c", "d", "e", "f"].map((name, index) => run(name, index % 2 === 1)));
+    const kept = new Set(await versions(openStore(dir, fresh)));
+    expect(told.length).toBeGreaterThan(90);
+    expect(told.filter((version) => !kept.has(version))).toEqual([]);
+    rmSync(dir, { recursive: true });
+  });
+});
