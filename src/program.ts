@@ -300,15 +300,15 @@ function addVerb(parent: Command, [name, summary, load]: VerbLine, found: (typed
 }
 
 /**
- * The global options, at whichever level they were typed; a default (`--no-input` has one) hides no typed value, and
- * `--input <file>` of a command is another flag than `--no-input`, though commander keeps both under one name.
+ * The global options, at whichever level they were typed. Of `--no-input` only `false` was typed: `true` is a default, and
+ * a file's name belongs to a command's own `--input <file>`, which commander keeps under the same name.
  */
 function typedGlobals(leaf: Command): GlobalOptions {
   const merged: Record<string, unknown> = {};
   for (let level: Command | null = leaf; level; level = level.parent) {
     const negated = new Set(level.options.filter((option) => option.negate).map((option) => option.attributeName()));
     for (const [name, value] of Object.entries(level.opts<Record<string, unknown>>())) {
-      const isTyped = level.getOptionValueSource(name) !== "default" && (!negated.has(name) || value === false);
+      const isTyped = !negated.has(name) || value === false;
       if (isTyped && !(name in merged)) merged[name] = value;
     }
   }

@@ -26,6 +26,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ oauth-clients create --scope ": ["entity:read", "organization:read", "service_account:manage"],
   "integ oauth-clients create --scope entity:read serv": ["service_account:manage"],
   "integ oauth-clients create --scope entity:r": ["entity:read"],
+  "integ oauth-clients create --scope=entity:read serv": ["service_account:manage"],
   "integ oauth-clients create --scope=entity:read --sco": ["--scope"],
   "integ oauth-clients create --scope entity:read --serv": ["--service-account", "--service-version"],
   "integ oauth-clients create --secret-command 'vault kv put' --idem": ["--idempotency-key"],

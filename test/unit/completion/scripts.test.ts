@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bashScript } from "../../../src/completion/bash.ts";
 import { fishScript } from "../../../src/completion/fish.ts";
+import { manPages } from "../../../src/completion/man.ts";
 import { powershellScript } from "../../../src/completion/powershell.ts";
 import { treeOf } from "../../../src/completion/tree.ts";
 import { zshScript } from "../../../src/completion/zsh.ts";
@@ -28,7 +29,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function has(program: string): boolean {
-  const found = spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+  const found = spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
   if (!found) console.warn(`skipped: scripts of ${program}: it is not installed`);
   return found;
 }
@@ -83,6 +84,29 @@ describe("summaries in a script", () => {
     const script = powershellScript(nastyTree());
     const line = script.split("\n").find((one) => one.trim().startsWith("'--on "))!;
     expect(line.trim()).toBe(`'--on ${nasty.replaceAll(/['’‘]/g, "$&$&")}'`);
+  });
+});
+
+describe("summaries in a man page", () => {
+  const pages = (): ReturnType<typeof manPages> => manPages({ tree: nastyTree(), environment: [], exitCodes: [] });
+
+  it.skipIf(!has("mandoc"))("are read as they are", () => {
+    for (const { file, text } of pages()) {
+      scriptFile(file, text);
+      run("mandoc", ["-T", "lint", "-W", "style", file]);
+      const read = run("mandoc", ["-T", "utf8", "-O", "width=1000", file]).replaceAll(/.\x08/gu, "");
+      expect(read.split("\n").filter((line) => line.includes(nasty.replaceAll("`", ""))).length).toBeGreaterThan(1);
+    }
+  });
+
+  it("begin no line with what roff takes for a request", () => {
+    const dots = `${".so ".repeat(60)}${"'so ".repeat(60)}`;
+    const root = new Command("integ").description(dots);
+    const lines = manPages({ tree: treeOf(root, () => undefined), environment: [], exitCodes: [] })[0]!.text.split(
+      "\n",
+    );
+    expect(lines.filter((line) => /^['.](?!\\"|TH|SH|PP|TP|BR)/.test(line))).toEqual([]);
+    expect(lines.some((line) => line.startsWith("\\&.so"))).toBe(true);
   });
 });
 
