@@ -161,8 +161,8 @@ function questions(
     async confirm(question, { destructive = false } = {}) {
       if (yes) return true;
       if (!interactive) {
-        throw new Failure("usage", `this asks first: ${question}`, {
-          meaning: "Nobody can be asked here (no terminal, --no-input or CI)",
+        throw new Failure("usage", `This asks first: ${question}`, {
+          meaning: "Nobody can be asked here (no terminal, --no-input or CI).",
           hint: "the same command with --yes, if the answer is yes",
         });
       }
@@ -171,9 +171,9 @@ function questions(
       return askYesOrNo({ terminal, interruption }, { question, destructive });
     },
     async ask(question, { flag, ...rest } = {}) {
-      const missing = flag === undefined ? `an answer is missing: ${question}` : `${flag} is missing`;
+      const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
       if (!interactive) {
-        throw new Failure("usage", missing, { meaning: "Nobody can be asked here (no terminal, --no-input or CI)" });
+        throw new Failure("usage", missing, { meaning: "Nobody can be asked here (no terminal, --no-input or CI)." });
       }
       live.close();
       const { askText } = await import("./prompts.ts");

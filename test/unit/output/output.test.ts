@@ -204,7 +204,7 @@ describe("questions", () => {
     });
     await expect(output.ask("Which account?", { flag: "--service-account <id>" })).rejects.toMatchObject({
       kind: "usage",
-      message: "--service-account <id> is missing",
+      message: "--service-account <id> is missing.",
     });
     expect(stderr.text).toBe("");
   });

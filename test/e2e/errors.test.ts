@@ -1,0 +1,192 @@
+// Every command wrong on purpose once: the message alone must be enough to mend it. What a person reads is kept in
+// errors.golden.txt, so that a reader can judge all of it at a glance; `vitest -u` writes it anew.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Home, root } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let at: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  at = new Home(service.env);
+  writeFileSync(at.path("taken"), "mine");
+  mkdirSync(at.path("folder"));
+});
+
+afterAll(async () => {
+  at.remove();
+  await service.stop();
+});
+
+interface Wrong {
+  readonly what: string;
+  readonly words: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly fault?: string;
+}
+
+function wrongs(): readonly Wrong[] {
+  const sa = service.us.service_account_id;
+  const create = ["oauth-clients", "create", "--service-account", sa, "--scope", "entity:read"];
+  const nothing = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
+  const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
+  return [
+    { what: "a mistyped noun", words: ["entites", "list"] },
+    { what: "a mistyped verb", words: ["entities", "lst"] },
+    { what: "a mistyped flag", words: ["entities", "list", "--limt", "5"] },
+    { what: "a missing argument", words: ["cohorts", "members"] },
+    { what: "a word too many", words: ["journal", "path", "here"] },
+    { what: "an output format that is none", words: ["entities", "list", "-o", "xml"] },
+    { what: "two output formats", words: ["entities", "list", "-o", "table", "--ndjson"] },
+    { what: "a duration that is none", words: ["entities", "list", "--timeout", "soon"] },
+    { what: "a contract version that is none", words: ["entities", "list", "--service-version", "latest"] },
+    { what: "a contract version nobody knows", words: ["entities", "list", "--service-version", "2020-01-01"] },
+    { what: "a limit of 0", words: ["entities", "list", "--limit", "0"] },
+    { what: "a page token of another list", words: ["entities", "list", "--page-token", "made-up"] },
+    { what: "a filter the service does not have", words: ["entities", "list", "--filter", "colour=red"] },
+    { what: "--out over a file", words: ["entities", "list", "--out", "taken"] },
+    { what: "nothing configured", words: ["entities", "list"], env: nothing },
+    { what: "an unknown profile", words: ["entities", "list", "-p", "prdo"] },
+    { what: "a credential without an address", words: ["entities", "list"], env: { ...nothing, INTEG_API_KEY: "k" } },
+    { what: "an address without a credential", words: ["entities", "list"], env: { INTEG_API_KEY: "" } },
+    {
+      what: "plain http to another machine",
+      words: ["entities", "list"],
+      env: { INTEG_BASE_URL: "http://api.example" },
+    },
+    { what: "a wrong key", words: ["entities", "list"], env: { INTEG_API_KEY: "wrong" } },
+    { what: "an expired key", words: ["entities", "list"], env: { INTEG_API_KEY: service.us.expired_api_key } },
+    { what: "a key that may only read", words: create, env: { INTEG_API_KEY: service.us.scoped_api_key } },
+    {
+      what: "no such host",
+      words: ["entities", "list", "--retry-for", "0"],
+      env: { INTEG_BASE_URL: "https://integ.invalid" },
+    },
+    {
+      what: "nobody listens",
+      words: ["entities", "list", "--retry-for", "0"],
+      env: { INTEG_BASE_URL: "http://127.0.0.1:9" },
+    },
+    {
+      what: "an answer that is HTML",
+      words: ["entities", "list", "--retry-for", "0"],
+      fault: "GET /v1/entities body=html",
+    },
+    { what: "a redirect", words: ["entities", "list"], fault: "GET /v1/entities redirect=https://evil.example/" },
+    {
+      what: "a server that fails",
+      words: ["entities", "list", "--retry-for", "0"],
+      fault: "GET /v1/entities status=500",
+    },
+    {
+      what: "too many requests",
+      words: ["entities", "list", "--retry-for", "0"],
+      fault: "GET /v1/entities status=429 retry-after=60",
+    },
+    { what: "no scope", words: ["oauth-clients", "create", "--service-account", sa] },
+    { what: "a wildcard scope", words: [...create, "--scope", "entity:*"] },
+    { what: "a key with a space", words: [...create, "--idempotency-key", "a b"] },
+    { what: "a secret over a file", words: [...create, "--secret-file", "taken"] },
+    { what: "a secret into a missing folder", words: [...create, "--secret-file", "nowhere/secret"] },
+    { what: "a secret to two places", words: [...create, "--secret-file", "a", "--secret-command", "cat"] },
+    { what: "a secret to a profile that is none", words: [...create, "--secret-profile", "nobody"] },
+    {
+      what: "a service account that holds too little",
+      words: [
+        "oauth-clients",
+        "create",
+        "--service-account",
+        service.us.poor_service_account_id,
+        "--scope",
+        "service_account:manage",
+        "--secret-file",
+        "x1",
+      ],
+    },
+    {
+      what: "a service account that is nobody's",
+      words: [
+        "oauth-clients",
+        "create",
+        "--service-account",
+        "sa_nobody",
+        "--scope",
+        "entity:read",
+        "--secret-file",
+        "x2",
+      ],
+    },
+    {
+      what: "a lost connection",
+      words: [...create, "--secret-file", "x3", "--retry-for", "0"],
+      fault: "POST /v1/oauth_clients drop=before",
+    },
+    { what: "a secret that cannot be delivered", words: [...create, "--new", "--secret-command", "exit 3"] },
+    { what: "a client that is nobody's", words: ["oauth-clients", "get", "oac_nobody"] },
+    { what: "a revocation nobody agreed to", words: ["oauth-clients", "revoke", "oac_nobody"] },
+    { what: "a journal entry that is none", words: ["journal", "show", "zzzzz"] },
+    { what: "a prune without an age", words: ["journal", "prune"] },
+    {
+      what: "a region that does not exist",
+      words: ["profiles", "add", "p", "--region", "moon", "--base-url", "https://a.example", "--api-key-stdin"],
+    },
+    {
+      what: "a base URL that is none",
+      words: ["profiles", "add", "p", "--region", "us", "--base-url", "api", "--api-key-stdin"],
+    },
+    {
+      what: "a profile without a key, and nobody to ask",
+      words: ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example"],
+    },
+    {
+      what: "a profile named like a built-in one",
+      words: ["profiles", "add", "sandbox", "--region", "us", "--base-url", "https://a.example", "--api-key-stdin"],
+    },
+    { what: "keys without an organization", words: ["keys", "list"], env: { ...legacy, INTEG_ORGANIZATION_ID: "" } },
+    { what: "keys without a bearer token", words: ["keys", "list"] },
+    { what: "a key name that is empty", words: ["keys", "create", "--name", ""], env: legacy },
+    {
+      what: "an expiry in the past",
+      words: ["keys", "create", "--name", "n", "--expires-at", "2001-01-01T00:00:00Z"],
+      env: legacy,
+    },
+    { what: "a scope of keys that is none", words: ["keys", "create", "--name", "n", "--scope", "all"], env: legacy },
+    { what: "a path beyond the API", words: ["api", "https://evil.example/v1"] },
+    {
+      what: "a creation without its key",
+      words: ["api", "/v1/oauth_clients", "-X", "POST", "-f", "service_account_id=x"],
+    },
+    { what: "a fault that is none", words: ["sandbox", "start", "--fault", "POST /v1 explode=now"] },
+    { what: "a shell that is none", words: ["completion", "tcsh"] },
+  ];
+}
+
+/** What differs from run to run becomes a word. */
+function settled(text: string): string {
+  return text
+    .replaceAll(at.folder, "HOME")
+    .replaceAll(service.us.base_url, "https://us.example")
+    .replace(/req_us_[0-9a-f]+/g, "req_1")
+    .replace(/\b1r[0-9a-z]{8}\b/g, "1r23456789")
+    .replace(/oac_us_[0-9a-f]+/g, "oac_us_1")
+    .replace(/127\.0\.0\.1:\d{4,5}/g, "127.0.0.1:PORT")
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UUID");
+}
+
+it("tells what was wrong, where, and what to type instead", async () => {
+  const told: string[] = [];
+  for (const { what, words, env, fault } of wrongs()) {
+    if (fault) await service.fault(fault);
+    const { code, stdout, stderr } = await at.integ(words, { env, input: "some-key\n" });
+    if (fault) await service.calm();
+    expect(code, what).not.toBe(0);
+    expect(stdout, what).toBe("");
+    expect(stderr, what).toMatch(/integ: |"error":/);
+    expect(stderr, what).not.toMatch(/\bat .+:\d+:\d+\b|undefined|\[object/);
+    told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
+  }
+  await expect(told.join("\n")).toMatchFileSnapshot(join(root, "test/e2e/errors.golden.txt"));
+});
