@@ -10,7 +10,7 @@ import type { Drive, Intent } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { mayHaveArrived, post } from "./access-key-posting.ts";
 import { bringHome, receiptOf, withoutSecret } from "./access-key-secret.ts";
-import { detailsOf, madeFor, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, type Workbench } from "./workbench.ts";
 
 /** Characters of a key's name (§8). */
 const longestName = 255;
@@ -27,9 +27,6 @@ export interface KeyCreationOptions {
   readonly destination: Destination;
   /** `--new`: leave an unfinished twin alone. */
   readonly fresh?: boolean;
-  /** Entries that this one belongs to or stands in for. */
-  readonly parent?: string | null;
-  readonly replaces?: string;
   /** Proves the secret before it is delivered: where it takes the place of one that works. */
   readonly prove?: (secret: string) => Promise<void>;
 }
@@ -90,8 +87,8 @@ export async function createAccessKey(
   options: KeyCreationOptions,
 ): Promise<KeyCreated> {
   checkAccessKey(creation.request, bench.clock.now());
-  await options.destination.check();
-  const drive = await admitCreation(bench, creation, options);
+  const destination = { ...(await options.destination.check()) };
+  const drive = await admitCreation(bench, creation, { fresh: options.fresh, destination });
   try {
     return await driveKeyCreation(bench, drive, options);
   } finally {
@@ -99,14 +96,19 @@ export async function createAccessKey(
   }
 }
 
+export interface KeyAdmission extends Pick<Intent, "destination" | "parent" | "replaces"> {
+  /** Leave an unfinished twin alone. */
+  readonly fresh?: boolean;
+}
+
 /** Puts the intent on disk, or takes the unfinished one of the same request that was certainly never sent. */
 export async function admitCreation(
   bench: Workbench,
   creation: KeyCreation,
-  { fresh, parent, replaces }: Pick<KeyCreationOptions, "fresh" | "parent" | "replaces">,
+  { fresh, ...about }: KeyAdmission,
 ): Promise<Drive> {
   const mark = creation.marked ? markOf(() => crypto.randomUUID()) : "";
-  const intent = { ...keyCreationIntent(bench, creation, mark), parent, replaces };
+  const intent = { ...keyCreationIntent(bench, creation, mark), ...about };
   const { kind, drive } = await bench.journal.admit(intent, { fresh });
   if (kind === "resumed" && mayHaveArrived(drive.entry)) {
     drive.release();
@@ -145,7 +147,7 @@ export async function driveKeyCreation(
     });
     return await takeKey(work, answer, prove);
   } finally {
-    await destination.release();
+    await giveBack(bench, drive.entry.id, destination);
   }
 }
 

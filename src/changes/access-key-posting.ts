@@ -10,7 +10,7 @@ import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
-import { detailsOf, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface Post {
   readonly bench: Workbench;
@@ -61,7 +61,7 @@ export async function post(work: Post): Promise<Answered<SecretAnswer>> {
       await pause(work, { answer, failure, attempt, elapsedMs: bench.clock.now() - startedAt });
     }
   } finally {
-    if (!bench.secrets.isKept(drive.entry.id)) await bench.secrets.release(drive.entry.id);
+    await giveBack(bench, drive.entry.id);
   }
 }
 

@@ -14,7 +14,7 @@ import { findOrphan, type Search, settleMs, type Sought } from "./access-key-orp
 import { lastSentAt, mayHaveArrived } from "./access-key-posting.ts";
 import { finishDelivery, keptHere, mayDeliverAgain, secretLost } from "./access-key-secret.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
-import { detailsOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface KeyRecoveryOptions {
   readonly destination: Destination;
@@ -41,7 +41,7 @@ export async function recoverKeyCreation(bench: Workbench, drive: Drive, options
   try {
     if (await finishDelivery({ bench, drive, destination }, options)) return { kind: "home", entry: drive.entry };
   } finally {
-    await destination.release();
+    await giveBack(bench, drive.entry.id, destination);
   }
   if (drive.entry.state !== "secret_lost") {
     if (!mayHaveArrived(drive.entry)) {
@@ -183,10 +183,12 @@ function begunReplacement(journal: Journal, lost: Entry): Entry | undefined {
 async function replaceOrphan(bench: Workbench, lost: Drive, options: KeyRecoveryOptions): Promise<KeyEnd> {
   const begun = begunReplacement(bench.journal, lost.entry);
   if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry);
-  await options.destination.check();
+  const destination = { ...(await options.destination.check()) };
   const request = JSON.parse(lost.entry.request_text) as AccessKeyRequest;
   checkAccessKey(request, bench.clock.now());
-  const replacement = begun ? await bench.journal.drive(begun.id) : await admitReplacement(bench, lost.entry, request);
+  const replacement = begun
+    ? await bench.journal.drive(begun.id)
+    : await admitReplacement(bench, lost.entry, { request, destination });
   try {
     await revokeOrphan(bench, lost);
     recordAfterwards(bench, lost, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
@@ -197,14 +199,18 @@ async function replaceOrphan(bench: Workbench, lost: Drive, options: KeyRecovery
   }
 }
 
-function admitReplacement(bench: Workbench, lost: Entry, request: AccessKeyRequest): Promise<Drive> {
+function admitReplacement(
+  bench: Workbench,
+  lost: Entry,
+  { request, destination }: { request: AccessKeyRequest; destination: Entry["destination"] },
+): Promise<Drive> {
   const { base_name, marked, expiry } = lost.detail;
   const creation = {
     request: { ...request, name: typeof base_name === "string" ? base_name : request.name },
     marked: marked === true,
     ...(typeof expiry === "string" ? { expiry } : {}),
   };
-  return admitCreation(bench, creation, { fresh: true, parent: lost.parent, replaces: lost.id });
+  return admitCreation(bench, creation, { fresh: true, parent: lost.parent, replaces: lost.id, destination });
 }
 
 async function revokeOrphan(bench: Workbench, lost: Drive): Promise<void> {

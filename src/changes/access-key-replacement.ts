@@ -48,7 +48,7 @@ export async function replaceAccessKey(
   request: KeyReplacementRequest,
   options: KeyReplacementOptions,
 ): Promise<KeyReplaced> {
-  await options.destination.check();
+  const destination = { ...(await options.destination.check()) };
   const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
   const { kind, drive } = await bench.journal.admit(
     {
@@ -59,6 +59,7 @@ export async function replaceAccessKey(
       request_text: JSON.stringify({ id: oldId, ...creation.request }),
       twin: JSON.stringify(["replacement", oldId]),
       idempotent: false,
+      destination,
       detail: {
         mode: "replacement",
         old_key: oldId,
@@ -147,7 +148,9 @@ async function bringChildHome(bench: Workbench, drive: Drive, options: KeyReplac
       child.release();
     }
   }
-  const child = await admitCreation(bench, creationOf(drive.entry), { fresh: true, parent: drive.entry.id });
+  const destination = { ...(await options.destination.check()) };
+  const about = { fresh: true, parent: drive.entry.id, destination };
+  const child = await admitCreation(bench, creationOf(drive.entry), about);
   try {
     return (await driveKeyCreation(bench, child, { ...options, prove })).entry;
   } finally {

@@ -17,7 +17,7 @@ import {
   secretLost,
   withoutSecret,
 } from "./access-key-secret.ts";
-import { detailsOf, madeFor, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -48,7 +48,7 @@ export async function rotateAccessKey(
   options: KeyRotationOptions,
 ): Promise<KeyRotated> {
   const { id, updateProfile } = request;
-  await options.destination.check();
+  const destination = { ...(await options.destination.check()) };
   const { kind, drive } = await bench.journal.admit(
     {
       ...madeFor(bench.account),
@@ -58,6 +58,7 @@ export async function rotateAccessKey(
       request_text: "",
       twin: JSON.stringify(["in_place", id]),
       idempotent: false,
+      destination,
       detail: { mode: "in_place", key_id: id, update_profile: updateProfile },
     },
     { fresh: options.fresh },
@@ -101,7 +102,7 @@ async function rotateNow(
     await bringHome(work, { secret, kind: "access_key", id, receipt }, { prove: proofFor(bench, drive.entry) });
     return { entry: drive.entry, receipt };
   } finally {
-    await destination.release();
+    await giveBack(bench, drive.entry.id, destination);
   }
 }
 
@@ -143,7 +144,7 @@ export async function recoverKeyRotation(
     const prove = proofFor(bench, drive.entry);
     if (await finishDelivery({ bench, drive, destination }, { prove })) return { entry: drive.entry };
   } finally {
-    await destination.release();
+    await giveBack(bench, drive.entry.id, destination);
   }
   const isLost = drive.entry.state === "secret_lost";
   if (!isLost && !mayHaveArrived(drive.entry)) return rotateNow(bench, drive, { destination });

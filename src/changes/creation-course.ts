@@ -40,6 +40,8 @@ export interface Course {
   /** The remembered destination holds the secret already. */
   readonly deliveredBefore: boolean;
   attempt: number;
+  /** The secret could neither be delivered nor kept: what was reserved for it is not wiped. */
+  leaveReserve: boolean;
 }
 
 export async function pause(course: Course, answer: Attempt<OAuthClient>, failure: Failure): Promise<void> {

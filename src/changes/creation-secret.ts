@@ -4,6 +4,7 @@
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
+import type { Drive } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { Course, CreationEnd } from "./creation-course.ts";
 import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -42,6 +43,8 @@ async function keep(course: Course, secret: OneTimeSecret, because: unknown): Pr
   try {
     await course.bench.secrets.keep(course.drive.entry.id, secret);
   } catch (error) {
+    if (await isKeptAfterAll(course, secret)) return;
+    course.leaveReserve = true;
     recordAfterwards(course.bench, course.drive, { state: "secret_lost", resource_id: secret.id });
     throw new Failure(
       "secret_lost",
@@ -51,6 +54,15 @@ async function keep(course: Course, secret: OneTimeSecret, because: unknown): Pr
         hint: nextStep(course.drive.entry) ?? undefined,
       },
     );
+  }
+}
+
+/** A copy may stand whole although its last step failed. */
+async function isKeptAfterAll({ bench, drive }: Course, secret: OneTimeSecret): Promise<boolean> {
+  try {
+    return (await bench.secrets.readKept(drive.entry.id)).secret === secret.secret;
+  } catch {
+    return false;
   }
 }
 
@@ -99,6 +111,26 @@ export async function lookAtDestination(bench: Workbench, entry: Entry): Promise
   return bench.secrets.wasDelivered(entry.destination as DestinationRecord, {
     clientId: typeof client === "string" ? client : undefined,
   });
+}
+
+/**
+ * Looks for a secret that an earlier run called lost or undelivered, before anything is revoked or asked for: where it
+ * should have gone, then among what is kept here.
+ * @returns true where it was in its place: the entry is done now
+ * @throws Failure `undelivered` where it is kept for `claim`
+ */
+export async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boolean> {
+  const { id, state } = drive.entry;
+  if (state !== "undelivered" && state !== "secret_lost") return false;
+  if (await lookAtDestination(bench, drive.entry)) {
+    drive.record({ state: "done", last_error: null });
+    await bench.secrets.destroyKept(id);
+    return true;
+  }
+  if (state === "secret_lost" && bench.secrets.isKept(id)) drive.record({ state: "undelivered" });
+  if (drive.entry.state === "undelivered")
+    throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
+  return false;
 }
 
 /** A secret in an answer that breaks the contract: kept for `claim`, since nobody knows what it belongs to. */

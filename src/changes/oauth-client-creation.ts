@@ -26,7 +26,7 @@ import {
   waitOr,
 } from "./creation-course.ts";
 import { deliver, lookAtDestination, saveStray, withoutSecret } from "./creation-secret.ts";
-import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -88,6 +88,7 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
     settledBefore,
     deliveredBefore: await lookAtDestination(bench, entry),
     attempt: 0,
+    leaveReserve: false,
   };
   try {
     for (;;) {
@@ -95,8 +96,8 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
       if (end) return end;
     }
   } finally {
-    await options.destination.release();
-    if (!bench.secrets.isKept(entry.id)) await bench.secrets.release(entry.id);
+    // A secret that is neither delivered nor kept may stand whole in what was reserved: recovery looks there.
+    if (!course.leaveReserve) await giveBack(bench, entry.id, options.destination);
   }
 }
 

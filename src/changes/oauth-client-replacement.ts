@@ -8,7 +8,7 @@ import { lookAtDestination, undelivered } from "./creation-secret.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
-import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The failure of a creation whose client exists and whose secret cannot be had (exit 9). */
 export function secretLost(entry: Entry): Failure {
@@ -30,7 +30,7 @@ export async function replaceLostSecret(bench: Workbench, lost: Drive, options: 
   // The place for the new secret, and the new entry with its key, stand before the old client goes.
   if (!begun || !(await lookAtDestination(bench, begun))) {
     await options.destination.prepare(lost.entry.id);
-    await options.destination.release();
+    await giveBack(bench, lost.entry.id, options.destination);
   }
   const replacement = begun
     ? await bench.journal.drive(begun.id)

@@ -8,6 +8,7 @@ import type { Drive, Journal } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
+import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { WatchedDestination } from "./watched-destination.ts";
@@ -133,31 +134,31 @@ async function bringChildHome(
   options: RotationOptions,
 ): Promise<{ child: Entry; receipt: string }> {
   const found = currentChild(bench.journal, drive.entry);
-  if (found?.state === "undelivered") throw keptHere(found);
   if (found?.state === "done") return { child: found, receipt: await receiptOf(bench, found) };
   const child = found ? await bench.journal.drive(found.id) : await admitChild(bench, drive.entry, options);
   try {
+    const isBegun = begunReplacement(bench.journal, child.entry) !== undefined;
+    if (!isBegun && (await foundAfterAll(bench, child)))
+      return { child: child.entry, receipt: await receiptOf(bench, child.entry) };
     const lost: CreationEnd = { kind: "secret_lost", entry: child.entry, receipt: "" };
     const first =
       child.entry.state === "secret_lost" ? lost : await driveCreation(bench, child, { ...options, key: undefined });
     const end = first.kind === "secret_lost" ? await replaced(bench, child, options) : first;
     return { child: end.entry, receipt: end.receipt };
   } catch (error) {
-    throw error instanceof Failure && error.kind === "conflict" ? noSlot(bench, drive.entry, error) : error;
+    throw inRotation(bench, drive.entry, error);
   } finally {
     child.release();
   }
 }
 
-function keptHere(child: Entry): Failure {
-  return new Failure(
-    "undelivered",
-    "The new client's secret is kept here until you claim it; the old client still works.",
-    {
-      ...detailsOf(child),
-      hint: nextStep(child) ?? undefined,
-    },
-  );
+/** What a failed creation means for the rotation that it belongs to: the old client is untouched. */
+function inRotation(bench: Workbench, rotation: Entry, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  if (error.kind === "conflict") return noSlot(bench, rotation, error);
+  if (error.kind !== "undelivered") return error;
+  const meaning = `${error.details.meaning ?? ""} The old client still works.`.trim();
+  return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
 
 async function admitChild(bench: Workbench, rotation: Entry, { destination }: RotationOptions): Promise<Drive> {

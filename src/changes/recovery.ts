@@ -1,14 +1,14 @@
 // Owns: which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 // Must not know: flags, terminals, files.
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
-import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
+import { isSettled, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
-import type { CreationEnd } from "./creation-course.ts";
 import { recoverKeyCreation } from "./access-key-recovery.ts";
 import { driveKeyReplacement } from "./access-key-replacement.ts";
 import { driveKeyRevocation } from "./access-key-revocation.ts";
 import { recoverKeyRotation } from "./access-key-rotation.ts";
+import { foundAfterAll } from "./creation-secret.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { begunReplacement, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
@@ -171,31 +171,14 @@ function childOf(journal: Journal, rotation: Entry): Entry | undefined {
 }
 
 async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
+  const begun = begunReplacement(bench.journal, drive.entry);
+  if (begun === undefined && (await foundAfterAll(bench, drive))) return;
   const { entry } = drive;
-  if (entry.state === "undelivered")
-    throw new Failure("undelivered", "Its secret is kept here until you claim it.", {
-      ...detailsOf(entry),
-      hint: nextStep(entry) ?? undefined,
-    });
-  const begun = begunReplacement(bench.journal, entry);
   const creation = { destination: await options.destinationOf(begun ?? entry), waitMs: options.waitMs };
-  let end: CreationEnd | undefined;
-  if (entry.state !== "secret_lost") end = await driveCreation(bench, drive, creation);
-  else if (await foundAfterAll(bench, drive)) return;
-  if (end && end.kind !== "secret_lost") return;
+  if (entry.state !== "secret_lost" && (await driveCreation(bench, drive, creation)).kind !== "secret_lost") return;
   // A replacement that was begun was agreed to then.
   const agreed = begun !== undefined || (await options.mayReplace(drive.entry));
   if (!agreed) throw secretLost(drive.entry);
   const replaced = await replaceLostSecret(bench, drive, creation);
   if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);
-}
-
-/** A lost secret is looked for where it should have gone before anything is revoked. */
-async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boolean> {
-  const { destination, detail } = drive.entry;
-  if (!destination) return false;
-  const clientId = typeof detail.client_id === "string" ? detail.client_id : undefined;
-  const found = await bench.secrets.wasDelivered(destination as never, { clientId });
-  if (found) drive.record({ state: "done", last_error: null });
-  return found;
 }

@@ -4,8 +4,7 @@ import type { Service } from "../api/connect.ts";
 import type { Break } from "../api/attempt.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent, Journal } from "../journal/journal.ts";
-import type { OneTimeSecret } from "../secrets/destination.ts";
-import type { DestinationRecord } from "../secrets/destination.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
@@ -96,6 +95,25 @@ export function recordAfterwards(bench: Workbench, drive: Drive, change: Paramet
     bench.tell.warn(
       `The journal could not be updated (${why}) It still holds the entry ${drive.entry.id} with its key: "integ journal recover ${drive.entry.id}" is safe.`,
     );
+  }
+}
+
+/**
+ * Gives back what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
+ * what could not be given back is told, and `journal recover` gives it back later.
+ */
+export async function giveBack(bench: Workbench, entry: string, destination?: Destination): Promise<void> {
+  const works = [
+    async () => destination?.release(),
+    async () => (bench.secrets.isKept(entry) ? undefined : bench.secrets.release(entry)),
+  ];
+  for (const work of works) {
+    try {
+      await work();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      bench.tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
+    }
   }
 }
 

@@ -58,14 +58,36 @@ async function runVerb(
 async function tell(terminal: Terminal, error: unknown, format: Format): Promise<number> {
   // A reader that had enough is no failure: what it took was whole.
   if (error instanceof BrokenPipe) return 0;
-  const { renderBug, renderFailure } = await import("../output/failure.ts");
-  const known = error instanceof Failure ? error : undefined;
+  const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
   terminal.close();
-  terminal.writeErr(
-    known
-      ? renderFailure(known, { format, colour: terminal.colour.stderr, exitCode })
-      : renderBug(error, { format, colour: terminal.colour.stderr, exitCode }),
-  );
+  terminal.writeErr(await wordsOf(error, { known, format, colour: terminal.colour.stderr, exitCode }));
   return exitCode;
+}
+
+interface Look {
+  readonly known: Failure | undefined;
+  readonly format: Format;
+  readonly colour: Terminal["colour"]["stderr"];
+  readonly exitCode: number;
+}
+
+async function wordsOf(error: unknown, { known, ...look }: Look): Promise<string> {
+  try {
+    const { renderBug, renderFailure } = await import("../output/failure.ts");
+    return known ? renderFailure(known, look) : renderBug(error, look);
+  } catch {
+    // Too many open files, or a disk that fails: even the words cannot be loaded.
+    return `integ: ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+}
+
+/** A call that the operating system refused where nobody expected it, such as loading a part of this program. */
+function failureOfSystem(error: unknown): Failure | undefined {
+  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
+    meaning: "Whatever was begun is in the journal.",
+    hint: "integ journal list",
+    cause: error,
+  });
 }

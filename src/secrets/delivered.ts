@@ -88,13 +88,16 @@ export async function wasDelivered(
   return facts.id !== undefined && credential.key_id === facts.id;
 }
 
-/** Removes what a file destination reserved in a process that is gone, where it holds no whole secret. */
+/**
+ * Removes what a file destination reserved in a process that is gone, where it holds no whole secret or is but a second
+ * name of the finished file.
+ */
 export function removeReserve(record: DestinationRecord): void {
   if (record.kind !== "file" || record.reserved === undefined) return;
   const fd = openReserved(record);
   if (fd === undefined) return;
   try {
-    if (!isWhole(contentOf(fd), record.format)) unlinkSync(record.reserved);
+    if (isSameFile(record.path, record) || !isWhole(contentOf(fd), record.format)) unlinkSync(record.reserved);
   } finally {
     closeSync(fd);
   }

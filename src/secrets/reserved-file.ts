@@ -119,17 +119,28 @@ export function wipe(fd: number): void {
   fsyncSync(fd);
 }
 
-/** Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. */
+/**
+ * Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. With the
+ * synced name the secret is in its place: that the reserved name could not be taken away then is no failure.
+ */
 export function putInPlace(
   reserved: string,
   { path, force }: { readonly path: string; readonly force: boolean },
 ): void {
   if (force) renameSync(reserved, path);
-  else {
-    linkOrMove(reserved, path);
-    if (lstatSync(reserved, { throwIfNoEntry: false }) !== undefined) unlinkSync(reserved);
-  }
+  else linkOrMove(reserved, path);
   syncFolder(dirname(path));
+  if (!force) dropName(reserved);
+}
+
+function dropName(reserved: string): void {
+  try {
+    if (lstatSync(reserved, { throwIfNoEntry: false }) === undefined) return;
+    unlinkSync(reserved);
+    syncFolder(dirname(reserved));
+  } catch {
+    // left behind, a second name of the finished file: `removeReserve` tries again
+  }
 }
 
 const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);

@@ -54,7 +54,9 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
   for (const { id, state, destination } of journal.entries()) {
     if (!isSettled(state)) continue;
     try {
-      undelivered.release(id);
+      // A delivered secret needs no copy: a crash may have come between the two.
+      if (state === "done") undelivered.destroy(id);
+      else undelivered.release(id);
       if (destination) await context.secrets.removeReserve(destination as DestinationRecord);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
