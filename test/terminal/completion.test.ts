@@ -13,6 +13,8 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ profiles ": ["add", "edit", "list", "remove", "show", "use"],
   "integ profile u": ["use"],
   "integ help oauth-clients cr": ["create"],
+  "integ help profiles show ": [],
+  "integ help journal prune ": [],
   "integ completion ": ["bash", "fish", "powershell", "zsh"],
   "integ -o ": ["csv", "json", "ndjson", "table", "yaml"],
   "integ entities list -o n": ["ndjson"],
@@ -124,6 +126,12 @@ describe.each(shellNames)("Tab in %s", (name) => {
       expect(offered.filter((flag) => ["--quiet", "--yes", "--dry-run"].includes(flag))).toEqual([]);
     },
   );
+
+  it.skipIf(absent)("offers commands to the word help, and not itself", async () => {
+    const offered = await shell.offered("integ help ");
+    expect(offered).toEqual(expect.arrayContaining(["profiles", "completion"]));
+    expect(offered).not.toContain("help");
+  });
 
   it.skipIf(absent)("offers what this machine knows", async () => {
     expect(await shell.offered("integ journal show ")).toEqual(known.entries);
