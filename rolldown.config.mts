@@ -1,4 +1,5 @@
 import { defineConfig } from "rolldown";
+import { bundledLicenses } from "./bundled-licenses.mts";
 
 /**
  * One bundle, split by `import()`: CommonJS, because `require("node:http")` leaves Node's own fetch unloaded where
@@ -7,6 +8,7 @@ import { defineConfig } from "rolldown";
 export default defineConfig({
   input: { main: "src/main.ts" },
   platform: "node",
+  plugins: [bundledLicenses()],
   external: [/^node:/, "@napi-rs/keyring", "fs-native-extensions", "pg"],
   output: {
     dir: "dist",
