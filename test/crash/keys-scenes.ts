@@ -1,0 +1,169 @@
+// What is killed among the commands of access keys, what stands before it, and what a person types until nothing is
+// left to do. The contract has no idempotency key, so what counts is: one POST, no orphan, no secret lost without a word.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type KeysDesk, secretIn } from "../e2e/keys-desk.ts";
+import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
+import type { Home } from "../support/program.ts";
+
+export const secretName = "key.secret";
+
+/** One run of a scene: its home, its command, and what stood before. */
+export interface Stage {
+  readonly at: Home;
+  readonly words: readonly string[];
+  /** Every key that the run makes has a name that begins so. */
+  readonly name: string;
+  /** The key that is rotated or replaced. */
+  readonly old?: { readonly id: string; readonly secret: string };
+}
+
+export interface Scene {
+  readonly name: string;
+  arrange(desk: KeysDesk, name: string): Promise<Stage>;
+  /** POSTs that the command itself may send. */
+  readonly posts: RegExp;
+  /** What must be true right after the crash, beyond the common. @returns what is not */
+  atOnce?(desk: KeysDesk, stage: Stage): Promise<string[]>;
+  /** The same once nothing is left to do. */
+  inTheEnd(desk: KeysDesk, stage: Stage): Promise<string[]>;
+}
+
+export function journalOf(at: Home): ReadEntry[] {
+  return readJournal(at.path("state", "journal.ndjson"));
+}
+
+function delivered(at: Home): string | undefined {
+  return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
+}
+
+/** Exactly the keys that somebody has the secret of are live. */
+async function oneOwned(desk: KeysDesk, { at, name, old }: Stage): Promise<string[]> {
+  const found: string[] = [];
+  const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
+  const secret = delivered(at);
+  const made = journalOf(at).some(({ operation, state }) => operation === "access_key.create" && state === "done");
+  if (live.length !== (made ? 1 : 0)) found.push(`${live.length} live keys, ${made ? "one" : "none"} is the journal's`);
+  if (made && (secret === undefined || !(await desk.opens(secret))))
+    found.push("the key is live and its secret is nowhere");
+  return found;
+}
+
+export const create: Scene = {
+  name: "keys create",
+  posts: /^\/api\/v1\/access-keys$/,
+  async arrange(desk, name) {
+    return { at: desk.withToken(), name, words: ["keys", "create", "--name", name, "--secret-file", secretName] };
+  },
+  inTheEnd: oneOwned,
+};
+
+export const replace: Scene = {
+  name: "keys rotate --by-replacement",
+  posts: /^\/api\/v1\/access-keys$/,
+  async arrange(desk, name) {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name });
+    return { at, name, old, words: ["keys", "rotate", old.id, "--by-replacement", "--secret-file", secretName] };
+  },
+  async atOnce(desk, { at, old }) {
+    const secret = delivered(at);
+    const works = (await desk.opens(old!.secret)) || (secret !== undefined && (await desk.opens(secret)));
+    return works ? [] : ["the old key is gone and the new one was not delivered"];
+  },
+  async inTheEnd(desk, stage) {
+    const found = await oneOwned(desk, stage);
+    const isOldLive = await desk.opens(stage.old!.secret);
+    const made = journalOf(stage.at).some(
+      ({ operation, state }) => operation === "access_key.rotate" && state === "done",
+    );
+    if (made === isOldLive)
+      found.push(`the old key is ${isOldLive ? "live" : "gone"}, and the rotation is ${made ? "" : "not "}done`);
+    return found;
+  },
+};
+
+export const rotate: Scene = {
+  name: "keys rotate --update-profile",
+  posts: /\/rotate$/,
+  async arrange(desk) {
+    const { at, own } = await desk.withProfile();
+    // From the first time on the profile knows which key is its own.
+    const first = await at.integ(["keys", "rotate", own.id, "--update-profile"]);
+    if (first.code !== 0) throw new Error(first.stderr);
+    return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile"] };
+  },
+  async inTheEnd(_desk, { at }) {
+    const { code, stderr } = await at.integ(["keys", "list"]);
+    return code === 0 ? [] : [`the profile is locked out: ${stderr}`];
+  },
+};
+
+/** How recovery went: what a person had to say yes to. */
+export type Path =
+  | "nothing to do"
+  | "finished"
+  | "replaced"
+  | "claimed"
+  | "rotated again"
+  | "locked out, told the way out"
+  | "confirmed";
+
+/**
+ * What a person types, as the program says: recover, then what its exit code asks for.
+ * @returns the way it went, or words for a dead end
+ */
+export async function recoverAs(desk: KeysDesk, { at, old }: Stage): Promise<Path | Error> {
+  const isSettled = unsettledIn(journalOf(at)).length === 0;
+  const first = await at.integ(["journal", "recover"]);
+  if (isSettled && first.code === 0) return "nothing to do";
+  const dead = (after: string, ended: { code: number | null; stderr: string }): Error =>
+    new Error(`${after} ended with ${ended.code}: ${ended.stderr}`);
+  if (first.code === 0) return "finished";
+  if (first.code === 12) {
+    const [entry] = unsettledIn(journalOf(at));
+    const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", secretName]);
+    const rest = claimed.code === 0 ? await at.integ(["journal", "recover"]) : claimed;
+    return rest.code === 0 ? "claimed" : dead("claim", rest);
+  }
+  if (first.code === 8) {
+    const confirmed = await at.integ(["journal", "recover", "--yes"]);
+    return confirmed.code === 0 ? "confirmed" : dead("recover --yes", confirmed);
+  }
+  if (first.stderr.includes("<other profile>")) return escape(desk, { at, id: old!.id });
+  const second = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+  if (second.code === 0) return first.code === 9 ? "replaced" : "rotated again";
+  return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
+}
+
+/** The way out of a profile whose own secret is dead: another one gives it a new one. */
+async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
+  const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.service.us;
+  const words = [
+    "profiles",
+    "add",
+    "admin",
+    "--region",
+    "us",
+    "--base-url",
+    base_url,
+    "--organization-id",
+    organization_id,
+  ];
+  await at.integ([...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
+    input: access_key_secret,
+  });
+  const rotated = await at.integ(["keys", "rotate", id, "-p", "admin", "--secret-profile", "p", "--new"]);
+  if (rotated.code !== 0) return new Error(`the way out ended with ${rotated.code}: ${rotated.stderr}`);
+  for (const entry of unsettledIn(journalOf(at))) await at.integ(["journal", "forget", entry.id, "--yes"]);
+  return "locked out, told the way out";
+}
+
+/** Files of the home that hold a secret of a key and are no place for one, or room that was kept for one. */
+export function strayed(at: Home): string[] {
+  return readdirSync(at.folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(at.folder.length + 1))
+    .filter((file) => file !== secretName && !file.startsWith("config/credentials/"))
+    .filter((file) => /\.integ-|undelivered\//.test(file) || readFileSync(at.path(file)).includes("sbx_us_aks_"));
+}
