@@ -23,10 +23,12 @@ const every = ["commands", "changes", "api", "journal", "secrets", "profiles", "
 /** Pure rules of other rooms that anybody may use: no I/O, nothing heavy. */
 const pureRules = [
   "api/attempt.ts",
+  "api/contract-comparison.ts",
   "api/contract-version.ts",
   "api/failure-of.ts",
   "api/pages.ts",
-  "api/oauth-clients.ts",
+  "api/creation-decision.ts",
+  "api/creation-request.ts",
   "api/access-keys.ts",
   "api/raw.ts",
   "api/retry-after.ts",
@@ -63,7 +65,7 @@ const table: Readonly<Record<string, Room>> = {
     only: { undici: ["api/transport.ts", "api/connection-pool.ts", "api/undici-modules.d.ts"] },
   },
   journal: { rooms: ["errors.ts"], packages: ["zod", "fs-native-extensions"] },
-  secrets: { rooms: ["errors.ts"], types: ["profiles"], packages: [] },
+  secrets: { rooms: ["errors.ts", "profiles"], packages: ["zod"] },
   profiles: { rooms: ["errors.ts"], packages: ["zod", "@napi-rs/keyring"] },
   output: { rooms: ["errors.ts"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },
@@ -185,5 +187,8 @@ describe("the house", () => {
 });
 
 function stripped(file: string): string {
-  return readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+  // Comments, and the text of another program (the keychain's probe runs in a process of its own).
+  return readFileSync(file, "utf8")
+    .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
+    .replace(/`[^`]*`/g, "``");
 }

@@ -1,13 +1,11 @@
-// Owns: OAuth clients (§2.3, §3.1, §4.2, §8): what a creation may say, its exact bytes, and its one-attempt requests.
-// Must not know: the journal, retries, where a secret goes. What a caller does about an answer: creation-decision.ts.
+// Owns: OAuth clients (§2.3, §3.1, §4.2, §8): the resource and its one-attempt requests.
+// Must not know: the journal, retries, where a secret goes. What a creation may say: creation-request.ts; what a caller
+// does about its answer: creation-decision.ts.
 import * as z from "zod/mini";
-import { Failure } from "../errors.ts";
 import type { Attempt } from "./attempt.ts";
 import { BrokenBody, type JsonBody } from "./json-body.ts";
 import { segment } from "./path.ts";
 import type { V1 } from "./v1.ts";
-
-export { type CreationDecision, decideCreation } from "./creation-decision.ts";
 
 /** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */
 export const OAuthClient = z.looseObject({
@@ -25,54 +23,6 @@ export const OAuthClient = z.looseObject({
   client_secret: z.optional(z.nullable(z.string())),
 });
 export type OAuthClient = z.infer<typeof OAuthClient>;
-
-export interface CreationRequest {
-  readonly service_account_id: string;
-  readonly scopes: readonly string[];
-}
-
-/** §8 */
-const maxScopes = 100;
-const maxScopeCharacters = 4096;
-
-/**
- * Everything that §4.2 and §8 limit, before anything is sent.
- * @throws Failure `usage`
- */
-export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
-  const { service_account_id, scopes, idempotencyKey } = request;
-  if (service_account_id === "") refuse("The service account's id is empty.", "--service-account <id>");
-  if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
-  if (scopes.length > maxScopes) refuse(`${scopes.length} scopes are too many: at most ${maxScopes} a client (§8).`);
-  for (const scope of scopes) checkScope(scope);
-  const characters = scopes.reduce((sum, scope) => sum + Array.from(scope).length, 0);
-  if (characters > maxScopeCharacters)
-    refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} (§8).`);
-  if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
-}
-
-function checkScope(scope: string): void {
-  if (scope.trim() === "") refuse("A scope is empty.");
-  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: scopes are named one by one (§4.2).`);
-}
-
-/** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
-export function checkIdempotencyKey(key: string): void {
-  if (!/^[\x21-\x7e]{1,255}$/.test(key))
-    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces (§8).");
-}
-
-function refuse(message: string, hint?: string): never {
-  throw new Failure("usage", message, { hint });
-}
-
-/**
- * The exact body of a creation. Made once, kept in the journal, and sent byte for byte ever after; scopes keep the order
- * they were given in, a scope given twice is sent once.
- */
-export function creationBody({ service_account_id, scopes }: CreationRequest): string {
-  return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
-}
 
 /** Each call is one attempt. */
 export interface OAuthClients {

@@ -2,15 +2,10 @@
 // followed step by step, retried under one key, resumable by any later process.
 // Must not know: flags, terminals, files.
 import type { Attempt } from "../api/attempt.ts";
+import { type CreationDecision, decideCreation } from "../api/creation-decision.ts";
+import { checkCreation, creationBody, type CreationRequest } from "../api/creation-request.ts";
 import { failureOf } from "../api/failure-of.ts";
-import {
-  checkCreation,
-  creationBody,
-  type CreationDecision,
-  type CreationRequest,
-  decideCreation,
-  type OAuthClient,
-} from "../api/oauth-clients.ts";
+import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent } from "../journal/journal.ts";

@@ -7,7 +7,8 @@ import { Failure } from "../errors.ts";
 import { mapJson, placeOf, type Place, placeOfValue } from "./json-place.ts";
 import { withOwnerLock } from "./owner-lock.ts";
 import { ensurePrivateFolder, errorCode, fileFailure, replacePrivateFile } from "./private-file.ts";
-import { checkProfileName, Profile, type StoredProfiles } from "./profile.ts";
+import { checkProfileName, type StoredProfiles } from "./profile.ts";
+import { Profile } from "./profile-schema.ts";
 
 const formatVersion = 1;
 

@@ -6,7 +6,15 @@ import { isSettled, nextStep } from "../../journal/entry.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { whereIsCredential } from "../../profiles/profile.ts";
 import { readAnswer, whereOf } from "../read.ts";
-import type { Diagnosis } from "./diagnose.ts";
+
+/** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly status: "ok" | "warning" | "problem";
+  readonly message: string;
+  /** What to do about it. */
+  readonly next: string | null;
+}
 
 interface Check {
   readonly name: string;

@@ -3,16 +3,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
-import { checks } from "./checks.ts";
-
-/** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
-export interface Diagnosis {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "problem";
-  readonly message: string;
-  /** What to do about it. */
-  readonly next: string | null;
-}
+import { checks, type Diagnosis } from "./checks.ts";
 
 export const command = defineVerb({
   configure: (command) => command,

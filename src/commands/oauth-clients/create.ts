@@ -44,7 +44,7 @@ export const command = defineVerb({
     const scopes = options.scope ?? (await askScopes(context));
     const request = { service_account_id: options.serviceAccount ?? (await askAccount(context)), scopes };
     const waitMs = parseDuration(options.wait, "--wait");
-    const { checkCreation } = await import("../../api/oauth-clients.ts");
+    const { checkCreation } = await import("../../api/creation-request.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
     const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
     const destination = await context.secrets.destination(secretOptionsOf(options), shown);

@@ -1,0 +1,109 @@
+// Owns: the schema of a profile, as it stands in profiles.json. Pure.
+// Must not know: files, keychains, the environment. Design: cli.md §3; document §1 (regions), §5.1 to §5.3.
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import { checkBaseUrl, checkEndpoint } from "./address.ts";
+import { namePattern, organizationIdPattern, reservedNames, type SecretFields } from "./profile.ts";
+
+/** True where `check` takes the text: an address in a hand-edited file is held to the same rules as a flag. */
+function passes(check: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
+    try {
+      check(text);
+      return true;
+    } catch (error) {
+      if (error instanceof Failure) return false;
+      throw error;
+    }
+  };
+}
+
+const addressWords = "must be an https:// address (http:// on loopback only) without user name or fragment";
+const Endpoint = z.string().check(z.refine(passes(checkEndpoint), addressWords));
+
+export const Region = z.enum(["us", "eu"], { error: "must be us or eu" });
+export type Region = z.infer<typeof Region>;
+
+/** The two credential shapes of HTTP Basic (§5.1 rule 1). */
+export const BasicStyle = z.enum(["apikey-user", "key-as-user"], { error: "must be apikey-user or key-as-user" });
+export type BasicStyle = z.infer<typeof BasicStyle>;
+
+export const ClientAuth = z.enum(["client_secret_basic", "client_secret_post"], {
+  error: "must be client_secret_basic or client_secret_post",
+});
+export type ClientAuth = z.infer<typeof ClientAuth>;
+
+/** What the organization's setup gives for the token exchange (§5.2 rule 3). */
+export const OAuthSettings = z.looseObject({
+  token_endpoint: Endpoint,
+  audience: z.optional(z.string()),
+  issuer: z.optional(z.string()),
+  client_auth: ClientAuth,
+});
+export type OAuthSettings = z.infer<typeof OAuthSettings>;
+
+/** Where the secret part of a credential is: kept by integ under `ref`, or printed by a command at each use. */
+const secretFields = {
+  source: z.enum(["stored", "command"], { error: "must be stored or command" }),
+  command: z.optional(z.string().check(z.minLength(1))),
+  ref: z.optional(z.uuid()),
+  kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
+};
+
+function isComplete(it: SecretFields): boolean {
+  return it.source === "command" ? it.command !== undefined : it.ref !== undefined && it.kept !== undefined;
+}
+const incompleteWords = "with source command needs command, with source stored needs ref and kept";
+
+const ApiKeyCredential = z
+  .looseObject({
+    kind: z.literal("api_key"),
+    basic_style: BasicStyle,
+    /** Resource id of the access key, where it is known: `keys rotate` then knows the profile's own key. */
+    key_id: z.optional(z.string()),
+    ...secretFields,
+  })
+  .check(z.refine(isComplete, incompleteWords));
+
+const ClientCredential = z
+  .looseObject({
+    kind: z.literal("client_credentials"),
+    client_id: z.string().check(z.minLength(1)),
+    token_endpoint: Endpoint,
+    audience: z.optional(z.string()),
+    issuer: z.optional(z.string()),
+    client_auth: ClientAuth,
+    ...secretFields,
+  })
+  .check(z.refine(isComplete, incompleteWords));
+
+const StoredCredential = z.discriminatedUnion("kind", [ApiKeyCredential, ClientCredential]);
+export type StoredCredential = z.infer<typeof StoredCredential>;
+
+/** How the key's secret becomes the short-lived bearer token of the legacy contract (§5.3; not shown there). */
+const LegacyAccess = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("access_token_command"), command: z.string().check(z.minLength(1)) }),
+  z.looseObject({ kind: z.literal("access_token_endpoint"), url: Endpoint }),
+]);
+export type LegacyAccess = z.infer<typeof LegacyAccess>;
+
+/** Unknown keys are kept: an older integ must not lose what a newer one wrote. */
+export const Profile = z.looseObject({
+  /** Random, for ever the same: a profile removed and added again is another one. */
+  id: z.uuid(),
+  name: z.string().check(
+    z.regex(namePattern, "must be 1 to 64 of A-Z a-z 0-9 . _ -"),
+    z.refine((name) => !reservedNames.has(name), "is a reserved name (sandbox, sandbox-eu, env)"),
+  ),
+  region: Region,
+  base_url: z.string().check(z.refine(passes(checkBaseUrl), `${addressWords} or query`)),
+  organization_id: z.optional(z.string().check(z.regex(organizationIdPattern, "must be a UUID"))),
+  service_version: z.optional(z.string().check(z.regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date, YYYY-MM-DD"))),
+  credential: z.nullable(StoredCredential),
+  /** The origins the credential was given for, see `originsOf`; empty where there is none. */
+  credential_origins: z.array(z.string()),
+  legacy: z.optional(LegacyAccess),
+  /** Known token endpoint of a profile whose own credential is an API key: proves new clients, receives them. */
+  oauth: z.optional(OAuthSettings),
+});
+export type Profile = z.infer<typeof Profile>;
