@@ -1,0 +1,48 @@
+// Owns: how lines of figures are shown: a line each, with a bar on a logarithmic scale, so that 1.1 and 300 fit together.
+// Must not know: what was measured.
+
+const barWidth = 28;
+const widestRatio = 500;
+
+/** @param line see sections.mjs */
+export function chartLine(line) {
+  const { what, against, ratio, seconds, megabytes } = line;
+  const filled = Math.round((Math.log(Math.max(1, ratio.median)) / Math.log(widestRatio)) * barWidth);
+  const bar = "█".repeat(Math.min(barWidth, filled)).padEnd(barWidth, "·");
+  const amount = megabytes === undefined ? `${number(seconds?.median)} s` : `${megabytes.toFixed(1)} MB`;
+  const around = ratio.low === undefined ? "" : ` (${number(ratio.low)} to ${number(ratio.high)})`;
+  const verdict = verdictOf(line);
+  return [
+    what.padEnd(52),
+    (seconds || megabytes !== undefined ? amount : "").padStart(10),
+    bar,
+    `${number(ratio.median)} ×${around} ${against}`,
+    verdict,
+    line.note ? `[${line.note}]` : "",
+  ]
+    .filter((part) => part !== "")
+    .join("  ")
+    .trimEnd();
+}
+
+/** Whether a promised figure was reached; empty where none is promised. */
+export function verdictOf(line) {
+  const { bar } = line;
+  if (bar === undefined) return "";
+  const bounds = [
+    ...(bar.most === undefined ? [] : [`≤ ${bar.most}`]),
+    ...(bar.least === undefined ? [] : [`≥ ${bar.least}`]),
+    ...(bar.mostMegabytes === undefined ? [] : [`< ${bar.mostMegabytes} MB`]),
+  ].join(", ");
+  return `${isReached(line) ? "reached" : "MISSED"} ${bounds}`;
+}
+
+export function isReached({ bar = {}, ratio, megabytes = 0 }) {
+  const { most = Infinity, least = 0, mostMegabytes = Infinity } = bar;
+  return ratio.median <= most && ratio.median >= least && megabytes < mostMegabytes;
+}
+
+function number(value) {
+  if (value === undefined) return "?";
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value < 0.1 ? 3 : 2);
+}

@@ -1,0 +1,87 @@
+// Owns: who is measured: `integ` as a person starts it, and what would be used in its place, as command lines.
+// Must not know: time.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { tokenOf } from "./page-server.mjs";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const script = join(root, "bin", "integ.js");
+const key = "bench-key";
+/** Rows a page: the largest (§8). */
+export const limit = 500;
+
+/** A folder that is gone after the benchmark: a home without configuration, and the lists of addresses for curl. */
+export class Workplace {
+  /** @param server a page server that runs */
+  constructor({ port }) {
+    this.port = port;
+    this.folder = mkdtempSync(join(tmpdir(), "integ-bench-"));
+    const { PATH, LANG } = process.env;
+    // Nothing else of the environment: NODE_EXTRA_CA_CERTS alone costs Node 20 three times its start.
+    this.env = { PATH, LANG: LANG ?? "C.UTF-8", HOME: this.folder };
+  }
+
+  /** Processor time that the server has used so far. */
+  async serverSeconds() {
+    const answer = await fetch(`http://127.0.0.1:${this.port}/processor-time`);
+    return (await answer.json()).microseconds / 1e6;
+  }
+
+  /** @param list `rows` in all, `delayMs` before each page */
+  baseUrl({ rows, delayMs = 0 }) {
+    return `http://127.0.0.1:${this.port}/${rows}/${delayMs}`;
+  }
+
+  bareNode() {
+    return { name: "node -e 0", command: [process.execPath, "-e", "0"], env: this.env };
+  }
+
+  /** @param nodeWords options of Node itself */
+  integ(words, { list, nodeWords = [], env = {} } = {}) {
+    const service =
+      list === undefined ? {} : { INTEG_REGION: "us", INTEG_BASE_URL: this.baseUrl(list), INTEG_API_KEY: key };
+    return {
+      name: `integ ${words.join(" ")}`,
+      command: [process.execPath, ...nodeWords, script, ...words],
+      env: { ...this.env, ...service, ...env },
+    };
+  }
+
+  /** One curl, one connection, every address known beforehand: the floor of a walk that goes page by page. */
+  curl(list) {
+    return { name: "one curl, all pages", command: ["curl", "-sS", "-K", this.#addresses(list)], env: this.env };
+  }
+
+  curlIntoJq(list) {
+    const line = `curl -sS -K ${this.#addresses(list)} | jq -c '.data[]'`;
+    return { name: "one curl | jq", command: ["bash", "-o", "pipefail", "-c", line], env: this.env };
+  }
+
+  /** What a person would write. */
+  shellLoop(list) {
+    const line = `token=
+while :; do
+  page=$(curl -sS -u apikey:${key} "${this.baseUrl(list)}/v1/entities?limit=${limit}\${token:+&page_token=$token}") || exit 1
+  jq -c '.data[]' <<<"$page" || exit 1
+  [ "$(jq -r .has_more <<<"$page")" = true ] || break
+  token=$(jq -r .next_page_token <<<"$page")
+done`;
+    return { name: "shell loop of curl and jq", command: ["bash", "-c", line], env: this.env };
+  }
+
+  #addresses(list) {
+    const base = `${this.baseUrl(list)}/v1/entities?limit=${limit}`;
+    const lines = [`user = "apikey:${key}"`];
+    for (let page = 0; page * limit < list.rows; page += 1)
+      lines.push(`url = "${base}${page === 0 ? "" : `&page_token=${tokenOf(page)}`}"`);
+    const file = join(this.folder, `curl-${list.rows}-${list.delayMs ?? 0}`);
+    writeFileSync(file, `${lines.join("\n")}\n`);
+    return file;
+  }
+
+  remove() {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,62 @@
+// Owns: measuring contenders side by side: every round runs each of them once, one after the other, so that whatever else
+// the machine does meets all of them alike; what counts is the ratio within a round.
+// Must not know: who the contenders are.
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+
+/** Runs a command to its end with its output thrown away. @returns seconds */
+export function timed({ name, command: [program, ...words], env, out = "/dev/null" }) {
+  const fd = openSync(out, "w");
+  return new Promise((resolve, reject) => {
+    const begun = performance.now();
+    const child = spawn(program, words, { env, stdio: ["ignore", fd, "pipe"] });
+    let errors = "";
+    child.stderr.on("data", (chunk) => (errors += chunk));
+    child.on("error", reject);
+    let seconds = 0;
+    child.on("exit", () => (seconds = (performance.now() - begun) / 1000));
+    child.on("close", (code) => {
+      if (code === 0) resolve(seconds);
+      else reject(new Error(`${name} ended with ${code}: ${errors}`));
+    });
+  }).finally(() => closeSync(fd));
+}
+
+/**
+ * @param contenders by name; the first is the floor that the others are compared with
+ * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
+ */
+export async function sideBySide(contenders, { rounds }) {
+  const names = Object.keys(contenders);
+  const seconds = Object.fromEntries(names.map((name) => [name, []]));
+  // Once unmeasured: caches of the disk and of the compiler fill.
+  for (const name of names) await timed(contenders[name]);
+  for (let round = 0; round < rounds; round += 1) {
+    // Forth and back, so that nobody always runs behind the same one.
+    for (const name of round % 2 === 0 ? names : names.toReversed()) seconds[name].push(await timed(contenders[name]));
+  }
+  const floor = seconds[names[0]];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      { seconds: spread(seconds[name]), ratio: spread(seconds[name].map((value, round) => value / floor[round])) },
+    ]),
+  );
+}
+
+/** Runs a command once. @returns its peak memory in megabytes (10⁶ bytes) */
+export async function peakMegabytes(contender, file) {
+  await timed({ ...contender, env: { ...contender.env, BENCH_PEAK_FILE: file } });
+  return (Number(readFileSync(file, "utf8")) * 1024) / 1e6;
+}
+
+/** Median, with the quartiles around it and the extremes. */
+export function spread(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share) => {
+    const place = (sorted.length - 1) * share;
+    const below = sorted[Math.floor(place)];
+    return below + (sorted[Math.ceil(place)] - below) * (place % 1);
+  };
+  return { median: at(0.5), low: at(0.25), high: at(0.75), least: at(0), most: at(1), of: sorted.length };
+}

@@ -1,0 +1,139 @@
+// Owns: `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file.
+// Must not know: what a section measures. See README.md beside it.
+//
+//   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table] [--result <file>] [--no-build]
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { chartLine, isReached } from "./chart.mjs";
+import { root, Workplace } from "./contenders.mjs";
+import { sections } from "./sections.mjs";
+
+const whole = {
+  isWhole: true,
+  startRounds: 31,
+  sizes: [1000, 100_000, 1_000_000],
+  walkRounds: (rows) => (rows >= 1_000_000 ? 7 : 15),
+  jqRows: 100_000,
+  loopPages: 40,
+  loopRounds: 5,
+  latencyPages: 200,
+  latencyRounds: 5,
+  memoryRuns: 5,
+  tableRows: 100_000,
+  tableRounds: 11,
+};
+
+/** Enough to see that everything runs; no figure of it means anything. */
+const quick = {
+  isWhole: false,
+  startRounds: 1,
+  sizes: [1000, 5000],
+  walkRounds: () => 1,
+  jqRows: 5000,
+  loopPages: 2,
+  loopRounds: 1,
+  latencyPages: 3,
+  latencyRounds: 1,
+  memoryRuns: 1,
+  tableRows: 5000,
+  tableRounds: 1,
+};
+
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    result: { type: "string" },
+    "no-build": { type: "boolean", default: false },
+  },
+});
+
+process.exitCode = await bench();
+
+/** @returns the exit code: 1 where a promised figure was missed */
+async function bench() {
+  if (!flags["no-build"]) build();
+  const chosen = flags.only?.split(",") ?? Object.keys(sections);
+  const unknown = chosen.filter((name) => !(name in sections));
+  if (unknown.length > 0)
+    throw new Error(`--only: there is no ${unknown.join(", ")}; only ${Object.keys(sections).join(", ")}`);
+  const missing = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
+  if (missing.length > 0) throw new Error(`the benchmark compares with ${missing.join(" and ")}: install it`);
+  const server = await startServer();
+  const workplace = new Workplace(server);
+  const plan = { ...(flags.quick ? quick : whole), gh: !spawnSync("gh", ["--version"]).error };
+  const machine = machineOf();
+  console.log(`${machine.processor} × ${machine.processors}, Node ${machine.node}, integ ${machine.integ}\n`);
+  try {
+    const result = {
+      object: "benchmark",
+      quick: flags.quick,
+      measured_at: new Date().toISOString(),
+      machine,
+      sections: {},
+    };
+    for (const name of chosen) result.sections[name] = await show(name, { workplace, plan });
+    keep(result);
+    return Object.values(result.sections).flat().every(isReached) ? 0 : 1;
+  } finally {
+    workplace.remove();
+    server.stop();
+  }
+}
+
+async function show(name, { workplace, plan }) {
+  console.log(name);
+  const lines = await sections[name]({ workplace, plan });
+  // What is promised is promised of the whole sizes.
+  if (!plan.isWhole) for (const line of lines) delete line.bar;
+  for (const line of lines) console.log(`  ${chartLine(line)}`);
+  console.log("");
+  return lines;
+}
+
+/** Measured is what is in the tree, not what was built some time ago. */
+function build() {
+  const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, encoding: "utf8" });
+  if (status !== 0) throw new Error(`the build failed: ${stderr}`);
+}
+
+async function startServer() {
+  const child = spawn(process.execPath, [join(root, "bench", "page-server.mjs"), "serve"], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { PATH: process.env.PATH },
+  });
+  const port = await new Promise((resolve, reject) => {
+    child.stdout.once("data", (text) => resolve(Number(text)));
+    child.once("exit", (code) => reject(new Error(`the page server ended with ${code}`)));
+  });
+  return { port, stop: () => child.stdin.end() };
+}
+
+function machineOf() {
+  const [first] = cpus();
+  return {
+    node: process.versions.node,
+    platform: `${process.platform} ${process.arch}`,
+    processor: first?.model ?? "unknown processor",
+    processors: cpus().length,
+    integ: JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version,
+    curl: versionOf("curl"),
+    jq: versionOf("jq"),
+  };
+}
+
+function versionOf(tool) {
+  return spawnSync(tool, ["--version"], { encoding: "utf8" }).stdout.split("\n")[0].split(" (")[0];
+}
+
+/** A quick run is no result: it is kept only where it was asked to be. */
+function keep(result) {
+  if (flags.quick && flags.result === undefined) return;
+  const file = flags.result ?? join(root, "bench", "results", `node-${process.versions.node.split(".")[0]}.json`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+  console.log(`written: ${file}`);
+}

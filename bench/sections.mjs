@@ -1,0 +1,175 @@
+// Owns: what is measured and what is promised of it (quality.md, Performance): each section gives lines of one shape.
+// Must not know: how time is taken, how lines are shown.
+import { join } from "node:path";
+import { limit, root } from "./contenders.mjs";
+import { peakMegabytes, sideBySide, timed } from "./measure.mjs";
+
+// A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
+// other), `seconds` or `megabytes`, the `bar` it is promised to keep, a `note`.
+
+const major = Number(process.versions.node.split(".")[0]);
+const list = (rows, words = []) => ["entities", "list", "--all", ...words];
+
+export const sections = { startUp, walk, latency, memory, table };
+
+/** Start-up, and one page of 25 rows, against a Node that does nothing. */
+async function startUp({ workplace, plan }) {
+  const contenders = {
+    "node -e 0": workplace.bareNode(),
+    "integ --version": workplace.integ(["--version"]),
+    "integ --help": workplace.integ(["--help"]),
+    "one page": workplace.integ(["entities", "list", "--json"], { list: { rows: 1000 } }),
+    ...(plan.gh ? { "gh --version": { name: "gh", command: ["gh", "--version"], env: workplace.env } } : {}),
+  };
+  const found = await sideBySide(contenders, { rounds: plan.startRounds });
+  const bars = { "integ --version": { most: 1.15 }, "integ --help": { most: 1.5 }, "one page": { most: 4 } };
+  return Object.entries(found).map(([what, figures]) => ({
+    what,
+    against: "node -e 0",
+    ...figures,
+    bar: bars[what],
+    note: what === "one page" ? "goal 2.5" : undefined,
+  }));
+}
+
+/** The whole walk at each size, as NDJSON and JSON, against the floor and what would be used in its place. */
+async function walk({ workplace, plan }) {
+  const lines = [];
+  for (const rows of plan.sizes) {
+    const size = { rows };
+    const contenders = {
+      curl: workplace.curl(size),
+      ndjson: workplace.integ(list(rows, ["--ndjson"]), { list: size }),
+      json: workplace.integ(list(rows, ["--json"]), { list: size }),
+      ...(rows === plan.jqRows ? { jq: workplace.curlIntoJq(size) } : {}),
+    };
+    const found = await sideBySide(contenders, { rounds: plan.walkRounds(rows) });
+    const before = await workplace.serverSeconds();
+    const floor = await timed(contenders.curl);
+    const share = ((await workplace.serverSeconds()) - before) / floor;
+    lines.push(...walkLines(found, rows, share));
+  }
+  return [...lines, await shellLoopLine({ workplace, plan })];
+}
+
+function walkLines({ curl, ndjson, json, jq }, rows, serverShare) {
+  const count = rows.toLocaleString("en");
+  const bar = rows === 1_000_000 ? { most: major >= 24 ? 3.5 : 5.5 } : undefined;
+  return [
+    {
+      what: `${count} rows, one curl`,
+      against: "itself",
+      ...curl,
+      note: `the server busy for ${Math.round(serverShare * 100)} % of it`,
+    },
+    { what: `${count} rows, NDJSON`, against: "one curl", ...ndjson, bar },
+    { what: `${count} rows, JSON`, against: "one curl", ...json },
+    ...(jq
+      ? [
+          { what: `${count} rows, one curl | jq`, against: "one curl", ...jq },
+          {
+            what: `${count} rows, one curl | jq`,
+            against: "integ NDJSON",
+            ratio: quotient(jq.seconds, ndjson.seconds),
+            bar: { least: 1 },
+          },
+        ]
+      : []),
+  ];
+}
+
+/** A shell loop over few pages, as seconds a page, beside integ's seconds a page over as many pages as it takes. */
+async function shellLoopLine({ workplace, plan }) {
+  const few = { rows: plan.loopPages * limit };
+  const many = { rows: plan.sizes.at(-1) };
+  const found = await sideBySide(
+    { integ: workplace.integ(list(many.rows, ["--ndjson"]), { list: many }), loop: workplace.shellLoop(few) },
+    { rounds: plan.loopRounds },
+  );
+  const scale = many.rows / few.rows;
+  const { ratio, seconds } = found.loop;
+  return {
+    what: `${many.rows.toLocaleString("en")} rows, shell loop of curl and jq`,
+    against: "integ NDJSON",
+    seconds: times(seconds, scale),
+    ratio: times(ratio, scale),
+    bar: { least: 40 },
+    note: `extrapolated from ${plan.loopPages} pages`,
+  };
+}
+
+/** A service that takes its time: what is done meanwhile is free. */
+async function latency({ workplace, plan }) {
+  const slow = { rows: plan.latencyPages * limit, delayMs: 20 };
+  const { ndjson } = await sideBySide(
+    { curl: workplace.curl(slow), ndjson: workplace.integ(list(slow.rows, ["--ndjson"]), { list: slow }) },
+    { rounds: plan.latencyRounds },
+  );
+  const what = `${plan.latencyPages} pages, 20 ms each, NDJSON`;
+  return [{ what, against: "one curl", ...ndjson, bar: { most: 1.1 } }];
+}
+
+/** Peak memory at each size; the last one against the one before. */
+async function memory({ workplace, plan }) {
+  const lines = [];
+  const nodeWords = ["--require", join(root, "bench", "peak-memory.cjs")];
+  for (const format of ["ndjson", "json"]) {
+    const peaks = [];
+    for (const rows of plan.sizes) {
+      const contender = workplace.integ(list(rows, ["-o", format]), { list: { rows }, nodeWords });
+      const found = [];
+      for (let run = 0; run < plan.memoryRuns; run += 1)
+        found.push(await peakMegabytes(contender, join(workplace.folder, "peak")));
+      peaks.push(found.toSorted((a, b) => a - b)[Math.floor(found.length / 2)]);
+    }
+    lines.push(...peaks.map((peak, index) => memoryLine({ format, rows: plan.sizes[index], peak }, peaks[index - 1])));
+  }
+  return lines;
+}
+
+function memoryLine({ format, rows, peak }, before) {
+  const isLargest = rows === 1_000_000;
+  return {
+    what: `${rows.toLocaleString("en")} rows, ${format}: peak memory`,
+    against: before === undefined ? "itself" : "the size before",
+    megabytes: peak,
+    ratio: { median: before === undefined ? 1 : peak / before },
+    bar: isLargest ? { most: 1.15, mostMegabytes: 130 } : undefined,
+  };
+}
+
+/** A table is padded to its rows; NDJSON is not. */
+async function table({ workplace, plan }) {
+  const size = { rows: plan.tableRows };
+  const found = await sideBySide(
+    {
+      ndjson: workplace.integ(list(size.rows, ["--ndjson"]), { list: size }),
+      table: workplace.integ(list(size.rows), { list: size }),
+      csv: workplace.integ(list(size.rows, ["-o", "csv"]), { list: size }),
+    },
+    { rounds: plan.tableRounds },
+  );
+  const count = size.rows.toLocaleString("en");
+  return [
+    { what: `${count} rows, NDJSON`, against: "itself", ...found.ndjson },
+    { what: `${count} rows, table`, against: "NDJSON", ...found.table, bar: { most: 2 } },
+    { what: `${count} rows, CSV`, against: "NDJSON", ...found.csv },
+  ];
+}
+
+function times(spread, factor) {
+  const scaled = Object.entries(spread).map(([name, value]) => [name, name === "of" ? value : value * factor]);
+  return Object.fromEntries(scaled);
+}
+
+/** The ratio of two medians of one run, its spread from the quartiles of both. */
+function quotient(above, below) {
+  return {
+    median: above.median / below.median,
+    low: above.low / below.high,
+    high: above.high / below.low,
+    least: above.least / below.most,
+    most: above.most / below.least,
+    of: above.of,
+  };
+}
