@@ -1,6 +1,6 @@
 // Owns: the command tree, a line a verb, and how words typed become a verb to run.
 // Must not know: I/O. A command's file is loaded only when it is run or its own help is asked for.
-import { Command, CommanderError } from "commander";
+import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
 import { helpScreen } from "./commands/help-screen.ts";
@@ -140,64 +140,8 @@ export interface Screen {
   readonly version: string;
 }
 
-/**
- * Reads what was typed.
- * @param words the arguments after the program's name
- * @returns the verb to run, or the text of a help screen
- * @throws Failure `usage` with a suggestion where one is near
- */
-export async function readCommandLine(
-  words: readonly string[],
-  screen: Screen,
-): Promise<Typed | { help: string; toStderr: boolean }> {
-  let printed = "";
-  let complaint = "";
-  let typed: Typed | undefined;
-  const program = buildProgram(screen, (found) => {
-    typed = found;
-  });
-  const output = {
-    writeOut: (text: string) => void (printed += text),
-    writeErr: (text: string) => void (complaint += text),
-    getOutHelpWidth: () => screen.width,
-    getErrHelpWidth: () => screen.width,
-    getOutHasColors: () => false,
-    getErrHasColors: () => false,
-  };
-  for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
-  try {
-    await program.parseAsync(helpAsFlag(words), { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return { help: printed, toStderr: false };
-    if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
-    throw usageFailure(complaint || error.message, words);
-  }
-  if (!typed) return { help: program.helpInformation(), toStderr: false };
-  return typed;
-}
-
-/** `integ help a b` is `integ a b --help`. */
-function helpAsFlag(words: readonly string[]): string[] {
-  return words[0] === "help" ? [...words.slice(1).filter((word) => word !== "--help"), "--help"] : [...words];
-}
-
-function usageFailure(complaint: string, words: readonly string[]): Failure {
-  const [first = "", ...rest] = complaint.trim().split("\n");
-  const message = first.replace(/^error: /, "");
-  const suggestion = rest
-    .join(" ")
-    .trim()
-    .replace(/^\(|\)$/g, "");
-  const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
-  return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
-    meaning: suggestion || undefined,
-    hint: help,
-  });
-}
-
 /** As much of what was typed as names a command: its noun, its verb. */
-function knownWords(words: readonly string[]): string[] {
+export function knownWords(words: readonly string[]): string[] {
   const [first, second] = words.filter((word) => !word.startsWith("-"));
   const line = tree.find((one) => nameOf(one).name === first || nameOf(one).alias === first);
   if (!line) return [];
@@ -213,7 +157,7 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
   return isVerb(line) ? { name: line[0] } : line;
 }
 
-function* allCommands(command: Command): Generator<Command> {
+export function* allCommands(command: Command): Generator<Command> {
   yield command;
   for (const child of command.commands) yield* allCommands(child);
 }
@@ -222,7 +166,7 @@ function* allCommands(command: Command): Generator<Command> {
  * The tree without the verbs' own options: a verb is loaded when it is typed.
  * @param found receives the verb that was typed
  */
-function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
+export function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
   const program = new Command("integ");
   program
     .description("Administer an organization's account through the Public Integration API.")

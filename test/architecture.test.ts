@@ -45,7 +45,7 @@ const pureRules = [
 
 const table: Readonly<Record<string, Room>> = {
   "main.ts": { rooms: ["edge"], packages: [] },
-  edge: { rooms: [...every, "program.ts", "context.ts", "errors.ts"], packages: [] },
+  edge: { rooms: [...every, "program.ts", "context.ts", "errors.ts"], packages: ["commander"] },
   "program.ts": {
     rooms: ["commands", "context.ts", "errors.ts"],
     packages: ["commander", "@commander-js/extra-typings"],

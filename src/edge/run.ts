@@ -3,7 +3,8 @@
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
 import { exitCodes, Failure } from "../errors.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
-import { readCommandLine, type Typed } from "../program.ts";
+import type { Typed } from "../program.ts";
+import { readCommandLine } from "./command-line.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
 

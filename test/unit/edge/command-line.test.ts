@@ -1,7 +1,8 @@
 // How words typed become a verb: global options wherever they stand, verbs with and without a noun, help, suggestions.
 import { describe, expect, it } from "vitest";
-import { Failure } from "../../src/errors.ts";
-import { readCommandLine, type Typed } from "../../src/program.ts";
+import { Failure } from "../../../src/errors.ts";
+import { readCommandLine } from "../../../src/edge/command-line.ts";
+import type { Typed } from "../../../src/program.ts";
 
 const screen = { width: 80, version: "0.0.0" };
 

@@ -1,0 +1,61 @@
+// Owns: how words typed become a verb to run, a help screen, or a complaint with a suggestion.
+// Must not know: any one command, streams.
+import { CommanderError } from "commander";
+import { Failure } from "../errors.ts";
+import { allCommands, buildProgram, knownWords, type Screen, type Typed } from "../program.ts";
+
+/**
+ * Reads what was typed.
+ * @param words the arguments after the program's name
+ * @returns the verb to run, or the text of a help screen
+ * @throws Failure `usage` with a suggestion where one is near
+ */
+export async function readCommandLine(
+  words: readonly string[],
+  screen: Screen,
+): Promise<Typed | { help: string; toStderr: boolean }> {
+  let printed = "";
+  let complaint = "";
+  let typed: Typed | undefined;
+  const program = buildProgram(screen, (found) => {
+    typed = found;
+  });
+  const output = {
+    writeOut: (text: string) => void (printed += text),
+    writeErr: (text: string) => void (complaint += text),
+    getOutHelpWidth: () => screen.width,
+    getErrHelpWidth: () => screen.width,
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+  };
+  for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
+  try {
+    await program.parseAsync(helpAsFlag(words), { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { help: printed, toStderr: false };
+    if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
+    throw usageFailure(complaint || error.message, words);
+  }
+  if (!typed) return { help: program.helpInformation(), toStderr: false };
+  return typed;
+}
+
+/** `integ help a b` is `integ a b --help`. */
+function helpAsFlag(words: readonly string[]): string[] {
+  return words[0] === "help" ? [...words.slice(1).filter((word) => word !== "--help"), "--help"] : [...words];
+}
+
+function usageFailure(complaint: string, words: readonly string[]): Failure {
+  const [first = "", ...rest] = complaint.trim().split("\n");
+  const message = first.replace(/^error: /, "");
+  const suggestion = rest
+    .join(" ")
+    .trim()
+    .replace(/^\(|\)$/g, "");
+  const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
+  return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
+    meaning: suggestion || undefined,
+    hint: help,
+  });
+}
