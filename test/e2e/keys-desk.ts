@@ -2,7 +2,7 @@
 // compare the program's word with.
 import { readFileSync } from "node:fs";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { type RegionDescription, startService, type Service } from "../support/service.ts";
 
 export interface HeldKey {
   readonly id: string;
@@ -32,11 +32,14 @@ export interface JournalEntry {
 
 export class KeysDesk {
   readonly service: Service;
+  readonly #here: RegionDescription;
   readonly #homes: Home[] = [];
   #number = 0;
 
-  constructor(service: Service) {
+  /** @param here the region whose keys are looked at */
+  constructor(service: Service, here: RegionDescription = service.us) {
     this.service = service;
+    this.#here = here;
   }
 
   static async open(): Promise<KeysDesk> {
@@ -54,7 +57,7 @@ export class KeysDesk {
 
   /** A home whose environment names the service and a bearer token: nothing there can exchange a secret. */
   withToken(env: Readonly<Record<string, string>> = {}): Home {
-    const { base_url, organization_id, access_token } = this.service.us;
+    const { base_url, organization_id, access_token } = this.#here;
     return this.#keep(
       new Home({
         INTEG_REGION: "us",
@@ -73,7 +76,7 @@ export class KeysDesk {
 
   /** A home with the profile `p`, which lives on a key of its own and exchanges its secret at the endpoint. */
   async withProfile(): Promise<{ at: Home; own: { id: string; secret: string } }> {
-    const { base_url, organization_id, access_token_endpoint } = this.service.us;
+    const { base_url, organization_id, access_token_endpoint } = this.#here;
     const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
     const at = this.#keep(new Home());
     const words = [
@@ -96,11 +99,11 @@ export class KeysDesk {
 
   /** A key made behind the program's back. */
   async makeKey(body: Readonly<Record<string, unknown>>): Promise<{ id: string; secret: string }> {
-    const answer = await fetch(`${this.service.us.base_url}/api/v1/access-keys`, {
+    const answer = await fetch(`${this.#here.base_url}/api/v1/access-keys`, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${this.service.us.access_token}`,
-        "x-organization-id": this.service.us.organization_id,
+        authorization: `Bearer ${this.#here.access_token}`,
+        "x-organization-id": this.#here.organization_id,
         "content-type": "application/json",
       },
       body: JSON.stringify(body),
@@ -110,7 +113,8 @@ export class KeysDesk {
   }
 
   async keys(): Promise<HeldKey[]> {
-    return (await this.service.control("GET", "/access_keys")) as HeldKey[];
+    const answer = await fetch(`${this.#here.control_url}/access_keys`);
+    return (await answer.json()) as HeldKey[];
   }
 
   async key(id: string): Promise<HeldKey> {
@@ -123,7 +127,7 @@ export class KeysDesk {
 
   /** True where the secret opens the service now. */
   async opens(secret: string): Promise<boolean> {
-    const answer = await fetch(this.service.us.access_token_endpoint, {
+    const answer = await fetch(this.#here.access_token_endpoint, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ secret }),

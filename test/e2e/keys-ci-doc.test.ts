@@ -1,0 +1,152 @@
+// Every snippet of docs/ci.md, run as it stands: only addresses and folders are put in the place of the examples.
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { type Ended, ended, Home, root, script } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+import { KeysDesk } from "./keys-desk.ts";
+
+interface Snippet {
+  readonly language: string;
+  readonly text: string;
+}
+
+const page = readFileSync(join(root, "docs", "ci.md"), "utf8");
+const snippets: Snippet[] = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({
+  language: language!,
+  text: text!,
+}));
+
+let service: Service;
+let desk: KeysDesk;
+let at: Home;
+let deploy: { id: string; secret: string };
+let own: { id: string; secret: string };
+const taken = new Set<Snippet>();
+/** All that any snippet printed. */
+let printed = "";
+
+beforeAll(async () => {
+  service = await startService();
+  desk = new KeysDesk(service, service.eu);
+  at = new Home();
+  for (const folder of ["bin", "etc", "var"]) mkdirSync(at.path(folder));
+  writeFileSync(at.path("bin", "integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
+  // Stands for GitHub's own command line: takes the secret from its standard input, as it does.
+  writeFileSync(
+    at.path("bin", "gh"),
+    `#!/bin/sh\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
+  );
+  for (const name of ["integ", "gh"]) chmodSync(at.path("bin", name), 0o755);
+  deploy = await desk.makeKey({ name: "deploy", keyType: "service_account", expiresAt: "2030-01-01T00:00:00.000Z" });
+  own = await desk.makeKey({ name: "rotator" });
+});
+
+afterAll(async () => {
+  at.remove();
+  await service.stop();
+});
+
+/** The snippet of a language that holds a text, with this machine's addresses and folders. */
+function snippet(language: string, holding: string): string {
+  const found = snippets.find((one) => one.language === language && one.text.includes(holding));
+  if (!found) throw new Error(`docs/ci.md has no ${language} snippet with ${holding}`);
+  taken.add(found);
+  return found.text
+    .replaceAll("https://api.eu.example.com", service.eu.base_url)
+    .replaceAll("5eed0000-0000-4000-8000-0000000000e5", service.eu.organization_id)
+    .replaceAll("/etc/deploy/", `${at.path("etc")}/`)
+    .replaceAll("/var/lib/integ/", `${at.path("var")}/`);
+}
+
+/** Runs a script as its shell would, `bash -e` for a step of a workflow. */
+async function run(shell: readonly string[], text: string, env: Record<string, string> = {}): Promise<Ended> {
+  const [program = "", ...words] = shell;
+  const child = spawn(program, [...words, text], {
+    cwd: at.folder,
+    env: { ...at.env, PATH: `${at.path("bin")}:${process.env.PATH}`, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const done = await ended(child);
+  printed += done.stdout + done.stderr;
+  return done;
+}
+
+const sh = ["sh", "-c"];
+
+async function liveDeploy(): Promise<string[]> {
+  return (await desk.live("deploy")).map(({ id }) => id);
+}
+
+describe("docs/ci.md", () => {
+  it("the profile", async () => {
+    const { code, stderr } = await run(sh, snippet("sh", "profiles add"), { ADMIN_KEY: own.secret });
+    expect(code, stderr).toBe(0);
+    expect((await at.integ(["keys", "list", "-p", "rotator"])).code).toBe(0);
+  });
+
+  it("GitHub Actions: each step, the secret in the store alone, the old key alive until the overlap ends", async () => {
+    const workflow = parse(snippet("yaml", "runs-on")) as {
+      on: { schedule: { cron: string }[] };
+      jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
+    };
+    expect(workflow.on.schedule[0]!.cron).toMatch(/^\d+ \d+ \* \* \*$/);
+    const { env, steps } = workflow.jobs.rotate;
+    // The profile was added to the folder that the workflow names.
+    const { stdout } = await run(
+      sh,
+      `mkdir -p '${at.path("var")}' && cp -r '${at.path("config")}' '${at.path("var")}'`,
+    );
+    expect(stdout).toBe("");
+    const codes: (number | null)[] = [];
+    for (const step of steps)
+      codes.push((await run(["bash", "-eo", "pipefail", "-c"], step.run, { ...env, GITHUB_ACTIONS: "true" })).code);
+    expect(codes).toEqual([0, 0, 10]);
+    expect(JSON.parse(readFileSync(at.path("audit.json"), "utf8")).data[0]).toMatchObject({ severity: "high" });
+    expect(readFileSync(at.path("gh.words"), "utf8")).toBe("secret set DEPLOY_KEY\n");
+    const secret = readFileSync(at.path("gh.secret"), "utf8").trimEnd();
+    expect(await desk.opens(secret)).toBe(true);
+    expect(printed).not.toContain(secret);
+    expect(await liveDeploy()).toHaveLength(2);
+    expect(await desk.opens(deploy.secret)).toBe(true);
+  });
+
+  it("plain cron: the script, at the time and path that the crontab names", async () => {
+    const cron = snippet("crontab", "rotate-deploy-key").trim().split(" ");
+    const text = snippet("sh", "#!/bin/sh");
+    expect(cron).toHaveLength(7);
+    expect(text).toContain(`# ${cron[6]}`);
+    writeFileSync(at.path("bin", "rotate-deploy-key"), text, { mode: 0o755 });
+    const { code, stderr } = await run([at.path("bin", "rotate-deploy-key")], "");
+    expect(code, stderr).toBe(0);
+    const file = at.path("etc", "key");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const secret = readFileSync(file, "utf8").trimEnd();
+    expect(await desk.opens(secret)).toBe(true);
+    expect(printed).not.toContain(secret);
+  });
+
+  it("the key that the job lives on", async () => {
+    const { code, stderr } = await run(sh, snippet("sh", "--update-profile"));
+    expect(code, stderr).toBe(0);
+    expect(await desk.opens(own.secret)).toBe(false);
+    expect((await at.integ(["keys", "list", "-p", "rotator"])).code).toBe(0);
+  });
+
+  it("the gate, with its waiver file", async () => {
+    const waivers = JSON.parse(snippet("json", "waivers")) as { waivers: { until: string }[] };
+    writeFileSync(at.path("keys-waivers.json"), JSON.stringify(waivers));
+    const { code, stdout } = await run(["bash", "-o", "pipefail", "-c"], snippet("sh", "keys audit -p"));
+    expect(code).toBe(10);
+    expect(stdout).toContain("high expired_active:ak_eu_expired");
+    expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
+  });
+
+  it("has no snippet that was not run, and none of them printed a secret", () => {
+    expect(snippets.filter((one) => !taken.has(one))).toEqual([]);
+    expect(snippets.length).toBeGreaterThan(5);
+    expect(printed).not.toMatch(/sbx_eu_aks_/);
+  });
+});
