@@ -1,5 +1,5 @@
 // Plays a contract case raw over HTTP against a started service. Knows the service by its description only.
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import type { Answer, Asking, ContractCase, Json, RequestStep, Step } from "./case.ts";
 import { differences, expand, filled, textAt } from "./matching.ts";
 
@@ -48,6 +48,8 @@ function namesOf(description: Description): Names {
 interface Stage {
   readonly names: Names;
   readonly options: PlayOptions;
+  /** Connections that are kept; absent or false: one for each request. */
+  readonly agent?: Agent | false;
 }
 
 async function playStep(step: Step, stage: Stage): Promise<string[]> {
@@ -59,10 +61,12 @@ async function playStep(step: Step, stage: Stage): Promise<string[]> {
   if ("control" in step) return await toControl(stage, step.control);
   if ("walk" in step) return await walk(step.walk, stage);
   const complaints: string[] = [];
+  const agent = step.times === undefined ? false : new Agent({ keepAlive: true });
   for (let n = 1; n <= (step.times ?? 1); n++) {
     stage.names.n = String(n);
-    complaints.push(...(await ask(step, stage)));
+    complaints.push(...(await ask(step, { ...stage, agent })));
   }
+  if (agent) agent.destroy();
   return complaints;
 }
 
@@ -140,7 +144,7 @@ async function walk(of: Asking & { rows: number; pages: number }, stage: Stage):
   return complaints;
 }
 
-async function exchange(of: Asking, { names, options }: Stage): Promise<Played | "lost"> {
+async function exchange(of: Asking, { names, options, agent }: Stage): Promise<Played | "lost"> {
   const [method, path] = filled(of.request, names).split(" ") as [string, string];
   const body = bodyOf(of, names);
   const headers: Names = { ...body.headers, ...authorization(of, { path, names }) };
@@ -149,7 +153,7 @@ async function exchange(of: Asking, { names, options }: Stage): Promise<Played |
   if (path.startsWith("/api/v1/") && headers["x-organization-id"] === undefined)
     headers["x-organization-id"] = names[`${of.region ?? "us"}.organization_id`]!;
   if (headers["x-organization-id"] === "none") delete headers["x-organization-id"];
-  const came = await send(names[`${of.region ?? "us"}.base_url`]! + path, { method, headers, body: body.text });
+  const came = await send(names[`${of.region ?? "us"}.base_url`]! + path, { method, headers, body: body.text, agent });
   if (came === "lost") return came;
   const played = { ...came, method, path: path.split("?")[0]! };
   options.seen?.(played);
@@ -186,12 +190,13 @@ function authorization(of: Asking, given: { path: string; names: Names }): Names
 
 function send(
   url: string,
-  given: { method: string; headers: Names; body: string },
+  given: { method: string; headers: Names; body: string; agent?: Agent | false },
 ): Promise<Omit<Played, "method" | "path"> | "lost"> {
   return new Promise((resolve) => {
     const length =
       given.body === "" && given.method === "GET" ? {} : { "content-length": Buffer.byteLength(given.body) };
-    const request = httpRequest(url, { method: given.method, headers: { ...given.headers, ...length }, agent: false });
+    const { method, agent = false } = given;
+    const request = httpRequest(url, { method, headers: { ...given.headers, ...length }, agent });
     request.on("error", () => resolve("lost"));
     request.on("response", (response) => {
       let text = "";
