@@ -5,7 +5,6 @@ import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
 import { helpScreen } from "./commands/help-screen.ts";
 import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
-import { Failure } from "./errors.ts";
 
 type Load = () => Promise<{ command: Verb }>;
 type VerbLine = readonly [name: string, summary: string, load: Load];

@@ -1,0 +1,169 @@
+// Everything else of the service from the command line: any endpoint, the published contract, the doctor, tokens.
+import { createServer, type Server } from "node:http";
+import { writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home, type Ended } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let at: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+});
+
+afterEach(() => service.calm());
+
+afterAll(async () => {
+  at.remove();
+  await service.stop();
+});
+
+async function requests(): Promise<{ method: string; path: string }[]> {
+  return ((await service.control("GET")) as { requests: { method: string; path: string }[] }).requests;
+}
+
+describe("api", () => {
+  it("reads any endpoint of both contracts", async () => {
+    const v1 = await at.integ(["api", "/v1/entities", "-f", "limit=2", "--json"]);
+    expect(JSON.parse(v1.stdout).data).toHaveLength(2);
+    const legacy = await at.integ(["api", "/api/v1/access-keys", "--json"]);
+    expect(legacy.code).toBe(0);
+  });
+
+  it("makes a body of -f or --input, and says that a change is not journalled", async () => {
+    const words = ["api", "/v1/oauth_clients", "-X", "POST", "-H", "Idempotency-Key: by-hand-1"];
+    writeFileSync(
+      at.path("body.json"),
+      JSON.stringify({ service_account_id: service.us.service_account_id, scopes: ["entity:read"] }),
+    );
+    const made = await at.integ([...words, "--input", "body.json", "--json"]);
+    expect(made.code).toBe(0);
+    expect(made.stderr).toContain("not in the journal");
+    const fields = ["-f", `service_account_id=${service.us.service_account_id}`, "-f", 'scopes=["entity:read"]'];
+    const again = await at.integ([...words, ...fields, "--json"]);
+    expect(JSON.parse(again.stdout).id).toBe(JSON.parse(made.stdout).id);
+  });
+
+  it("--paginate walks, --include shows the head", async () => {
+    const rows = await at.integ(["api", "/v1/entities", "--paginate", "--ndjson"]);
+    expect(rows.stdout.trim().split("\n")).toHaveLength(120);
+    const { stdout } = await at.integ(["api", "/v1/entities?limit=1", "--include"]);
+    expect(stdout).toMatch(/^HTTP 200\n/);
+    expect(stdout).toMatch(/^request-id: /m);
+  });
+
+  it("sends a change once, whatever comes of it", async () => {
+    await service.fault("DELETE /v1/oauth_clients/* status=503");
+    const { code } = await at.integ(["api", "/v1/oauth_clients/oac_1", "-X", "DELETE"]);
+    expect(code).toBe(7);
+    expect((await requests()).filter(({ method }) => method === "DELETE")).toHaveLength(1);
+  });
+
+  it.each([
+    "https://evil.example/v1/entities",
+    "//evil.example/v1",
+    "/v1/../../etc",
+    "/v1/%2e%2e/api",
+    "/v2/entities",
+    "v1/entities",
+    "/v1/entities\n",
+  ])("carries the credential nowhere else: %j", async (path) => {
+    const { code } = await at.integ(["api", path]);
+    expect(code).toBe(2);
+    expect(await requests()).toEqual([]);
+  });
+});
+
+describe("spec", () => {
+  it("shows what is published, and finds no drift in it", async () => {
+    const shown = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
+    expect(shown).toMatchObject({
+      openapi: expect.stringMatching(/^3\.1/),
+      info: { "x-contract-version": "2026-07-01" },
+    });
+    expect((await at.integ(["spec", "check"])).code).toBe(0);
+    expect((await at.integ(["spec", "check", "--contract-version", "2026-07-01"])).code).toBe(0);
+    expect((await at.integ(["spec", "show", "--contract-version", "1999-01-01"])).code).toBe(4);
+  });
+
+  it("ends with 10 where an operation, a parameter or the version is gone, and names it; an addition is none", async () => {
+    const published = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
+    const drifted = structuredClone(published);
+    drifted.info["x-contract-version"] = "2027-01-01";
+    delete drifted.paths["/v1/entities"];
+    const { code, stdout } = await checkAgainst(drifted);
+    expect(code).toBe(10);
+    expect(stdout).toContain("GET /v1/entities");
+    expect(stdout).toContain("2027-01-01");
+    const grown = structuredClone(published);
+    grown.paths["/v1/groups"] = { get: { "x-lifecycle-stage": "preview", responses: { 200: { description: "" } } } };
+    const added = await checkAgainst(grown);
+    expect(added.code).toBe(0);
+    expect(added.stdout).toContain("/v1/groups");
+  });
+});
+
+/** `spec check` against a server that publishes this document. */
+async function checkAgainst(document: unknown): Promise<Ended> {
+  const server: Server = createServer((_request, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document)),
+  );
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const ended = await at.integ(["spec", "check", "--json"], { env: { INTEG_BASE_URL: `http://127.0.0.1:${port}` } });
+  server.close();
+  return ended;
+}
+
+describe("doctor", () => {
+  it("finds everything in order, and is safe to paste", async () => {
+    const { code, stdout } = await at.integ(["doctor", "--json"]);
+    expect(code).toBe(0);
+    const rows = JSON.parse(stdout).data as { check: string; status: string }[];
+    expect(rows.filter(({ status }) => status === "problem")).toEqual([]);
+    for (const check of [
+      "profile",
+      "address",
+      "service",
+      "clock",
+      "contract",
+      "journal",
+      "unsettled work",
+      "file modes",
+    ])
+      expect(rows.map((row) => row.check)).toContain(check);
+    expect(stdout).not.toContain(service.us.api_key);
+  });
+
+  it("names a dead credential, unsettled work and open folders, each with what to do", async () => {
+    const own = new Home(service.env);
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const create = [
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+    ];
+    await own.integ([...create, "--retry-for", "0", "--secret-file", "s"]);
+    const { chmodSync } = await import("node:fs");
+    chmodSync(own.path("state"), 0o755);
+    const { code, stdout } = await own.integ(["doctor", "--json"], {
+      env: { INTEG_API_KEY: service.us.revoked_api_key },
+    });
+    expect(code).toBe(10);
+    const rows = JSON.parse(stdout).data as { check: string; status: string; next: string | null }[];
+    const statusOf = (check: string): string | undefined => rows.find((row) => row.check === check)?.status;
+    expect([statusOf("service"), statusOf("unsettled work"), statusOf("file modes")]).toEqual([
+      "problem",
+      "warning",
+      "problem",
+    ]);
+    for (const row of rows.filter(({ status }) => status !== "ok")) expect(row.next, row.check).toBeTruthy();
+    own.remove();
+  });
+});
