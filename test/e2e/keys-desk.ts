@@ -74,8 +74,11 @@ export class KeysDesk {
     return home;
   }
 
-  /** A home with the profile `p`, which lives on a key of its own and exchanges its secret at the endpoint. */
-  async withProfile(): Promise<{ at: Home; own: { id: string; secret: string } }> {
+  /**
+   * A home with the profile `p`, which lives on a key of its own and exchanges its secret at the endpoint.
+   * @param more further words of `profiles add`; OWN is the key's id
+   */
+  async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {
     const { base_url, organization_id, access_token_endpoint } = this.#here;
     const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
     const at = this.#keep(new Home());
@@ -90,9 +93,18 @@ export class KeysDesk {
       "--organization-id",
       organization_id,
     ];
-    const added = await at.integ([...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
-      input: own.secret,
-    });
+    const added = await at.integ(
+      [
+        ...words,
+        "--api-key-stdin",
+        "--access-token-endpoint",
+        access_token_endpoint,
+        ...more.map((word) => word.replace("OWN", own.id)),
+      ],
+      {
+        input: own.secret,
+      },
+    );
     if (added.code !== 0) throw new Error(added.stderr);
     return { at, own };
   }

@@ -24,11 +24,9 @@ function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-/** After `--update-profile` once, a profile knows which key is its own. */
+/** A profile that was told which key is its own. */
 async function knownOwn(): Promise<{ at: Home; id: string }> {
-  const { at, own } = await desk.withProfile();
-  const ended = await rotate(at, own.id, "--update-profile");
-  expect(ended.code, ended.stderr).toBe(0);
+  const { at, own } = await desk.withProfile("--api-key-id", "OWN");
   await desk.service.calm();
   return { at, id: own.id };
 }
@@ -138,6 +136,15 @@ describe("the key that the profile lives on", () => {
     expect(await desk.sent("POST", /access-keys/)).toBe(0);
     expect((await rotate(at, id, "--yes", "--secret-file", "x")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(3);
+  });
+
+  it("--secret-profile with its own name is the same work; the profile knows its key from then on", async () => {
+    const { at, own } = await desk.withProfile();
+    expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
+    expect((await at.integ(["keys", "list"])).code).toBe(0);
+    expect((await rotate(at, own.id, "--secret-file", "x")).code).toBe(2);
+    expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
+    expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 
   it("--update-profile of another key, or of a profile that cannot take it, is exit 2", async () => {

@@ -47,10 +47,12 @@ export const command = defineVerb({
     const { updateProfile = false, secretProfile } = options;
     const own = refuseToLockOut(profile, { id, updateProfile, secretProfile, yes: context.settings.yes });
     if (updateProfile) await checkUpdatable(context, profile, id);
+    // Named by hand, the profile's own place is the same work in the same order.
+    const takesOwn = updateProfile || (own && secretProfile === profile.name);
     const destination = await destinationOf(context, profile, options);
     await profile.legacy();
-    if (options.byReplacement) await byReplacement(context, { id, options, destination });
-    else await inPlace(context, { id, options, destination, own });
+    if (options.byReplacement) await byReplacement(context, { id, options, destination, takesOwn });
+    else await inPlace(context, { id, options, destination, takesOwn, own });
   },
 });
 
@@ -83,11 +85,13 @@ interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
+  /** The new secret takes the place of the profile's own. */
+  readonly takesOwn: boolean;
 }
 
 async function inPlace(
   context: Context,
-  { id, options, destination, own }: Rotation & { readonly own: boolean },
+  { id, options, destination, takesOwn, own }: Rotation & { readonly own: boolean },
 ): Promise<void> {
   const { output } = context;
   const bench = await workbenchOf(context);
@@ -103,15 +107,15 @@ async function inPlace(
     "In place the old secret may be dead before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
   );
   const { rotateAccessKey } = await import("../../changes/access-key-rotation.ts");
-  const request = { id, updateProfile: options.updateProfile === true };
+  const request = { id, updateProfile: takesOwn };
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) await output.resource(receipt, deliveredKeyView);
 }
 
-async function byReplacement(context: Context, { id, options, destination }: Rotation): Promise<void> {
+async function byReplacement(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<void> {
   const { output, settings } = context;
   const bench = await workbenchOf(context);
-  const request = await requestOf(context, bench, { id, options });
+  const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: takesOwn };
   const { name, scopes, expiresAt } = request.creation.request;
   const agreed =
     !output.interactive ||
@@ -142,7 +146,7 @@ async function requestOf(
   context: Context,
   bench: Workbench,
   { id, options }: { readonly id: string; readonly options: RotateFlags },
-): Promise<KeyReplacementRequest> {
+): Promise<Omit<KeyReplacementRequest, "updateProfile">> {
   const overlapMs = options.overlap === undefined ? 0 : parseDuration(options.overlap, "--overlap");
   const { oldKeyOf, replacementOf } = await import("./replacement-request.ts");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
@@ -154,7 +158,6 @@ async function requestOf(
     ...(isBound && old.createdByUserId !== undefined && { boundTo: old.createdByUserId }),
     creation,
     overlapMs,
-    updateProfile: options.updateProfile === true,
   };
 }
 

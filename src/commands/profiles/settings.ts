@@ -11,6 +11,7 @@ export type ProfileFlags = {
   organizationId?: string;
   apiKeyStdin?: true;
   apiKeyCommand?: string;
+  apiKeyId?: string;
   basicStyle?: string;
   clientId?: string;
   clientSecretStdin?: true;
@@ -33,6 +34,7 @@ export function addProfileOptions<Args extends unknown[], Options extends Record
     .option("--organization-id <uuid>", "needed by the legacy contract (keys, people)")
     .option("--api-key-stdin", "read the API key from standard input")
     .option("--api-key-command <command>", "a command that prints the API key, run at each use")
+    .option("--api-key-id <id>", "resource id of the access key: keys rotate then knows the profile's own")
     .addOption(
       command
         .createOption("--basic-style <style>", "where HTTP Basic carries the key (apikey-user)")
@@ -84,7 +86,11 @@ function legacyOf({ accessTokenCommand, accessTokenEndpoint }: ProfileFlags): Pr
 }
 
 async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewCredential | undefined> {
-  const wantsKey = flags.apiKeyStdin || flags.apiKeyCommand !== undefined || flags.basicStyle !== undefined;
+  const wantsKey =
+    flags.apiKeyStdin ||
+    flags.apiKeyCommand !== undefined ||
+    flags.apiKeyId !== undefined ||
+    flags.basicStyle !== undefined;
   const wantsClient =
     flags.clientId !== undefined || flags.clientSecretStdin || flags.clientSecretCommand !== undefined;
   if (wantsKey && wantsClient)
@@ -99,7 +105,8 @@ async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewC
   if (!wantsKey) return undefined;
   const basic_style = oneOf("--basic-style", flags.basicStyle ?? "apikey-user", ["apikey-user", "key-as-user"]);
   const given = await secretOf(context, { stdin: flags.apiKeyStdin, command: flags.apiKeyCommand, what: "API key" });
-  return { kind: "api_key", basic_style, ...given };
+  const key_id = flags.apiKeyId || undefined;
+  return { kind: "api_key", basic_style, ...(key_id !== undefined && { key_id }), ...given };
 }
 
 async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCredential> {
