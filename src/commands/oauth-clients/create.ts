@@ -41,8 +41,8 @@ export const command = defineVerb({
   ],
   more: "The key and the exact request are on disk before anything is sent. After a crash or a lost connection, type the same command again or `integ journal recover`.",
   async run(context, { options }) {
-    const scopes = options.scope ?? (await askScopes(context));
-    const request = { service_account_id: options.serviceAccount ?? (await askAccount(context)), scopes };
+    const service_account_id = options.serviceAccount ?? (await askAccount(context));
+    const request = { service_account_id, scopes: options.scope ?? (await askScopes(context)) };
     const waitMs = parseDuration(options.wait, "--wait");
     const { checkCreation } = await import("../../api/creation-request.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
@@ -112,11 +112,28 @@ async function showRequest(
   });
 }
 
-function askAccount(context: Context): Promise<string> {
-  return context.output.ask("Service account that will own the client", { flag: "--service-account <id>" });
+async function askAccount(context: Context): Promise<string> {
+  const seen = await seenBefore(context, ({ service_account_id }) => [service_account_id]);
+  return context.output.ask(`Service account that will own the client${seen}`, { flag: "--service-account <id>" });
 }
 
 async function askScopes(context: Context): Promise<string[]> {
-  const text = await context.output.ask("Scopes, with spaces between them", { flag: "--scope <scope>" });
+  const seen = await seenBefore(context, ({ scopes }) => scopes);
+  const text = await context.output.ask(`Scopes, with spaces between them${seen}`, { flag: "--scope <scope>" });
   return text.split(/[\s,]+/).filter((scope) => scope !== "");
+}
+
+/** What earlier creations at this address named, newest first: the API has no list to choose from. */
+async function seenBefore(
+  context: Context,
+  pick: (request: { service_account_id: string; scopes: string[] }) => readonly string[],
+): Promise<string> {
+  if (!context.output.interactive) return "";
+  const { baseUrl } = await context.profiles.active();
+  const creations = (await context.journal())
+    .entries()
+    .filter((entry) => entry.operation === "oauth_client.create" && entry.base_url === baseUrl)
+    .flatMap((entry) => pick(JSON.parse(entry.request_text)));
+  const names = [...new Set(creations)].slice(0, 5);
+  return names.length === 0 ? "" : ` (used before: ${names.join(", ")})`;
 }
