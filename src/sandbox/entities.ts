@@ -11,7 +11,7 @@ import type { Region } from "./state.ts";
 const membersCap = 50;
 
 /** Cohorts by the end of their id, and how many members each has, as far as there are people. */
-const cohortSizes = new Map(Object.entries({ empty: 0, pair: 2, fifty: 50, large: 137, huge: 1_203 }));
+const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
   return [...cohortSizes.keys()].map((name) => `cohort_${region}_${name}`);

@@ -31,6 +31,11 @@ const dayMs = 86_400_000;
 const usualApartMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
+/** The regions' organizations have different people. */
+function seedOf(population: Population, use: number): number {
+  return population.seed + use + (population.region === "eu" ? 1_000 : 0);
+}
+
 /** A well spread 32-bit number from two (the finishing steps of MurmurHash3). */
 function mix(seed: number, index: number): number {
   let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(index, 0x85ebca6b)) | 0;
@@ -55,7 +60,7 @@ export function typeAt(index: number): EntityType {
 }
 
 export function displayNameAt(population: Population, index: number): string {
-  const h = mix(population.seed, index);
+  const h = mix(seedOf(population, 0), index);
   const family = familyNames[(h >>> 8) % familyNames.length]!;
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
@@ -73,25 +78,25 @@ const plainGivenNames = givenNames.map(plain);
 const plainFamilyNames = familyNames.map(plain);
 
 export function emailAt(population: Population, index: number): string {
-  const h = mix(population.seed, index);
+  const h = mix(seedOf(population, 0), index);
   const family = plainFamilyNames[(h >>> 8) % familyNames.length]!;
   const name = typeAt(index) === "person" ? `${plainGivenNames[h % givenNames.length]}.${family}` : `office.${family}`;
   return `${name}.${index + 1}@example.com`;
 }
 
 export function statusAt(population: Population, index: number): "active" | "inactive" {
-  return mix(population.seed + 7, index) % 10 === 0 ? "inactive" : "active";
+  return mix(seedOf(population, 7), index) % 10 === 0 ? "inactive" : "active";
 }
 
 export function createdAt(population: Population, index: number): number {
   const apartMs = Math.min(usualApartMs, Math.floor(longestMs / population.size));
-  return firstMoment + index * apartMs + (mix(population.seed + 1, index) % apartMs);
+  return firstMoment + index * apartMs + (mix(seedOf(population, 1), index) % apartMs);
 }
 
 /** An entity as JSON text, exactly the fields of §2.2 in its order. Names need no escaping: they are this file's own. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
-  const updated = created + (mix(population.seed + 2, index) % (90 * dayMs));
+  const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));
   return (
     `{"id":"${entityId(population.region, index)}","object":"entity","type":"${typeAt(index)}",` +
     `"status":"${statusAt(population, index)}","display_name":"${displayNameAt(population, index)}",` +
