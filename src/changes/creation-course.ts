@@ -38,7 +38,7 @@ export interface Course {
   /** The entry was settled before: a key given again. What the journal says of it stays. */
   readonly settledBefore: boolean;
   /** The remembered destination holds the secret already. */
-  readonly deliveredBefore: boolean;
+  deliveredBefore: boolean;
   attempt: number;
   /** The secret could neither be delivered nor kept: what was reserved for it is not wiped. */
   leaveReserve: boolean;

@@ -7,7 +7,7 @@ import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { Course, CreationEnd } from "./creation-course.ts";
-import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** A secret in hand is delivered before anything else is said or complained about. */
 export async function deliver(
@@ -92,16 +92,29 @@ export async function withoutSecret(course: Course, client: OAuthClient, receipt
     detail: { ...drive.entry.detail, client_id: client.client_id },
   };
   if (course.settledBefore) return { kind: "delivered_before", entry: drive.entry, receipt };
-  if (bench.secrets.isKept(drive.entry.id)) {
+  const place = course.deliveredBefore ? "delivered" : await whereIsIt(course, { ...drive.entry, ...known });
+  if (place === "kept") {
     recordAfterwards(bench, drive, { ...known, state: "undelivered" });
     throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
   }
-  if (course.deliveredBefore || (await lookAtDestination(bench, { ...drive.entry, detail: known.detail }))) {
+  if (place === "delivered") {
     recordAfterwards(bench, drive, { ...known, state: "done" });
     return { kind: "delivered_before", entry: drive.entry, receipt };
   }
   recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
   return { kind: "secret_lost", entry: drive.entry, receipt };
+}
+
+/** A place that cannot be looked at may hold the secret: nothing is called lost for that. */
+async function whereIsIt({ bench, drive }: Course, entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
+  try {
+    if (bench.secrets.isKept(entry.id)) return "kept";
+    return (await lookAtDestination(bench, entry)) ? "delivered" : "nowhere";
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    recordAfterwards(bench, drive, { ...entry, state: "unknown" });
+    throw outcomeUnknown(drive.entry, error);
+  }
 }
 
 /** True where the place that the journal remembers holds the secret. */

@@ -81,11 +81,14 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
     startedAt: bench.clock.now(),
     uncertain: !settledBefore && entry.state !== "refused" && entry.attempts > 0,
     settledBefore,
-    deliveredBefore: await lookAtDestination(bench, entry),
+    deliveredBefore: false,
     attempt: 0,
     leaveReserve: false,
   };
   try {
+    course.deliveredBefore = await lookAtDestination(bench, entry).catch((error: unknown) => {
+      throw error instanceof Failure ? giveUp(course, error) : error;
+    });
     for (;;) {
       const end = await onceMore(course);
       if (end) return end;

@@ -8,7 +8,7 @@ import { lookAtDestination, undelivered } from "./creation-secret.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
-import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 /** The failure of a creation whose client exists and whose secret cannot be had (exit 9). */
 export function secretLost(entry: Entry): Failure {
@@ -25,18 +25,35 @@ export function secretLost(entry: Entry): Failure {
  * @param lost the entry in state `secret_lost`, driven by this process
  */
 export async function replaceLostSecret(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
+  try {
+    return await replace(bench, lost, options);
+  } catch (error) {
+    throw stillLost(lost.entry, error);
+  }
+}
+
+/** What stopped the replacement is not all that a person has to know. */
+function stillLost(entry: Entry, error: unknown): unknown {
+  if (!(error instanceof Failure) || !saysNothingWasDone(error)) return error;
+  const { message, details } = secretLost(entry);
+  return new Failure("secret_lost", `${message} It could not be replaced: ${error.message}`, {
+    ...details,
+    cause: error,
+  });
+}
+
+async function replace(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
   const begun = begunReplacement(bench.journal, lost.entry);
   if (begun && (isSettled(begun.state) || begun.state === "undelivered")) return conclude(bench, lost, begun);
-  // The place for the new secret, and the new entry with its key, stand before the old client goes.
-  if (!begun || !(await lookAtDestination(bench, begun))) {
-    await options.destination.prepare(lost.entry.id);
-    await giveBack(bench, lost.entry.id, options.destination);
-  }
   const replacement = begun
     ? await bench.journal.drive(begun.id)
     : await admitReplacement(bench, lost.entry, { ...(await options.destination.check()) });
   try {
-    await revokeLost(bench, lost);
+    await beforeRevocation(bench, replacement, options);
+    await revokeLost(bench, lost).catch(async (error: unknown) => {
+      await giveBack(bench, replacement.entry.id, options.destination);
+      throw error;
+    });
     const end = await driveCreation(bench, replacement, { ...options, key: undefined });
     settleReplaced(bench, lost, end.entry);
     return end;
@@ -45,6 +62,18 @@ export async function replaceLostSecret(bench: Workbench, lost: Drive, options: 
     throw error;
   } finally {
     replacement.release();
+  }
+}
+
+/** The place for the new secret stands before the old client goes, unless the secret is in it already. */
+async function beforeRevocation(bench: Workbench, replacement: Drive, options: CreationOptions): Promise<void> {
+  if (await lookAtDestination(bench, replacement.entry)) return;
+  try {
+    await options.destination.prepare(replacement.entry.id);
+  } catch (error) {
+    await giveBack(bench, replacement.entry.id, options.destination);
+    if (replacement.entry.attempts === 0) recordAfterwards(bench, replacement, { state: "refused" });
+    throw error;
   }
 }
 

@@ -5,17 +5,14 @@
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
-import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
+import { overlap, prove } from "./oauth-client-proof.ts";
 import { WatchedDestination } from "./watched-destination.ts";
-import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
-
-/** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
-export const longestWaitMs = 15 * 60_000;
+import { detailsOf, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 export interface RotationRequest {
   /** Resource id of the client to be replaced. */
@@ -86,10 +83,13 @@ function notActive(bench: Workbench, drive: Drive, old: OldClient): Failure {
 /** Picks a rotation up where it stands and brings it to its end. */
 export async function driveRotation(bench: Workbench, drive: Drive, options: RotationOptions): Promise<Rotated> {
   const watched = new WatchedDestination(options.destination);
+  let isHome = false;
   try {
     const { child, receipt } = await bringChildHome(bench, drive, { ...options, destination: watched });
-    recordAfterwards(bench, drive, { resource_id: child.resource_id });
-    await prove(bench, drive, { child, secret: watched.secret, options });
+    isHome = true;
+    // A journal that cannot be written ends the rotation here: both clients work, and nothing more is sent.
+    drive.record({ resource_id: child.resource_id });
+    await prove(bench, drive, { child, secret: watched.secret, mayRevokeUnproven: options.mayRevokeUnproven });
     const oldId = String(drive.entry.detail.old_client);
     if (drive.entry.detail.keep_old === true) {
       recordAfterwards(bench, drive, { state: "done", last_error: null });
@@ -100,19 +100,29 @@ export async function driveRotation(bench: Workbench, drive: Drive, options: Rot
     recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { receipt, oldId, oldRevoked: true };
   } catch (error) {
-    throw unfinished(bench, drive, error);
+    throw unfinished(bench, drive, { error, isHome });
   }
 }
 
 /** The rotation stands as its child does; what is not settled is picked up by `journal recover`. */
-function unfinished(bench: Workbench, drive: Drive, error: unknown): unknown {
+function unfinished(bench: Workbench, drive: Drive, { error, isHome }: { error: unknown; isHome: boolean }): unknown {
   if (!(error instanceof Failure)) return error;
-  const child = currentChild(bench.journal, drive.entry);
-  const childState = child?.state ?? "refused";
-  const state: Entry["state"] = childState === "done" || childState === "replaced" ? "pending" : childState;
+  const childState = currentChild(bench.journal, drive.entry)?.state ?? "refused";
+  const isDone = isHome || childState === "done" || childState === "replaced";
+  const state: Entry["state"] = isDone ? "pending" : childState;
   recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
   const hint = isSettled(state) ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
-  return new Failure(error.kind, error.message, { ...error.details, entry: drive.entry.id, hint });
+  const details = { ...error.details, entry: drive.entry.id, hint };
+  if (!isDone || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
+  return new Failure(
+    "pending",
+    `The new client's secret is delivered; the old client is not revoked yet: ${error.message}`,
+    {
+      ...details,
+      meaning: "Both clients work.",
+      cause: error,
+    },
+  );
 }
 
 /**
@@ -203,75 +213,4 @@ function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Failure {
         : "Nothing was revoked; the old client works on. If all 20 slots are taken, a client made elsewhere has to go first.",
     hint: names.length > 0 ? `integ oauth-clients revoke ${names[0]}` : refusal.details.hint,
   });
-}
-
-/** Shows that the new client can get a token, before the old one goes. */
-async function prove(
-  bench: Workbench,
-  drive: Drive,
-  { child, secret, options }: { child: Entry; secret: OneTimeSecret | undefined; options: RotationOptions },
-): Promise<void> {
-  if (drive.entry.detail.proven !== undefined || drive.entry.detail.keep_old === true) return;
-  const exchange = bench.account.proveClient;
-  if (!exchange) {
-    bench.tell.note("Not proven by a token exchange: the profile has no token endpoint.");
-    return markProven(bench, drive, "no token endpoint");
-  }
-  const clientId = secret?.clientId ?? clientIdOf(child);
-  const text = secret?.secret ?? (await rereadSecret(bench, child));
-  if (text !== undefined) {
-    await exchange({ clientId, secret: text }).catch((error: unknown) => {
-      throw unproven(child, error);
-    });
-    return markProven(bench, drive, "token exchange");
-  }
-  if (await options.mayRevokeUnproven(drive.entry)) return markProven(bench, drive, "by the person");
-  throw new Failure(
-    "pending",
-    `The new client ${child.resource_id} could not be proven: its secret left this machine before a crash.`,
-    {
-      meaning: "The old client is untouched. If the new one works for you, go on with --yes.",
-    },
-  );
-}
-
-function clientIdOf(child: Entry): string {
-  const { client_id } = child.detail;
-  return typeof client_id === "string" ? client_id : "";
-}
-
-function unproven(child: Entry, error: unknown): unknown {
-  if (!(error instanceof Failure)) return error;
-  return new Failure("pending", `The new client ${child.resource_id} could not be proven: ${error.message}`, {
-    ...error.details,
-    meaning: "The old client is untouched and works on; the new one's secret is delivered.",
-  });
-}
-
-function rereadSecret(bench: Workbench, child: Entry): Promise<string | undefined> {
-  return child.destination ? bench.secrets.reread(child.destination as DestinationRecord) : Promise.resolve(undefined);
-}
-
-function markProven(bench: Workbench, drive: Drive, how: string): void {
-  const overlapMs = Number(drive.entry.detail.overlap_ms ?? 0);
-  const until = new Date(bench.clock.now() + overlapMs).toISOString();
-  recordAfterwards(bench, drive, { detail: { ...drive.entry.detail, proven: how, overlap_until: until } });
-}
-
-/** Both clients work until the overlap is over: a short one is waited for, a long one left to `journal recover`. */
-async function overlap(bench: Workbench, drive: Drive): Promise<void> {
-  const until = String(drive.entry.detail.overlap_until);
-  const leftMs = Date.parse(until) - bench.clock.now();
-  if (!(leftMs > 0)) return;
-  recordAfterwards(bench, drive, { state: "pending" });
-  if (leftMs > longestWaitMs)
-    throw new Failure("pending", `The new client works; the old one is revoked when the overlap ends, at ${until}.`, {
-      meaning: "Type the command below then, or let a nightly job do it.",
-    });
-  const done = bench.tell.waiting("Both clients work; the old one is revoked when the overlap ends", leftMs);
-  try {
-    await bench.clock.sleep(leftMs);
-  } finally {
-    done();
-  }
 }

@@ -126,6 +126,11 @@ export function whereOf(entry: Entry): string {
   return `profile ${entry.profile} (${entry.region}) · ${entry.method} ${entry.path}`;
 }
 
+/** True of a failure that a person reads as «nothing was done»: in the middle of larger work that is not so. */
+export function saysNothingWasDone({ kind }: Failure): boolean {
+  return kind === "usage" || kind === "failed" || kind === "unreachable";
+}
+
 /** The failure of a change whose outcome nobody knows (exit 7). */
 export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   return new Failure(

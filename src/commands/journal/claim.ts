@@ -1,9 +1,10 @@
 // Owns: `integ journal claim`.
+import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { OneTimeSecret } from "../../secrets/destination.ts";
+import type { Drive, Journal } from "../../journal/journal.ts";
+import type { DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 
@@ -21,6 +22,7 @@ export const command = defineVerb({
       const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
         show(context, receipt, kept),
       );
+      if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
       await destination.check();
       drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
       try {
@@ -28,15 +30,29 @@ export const command = defineVerb({
       } finally {
         await destination.release();
       }
-      // The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none.
-      drive.record({ state: "done", last_error: null });
-      (await context.secrets.undelivered()).destroy(drive.entry.id);
-      if (!destination.isStdout) await show(context, kept.receipt, kept, { hidden: true });
+      await settle(context, drive, kept, { isShown: destination.isStdout });
     } finally {
       drive.release();
     }
   },
 });
+
+/** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
+async function isThereAlready(context: Context, drive: Drive, file: string | undefined): Promise<boolean> {
+  const record = drive.entry.destination as DestinationRecord | null;
+  if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
+    return false;
+  if (!(await context.secrets.wasDelivered(record, {}))) return false;
+  context.output.note(`The secret stands in ${record.path} already.`);
+  return true;
+}
+
+/** The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none. */
+async function settle(context: Context, drive: Drive, kept: OneTimeSecret, { isShown = false } = {}): Promise<void> {
+  drive.record({ state: "done", last_error: null });
+  (await context.secrets.undelivered()).destroy(drive.entry.id);
+  if (!isShown) await show(context, kept.receipt, kept, { hidden: true });
+}
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
 function holderOf(journal: Journal, entry: Entry): Entry {
