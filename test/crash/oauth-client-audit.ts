@@ -93,7 +93,8 @@ export async function auditRecovered(watched: Watched, before: string | undefine
   const entries = journalOf(at);
   for (const { id, state } of unsettledIn(entries)) findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
   const live = await account.live();
-  const wasBegun = entries.length > 0;
+  const isRefused = entries.every(({ state }) => state === "refused");
+  const wasBegun = entries.length > 0 && !isRefused;
   const ours = wasBegun ? live : live.filter(({ id }) => id !== old?.id);
   if (ours.length > 1)
     findings.duplicates.push(`${where}: ${ours.length} live clients: ${ours.map(({ id }) => id).join(", ")}`);

@@ -96,22 +96,43 @@ export function wasKilled(ended: Ended): boolean {
   return ended.signal === "SIGKILL" || ended.code === 137;
 }
 
-/**
- * Runs the program with one of its calls failing.
- * @param when `3`: the third time; `3+`: from then on
- * @returns how it ended, and how often the call was made to fail
- */
+export interface CallFault {
+  readonly call: string;
+  readonly errno: string;
+  /** `3`: the third time; `3+`: from then on. */
+  readonly when: string;
+}
+
+/** A run in which calls failed. */
+export interface FaultyRun {
+  readonly ended: Ended;
+  /** How many calls were made to fail. */
+  readonly injected: number;
+  /** Requests (first line) that left after the first call had failed. */
+  readonly requestsAfter: readonly string[];
+}
+
+/** Runs the program with one of its calls failing. */
 export async function failing(
-  fault: { readonly call: string; readonly errno: string; readonly when: string },
+  { call, errno, when }: CallFault,
   run: (under: readonly string[]) => Promise<Ended>,
-): Promise<{ ended: Ended; injected: number }> {
+): Promise<FaultyRun> {
   const file = traceFile();
+  const inject = `inject=${call}:error=${errno}:when=${when}`;
   try {
-    const { call, errno, when } = fault;
-    const inject = `inject=${call}:error=${errno}:when=${when}`;
-    const ended = await run(["strace", "-f", "--seccomp-bpf", "-o", file, "-e", `trace=${call}`, "-e", inject]);
-    const trace = existsSync(file) ? readFileSync(file, "latin1") : "";
-    return { ended, injected: trace.split("(INJECTED)").length - 1 };
+    const traced = `trace=${call},write,writev,sendto,sendmsg`;
+    const ended = await run(["strace", "-f", "--seccomp-bpf", "-s", "80", "-o", file, "-e", traced, "-e", inject]);
+    const lines = existsSync(file) ? readFileSync(file, "latin1").split("\n") : [];
+    const first = lines.findIndex((line) => line.includes("(INJECTED)"));
+    const after = first < 0 ? [] : lines.slice(first);
+    return {
+      ended,
+      injected: after.filter((line) => line.includes("(INJECTED)")).length,
+      requestsAfter: after.flatMap((line) => {
+        const request = /"((?:GET|POST|DELETE|PUT|PATCH) [^ ]+) HTTP/.exec(line)?.[1];
+        return request === undefined || line.includes("(INJECTED)") ? [] : [request];
+      }),
+    };
   } finally {
     rmSync(file, { force: true });
   }
