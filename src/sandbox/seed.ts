@@ -3,12 +3,12 @@
 import { hashOf, randomName } from "./signing.ts";
 import type { AccessKeyRecord, ApiKey, Region, RegionState, State } from "./state.ts";
 
-export const defaultEntities = 120;
-export const defaultSeed = 1;
+const defaultEntities = 120;
+const defaultSeed = 1;
 /** The supported contract version (§9 rule 1). */
-export const publishedVersion = "2026-07-01";
+const publishedVersion = "2026-07-01";
 /** Permissions that the document names (§5.1 rule 5). */
-export const knownPermissions = ["service_account:manage", "organization:read", "entity:read"] as const;
+const knownPermissions = ["service_account:manage", "organization:read", "entity:read"] as const;
 
 const organizationIds = {
   us: "5eed0000-0000-4000-8000-0000000000a5",

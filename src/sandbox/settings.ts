@@ -1,6 +1,5 @@
 // Owns: what a sandbox is started with, and the refusal of other settings over kept state.
 // Must not know: servers.
-import { defaultEntities, defaultSeed } from "./seed.ts";
 import type { State } from "./state.ts";
 
 export interface SandboxSettings {
@@ -52,5 +51,3 @@ export function checkKept(settings: SandboxSettings, state: State): void {
     throw Object.assign(new Error(message), { code: "settings_differ" });
   }
 }
-
-export const defaults = { entities: defaultEntities, seed: defaultSeed };

@@ -75,7 +75,7 @@ describe("the lock", () => {
   it.runIf(onLinux && hasStrace)("is not taken from a live holder by one who saw the dead one before", async () => {
     const dir = folder();
     const path = join(dir, "lock");
-    const program = await bundled("test/unit/sandbox/lock-latecomer.ts");
+    const program = await bundled("test/unit/sandbox/lock-latecomer-driver.ts");
     await holderFile(path, { pid: 2 ** 22 + 1 });
     // Its second link is the one that lets it remove the dead holder: it comes to it after we have taken over.
     const delay = ["-f", "-qq", "-e", "inject=link,linkat:delay_enter=1500000:when=2", "-o", join(dir, "trace")];
