@@ -1,6 +1,6 @@
 // Owns: `integ journal verify`.
 import { Failure } from "../../errors.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { printFindings } from "../findings.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -8,17 +8,11 @@ export const command = defineVerb({
   examples: [{ line: "integ journal verify", does: "exit 10 where a record is damaged, with its place" }],
   async run(context) {
     const findings = (await context.journal()).verify();
-    const list = context.output.list({
-      columns: [
-        { path: "severity", heading: "severity", kind: "status" },
-        { path: "where", heading: "where" },
-        { path: "message", heading: "message" },
-      ],
-      singular: "finding",
-      plural: "findings",
-    });
-    await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
-    await list.end({ nextPageToken: null, hasMore: false });
+    await printFindings(context, findings, [
+      { path: "severity", heading: "severity", kind: "status" },
+      { path: "where", heading: "where" },
+      { path: "message", heading: "message" },
+    ]);
     const problems = findings.filter((finding) => finding.severity === "problem").length;
     if (problems > 0)
       throw new Failure("findings", `The journal is damaged in ${problems === 1 ? "1 place" : `${problems} places`}.`, {

@@ -9,6 +9,7 @@ export function sandboxFailure(error: unknown): unknown {
     return new Failure("usage", error.message, { hint: "integ sandbox reset", cause: error });
   if (
     code === "bad_fault" ||
+    code === "bad_setting" ||
     code === "state_damaged" ||
     code === "EADDRINUSE" ||
     code === "EACCES" ||

@@ -9,7 +9,7 @@ export const command = defineVerb({
     command
       .option("--port-us <n>", "port of the us host (a free one)")
       .option("--port-eu <n>", "port of the eu host (a free one)")
-      .option("--entities <n>", "how many entities the organization has, 0 to 10000000")
+      .option("--entities <n>", "how many entities the organization has, 0 to 100000000")
       .option("--seed <n>", "seed of the population")
       .option("--fault <spec...>", "a fault, e.g. 'POST /v1/oauth_clients drop=after times=1'; repeatable")
       .option("--log", "a line a request on stderr"),
@@ -28,7 +28,7 @@ export const command = defineVerb({
       stateDir: context.settings.stateDir,
       portUs: wholeNumber("--port-us", options.portUs, 65_535),
       portEu: wholeNumber("--port-eu", options.portEu, 65_535),
-      entities: wholeNumber("--entities", options.entities, 10_000_000),
+      entities: wholeNumber("--entities", options.entities, 100_000_000),
       seed: wholeNumber("--seed", options.seed, 2 ** 32 - 1),
       faults: options.fault ?? [],
       log: options.log ? (line) => context.output.warn(line) : undefined,

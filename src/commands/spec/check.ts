@@ -2,7 +2,7 @@
 import { compareContract } from "../../api/contract-comparison.ts";
 import { contractVersion } from "../../api/contract-version.ts";
 import { Failure } from "../../errors.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { printFindings } from "../findings.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
 
@@ -20,17 +20,11 @@ export const command = defineVerb({
       service.contract.published(options.contractVersion),
     );
     const findings = compareContract(value, options.contractVersion ?? contractVersion);
-    const list = context.output.list({
-      columns: [
-        { path: "severity", heading: "severity", kind: "status" },
-        { path: "subject", heading: "subject" },
-        { path: "detail", heading: "detail" },
-      ],
-      singular: "finding",
-      plural: "findings",
-    });
-    await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
-    await list.end({ nextPageToken: null, hasMore: false });
+    await printFindings(context, findings, [
+      { path: "severity", heading: "severity", kind: "status" },
+      { path: "subject", heading: "subject" },
+      { path: "detail", heading: "detail" },
+    ]);
     const drifts = findings.filter((finding) => finding.severity === "drift").length;
     if (drifts > 0)
       throw new Failure(
