@@ -1,11 +1,11 @@
 // The fault loop: one file or network call of a command fails, once or from then on; what is told must be true, nothing may
 // leave after a sync that failed, no secret may be lost in silence, and afterwards recovery brings all to its end.
 import type { Account } from "../support/account.ts";
-import type { Home } from "../support/program.ts";
+import type { Ended, Home } from "../support/program.ts";
 import { type CallFault, failing, type FaultyRun, nameOf, type Point } from "../support/strace.ts";
 import { type Arranged, type Desk, homeOf, type Scene } from "./kill-loop.ts";
 import { auditCrash, auditRecovered, Findings, journalOf } from "./oauth-client-audit.ts";
-import { type Place, rawFile, secretName } from "./secret-places.ts";
+import { type Place, rawFile } from "./secret-places.ts";
 
 /** What a call of that kind may meet on a real machine. */
 const errnosOf: Readonly<Record<string, readonly string[]>> = {
@@ -57,21 +57,32 @@ export async function failOnce(
   try {
     const arranged = await scene.arrange(at, account);
     const run = await failing(fault, (under) => at.integ(arranged.words, { under }));
-    await judge({ at, account, lies, scene, arranged, fault, run });
+    const where = `${scene.name}, ${fault.errno} at ${fault.call} ${fault.when} (${fault.text}), ${endOf(run.ended)}`;
+    const changing = run.requestsAfter.filter((line) => !line.startsWith("GET ") && !line.includes("/oauth/token"));
+    if (fault.call === "fsync" && changing.length > 0)
+      lies.sentAfterFailedSync.push(`${where}: ${changing.join(", ")}`);
+    const isUnshown = /\/dist\/|node_modules|refused a call/.test(`${fault.text} ${run.ended.stderr}`);
+    await judge({ at, account, lies, scene, arranged, where, ended: run.ended }, isUnshown || fault.call === "write");
     return run;
   } finally {
     at.remove();
   }
 }
 
-interface Case {
+export function endOf({ code, signal }: Ended): string {
+  return `exit ${code ?? signal}`;
+}
+
+export interface Case {
   readonly at: Home;
   readonly account: Account;
   readonly lies: Lies;
   readonly scene: Scene;
   readonly arranged: Arranged;
-  readonly fault: PlannedFault;
-  readonly run: FaultyRun;
+  readonly where: string;
+  readonly ended: Ended;
+  /** Mends the machine, where that does not happen by itself. */
+  readonly mend?: () => void;
 }
 
 const codesOf = {
@@ -81,27 +92,26 @@ const codesOf = {
   unfinished: new Set([7, 8, 9, 12]),
 };
 
-async function judge(given: Case): Promise<void> {
-  const { at, account, lies, scene, arranged, fault, run } = given;
-  const { ended } = run;
+/**
+ * Compares what was told with what the service holds, then mends everything and compares again.
+ * @param isUnshown a result that could not be shown is a failure too, even where the rest is done
+ */
+export async function judge(given: Case, isUnshown = false): Promise<void> {
+  const { at, account, lies, scene, arranged, where, ended, mend } = given;
   const place = scene.place ?? rawFile;
-  const where = `${scene.name}, ${fault.errno} at ${fault.call} ${fault.when} (${fault.text}), exit ${ended.code ?? ended.signal}`;
-  const changing = run.requestsAfter.filter(
-    (request) => !request.startsWith("GET ") && !request.includes("/oauth/token"),
-  );
-  if (fault.call === "fsync" && changing.length > 0) lies.sentAfterFailedSync.push(`${where}: ${changing.join(", ")}`);
   if (/a bug in integ/.test(ended.stderr)) lies.bugs.push(`${where}: ${ended.stderr}`);
   const watched = { at, account, findings: lies, where, place, old: arranged.old, printed: ended.stdout };
   const secret = await auditCrash(watched);
-  await checkWord(given, { secret, where });
+  await checkWord(given, { secret, isUnshown });
+  mend?.();
   watched.printed += await settleAll(at, { where, lies, place });
   await auditRecovered(watched, secret);
 }
 
 /** Compares the exit code with what the service holds. A process that a fault of its own threads ended told nothing. */
 async function checkWord(
-  { at, account, lies, arranged, fault, run: { ended } }: Case,
-  { secret, where }: { secret: string | undefined; where: string },
+  { at, account, lies, arranged, where, ended }: Case,
+  { secret, isUnshown }: { secret: string | undefined; isUnshown: boolean },
 ): Promise<void> {
   if (ended.code === null) return;
   const made = (await account.live()).filter(({ id }) => id !== arranged.old?.id);
@@ -112,9 +122,6 @@ async function checkWord(
     lies.falseSuccesses.push(
       `${where}: told that nothing was done, and ${made.length} clients are there: ${ended.stderr}`,
     );
-  // A result that cannot be shown is a failure too, even where the rest is done.
-  const isUnshown =
-    /\/dist\/|node_modules|refused a call/.test(`${fault.text} ${ended.stderr}`) || fault.call.startsWith("write");
   const done = journalOf(at).some(({ state, operation }) => state === "done" && operation !== "oauth_client.revoke");
   if (ended.code !== 0 && isWhole && done && !arranged.old && !isUnshown)
     lies.falseFailures.push(`${where}: all is done: ${ended.stderr}`);
@@ -134,7 +141,7 @@ export async function settleAll(
       ({ state, operation }) => state === "undelivered" && operation === "oauth_client.create",
     );
     if (kept) {
-      const words = place.words.includes(secretName) ? place.words : [];
+      const words = place.words.includes("--secret-file") ? place.words : [];
       const claimed = await at.integ(["journal", "claim", kept.id, ...words]);
       if (claimed.code !== 0) lies.unfinished.push(`${where}: claim ended with ${claimed.code}: ${claimed.stderr}`);
       printed += claimed.stdout;

@@ -9,7 +9,7 @@ export function createWords({ service }: Account, place: Place = rawFile): strin
   return [...`oauth-clients create --service-account ${account} --scope entity:read`.split(" "), ...place.words];
 }
 
-function createTo(place: Place): Scene {
+export function createTo(place: Place): Scene {
   return {
     name: `oauth-clients create to ${place.name}`,
     place,

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 
-export const secretName = "client.secret";
+const secretName = "client.secret";
 /** A client secret of the sandbox. */
 const secretPattern = /sbx_us_cs_[0-9a-f]{32}/;
 
@@ -27,28 +27,33 @@ function secretIn(text: string): string {
   return secretPattern.exec(text)?.[0] ?? "";
 }
 
-function ofFile(at: Home): string | undefined {
-  return existsSync(at.path(secretName)) ? readFileSync(at.path(secretName), "utf8") : undefined;
+function ofFile(at: Home, name: string): string | undefined {
+  return existsSync(at.path(name)) ? readFileSync(at.path(name), "utf8") : undefined;
 }
 
-export const rawFile: Place = {
-  name: "a file",
-  words: ["--secret-file", secretName],
-  delivered: (at) => {
-    const text = ofFile(at);
-    if (text === undefined) return undefined;
-    return text === `${secretIn(text)}\n` ? secretIn(text) : "";
-  },
-  holds: (_at, file) => file === secretName,
-  keepsTrace: true,
-};
+/** A file of that name (relative to the home). */
+export function rawFileNamed(name: string): Place {
+  return {
+    name: `the file ${name}`,
+    words: ["--secret-file", name],
+    delivered: (at) => {
+      const text = ofFile(at, name);
+      if (text === undefined) return undefined;
+      return text === `${secretIn(text)}\n` ? secretIn(text) : "";
+    },
+    holds: (_at, file) => file === name,
+    keepsTrace: true,
+  };
+}
+
+export const rawFile: Place = { ...rawFileNamed(secretName), name: "a file" };
 
 export const jsonFile: Place = {
   ...rawFile,
   name: "a JSON file",
   words: ["--secret-file", secretName, "--secret-format", "json"],
   delivered: (at) => {
-    const text = ofFile(at);
+    const text = ofFile(at, secretName);
     if (text === undefined) return undefined;
     try {
       return (JSON.parse(text) as { client_secret: string }).client_secret;

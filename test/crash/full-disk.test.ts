@@ -1,0 +1,100 @@
+// A disk that is really full: a tmpfs of a few pages under the state folder, then under the secret's folder, with one page
+// more at each run until the command succeeds.
+import { spawnSync } from "node:child_process";
+import { closeSync, ftruncateSync, fstatSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Home } from "../support/program.ts";
+import { endOf, judge, Lies } from "./errno-loop.ts";
+import { Desk, homeOf, isFull, type Scene } from "./kill-loop.ts";
+import { create, createTo, replace, rotate } from "./oauth-client-scenes.ts";
+import { rawFileNamed } from "./secret-places.ts";
+
+const page = 4096;
+const absent = whyAbsent();
+
+function whyAbsent(): string | undefined {
+  const folder = join("/tmp", `integ-mount-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
+  if (status === 0) spawnSync("umount", ["-l", folder]);
+  rmSync(folder, { recursive: true, force: true });
+  return status === 0 ? undefined : "a small disk cannot be mounted here: it needs the superuser";
+}
+
+if (absent) console.warn(`skipped: a full disk under a command: ${absent}`);
+
+/** Mounts a disk over a folder of the home. */
+function mountAt(at: Home, name: string): string {
+  const folder = at.path(name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=1024k,mode=0700", "tmpfs", folder]);
+  if (status !== 0) throw new Error(`mount: ${String(stderr)}`);
+  return folder;
+}
+
+/** Fills a disk up to so many free pages. */
+function fill(folder: string, freePages: number): void {
+  const fd = openSync(join(folder, "filling"), "w");
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(page));
+  } catch {
+    // full
+  }
+  ftruncateSync(fd, Math.max(0, fstatSync(fd).size - freePages * page));
+  closeSync(fd);
+}
+
+async function onFullDisk(
+  desk: Desk,
+  scene: Scene,
+  { folder, freePages, lies }: { folder: string; freePages: number; lies: Lies },
+): Promise<number | null> {
+  const account = await desk.account();
+  const at = homeOf(account);
+  const disk = mountAt(at, folder);
+  try {
+    const arranged = await scene.arrange(at, account);
+    fill(disk, freePages);
+    const ended = await at.integ(arranged.words);
+    const where = `${scene.name}, ${freePages} free pages in ${folder}, ${endOf(ended)}`;
+    const mend = () => rmSync(join(disk, "filling"));
+    await judge({ at, account, lies, scene, arranged, where, ended, mend });
+    return ended.code;
+  } finally {
+    spawnSync("umount", ["-l", disk]);
+    at.remove();
+  }
+}
+
+const enough = 40;
+const step = isFull ? 1 : 3;
+const secretFolder = createTo(rawFileNamed("disk/client.secret"));
+
+describe.runIf(!absent)("a full disk", () => {
+  const desk = new Desk();
+  afterAll(() => desk.close());
+
+  const cases: [string, Scene][] = [
+    ["state", create],
+    ["disk", secretFolder],
+    ...(isFull
+      ? ([
+          ["state", replace],
+          ["state", rotate],
+        ] as [string, Scene][])
+      : []),
+  ];
+  it.each(cases)("%s: nothing is sent that could not be finished", { timeout: 1_200_000 }, async (folder, scene) => {
+    const lies = new Lies();
+    const codes: (number | null)[] = [];
+    for (let freePages = 0; freePages <= enough; freePages += step) {
+      codes.push(await onFullDisk(desk, scene, { folder, freePages, lies }));
+      if (codes.at(-1) === 0) break;
+    }
+    console.log(`${scene.name} with ${folder} full: exits ${codes.join(" ")}; ${lies.figures}`);
+    expect(lies.all).toEqual([]);
+    expect(codes[0]).not.toBe(0);
+    expect(codes.at(-1)).toBe(0);
+  });
+});
