@@ -86,7 +86,7 @@ function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] 
   if (rows.saysMore) doubts.push("the list says that there is more, and the document shows no way to ask for it");
   // Whoever may list keys has one: a list without any, or without ours, leaves keys out.
   if (keys.length === 0) doubts.push("the list is empty, and yet a key was used to ask for it");
-  if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
+  else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list leaves out the profile's own key, so it may leave out others");
   if (keys.some((key) => key.name === undefined)) doubts.push("not every key of the list has a name");
   for (const key of namesakes)

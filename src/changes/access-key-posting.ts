@@ -10,7 +10,15 @@ import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
-import { detailsOf, giveBack, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  giveBack,
+  leavePlace,
+  mayPass,
+  outcomeUnknown,
+  recordAfterwards,
+  type Workbench,
+} from "./workbench.ts";
 
 export interface Post {
   readonly bench: Workbench;
@@ -72,6 +80,7 @@ async function makeReady(work: Post): Promise<void> {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     const record = await destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
+    await leavePlace(bench, drive.entry, record);
     drive.record({
       state: before,
       attempts: drive.entry.attempts + 1,

@@ -8,7 +8,7 @@ import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
-import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, leavePlace, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The work that a secret belongs to. */
 export interface Bearer {
@@ -152,6 +152,7 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
     throw keptHere(drive.entry, "an earlier run ended before it could say that it arrived.");
   }
   const record = await destination.prepare(drive.entry.id);
+  await leavePlace(bench, drive.entry, record);
   drive.record({ destination: { ...record } });
   await bringHome(work, secret, options);
   return true;

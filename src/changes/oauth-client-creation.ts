@@ -7,9 +7,7 @@ import { checkCreation, creationBody, type CreationRequest } from "../api/creati
 import { failureOf } from "../api/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent } from "../journal/journal.ts";
-import type { DestinationRecord } from "../secrets/destination.ts";
 import {
   type Course,
   type CreationEnd,
@@ -21,7 +19,7 @@ import {
   waitOr,
 } from "./creation-course.ts";
 import { deliver, lookAtDestination, saveStray, withoutSecret } from "./creation-secret.ts";
-import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, leavePlace, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -135,7 +133,7 @@ async function makeReady(course: Course): Promise<void> {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     const destination = course.deliveredBefore ? undefined : await options.destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
-    if (destination) await leave(bench, drive.entry, destination);
+    if (destination) await leavePlace(bench, drive.entry, destination);
     if (course.settledBefore) drive.record({ attempts: drive.entry.attempts + 1 });
     else
       drive.record({
@@ -147,13 +145,6 @@ async function makeReady(course: Course): Promise<void> {
     if (!(error instanceof Failure)) throw error;
     throw giveUp(course, error);
   }
-}
-
-/** Another place than the remembered one: what an earlier process reserved there is given back. */
-async function leave(bench: Workbench, { destination }: Entry, chosen: DestinationRecord): Promise<void> {
-  const before = destination as DestinationRecord | null;
-  const isOther = before?.kind === "file" && (chosen.kind !== "file" || chosen.reserved !== before.reserved);
-  if (isOther) await bench.secrets.removeReserve(before);
 }
 
 /** `pending` (§4.2): the key is kept, the resource inspected, nothing created anew. */

@@ -146,6 +146,13 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   );
 }
 
+/** Another place than the remembered one: what an earlier process reserved there is given back. */
+export async function leavePlace(bench: Workbench, { destination }: Entry, chosen: DestinationRecord): Promise<void> {
+  const before = destination as DestinationRecord | null;
+  const isOther = before?.kind === "file" && (chosen.kind !== "file" || chosen.reserved !== before.reserved);
+  if (isOther) await bench.secrets.removeReserve(before);
+}
+
 /**
  * True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong, nor where
  * there is nothing to send.

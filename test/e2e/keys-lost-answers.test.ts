@@ -1,6 +1,6 @@
 // A creation whose answer is lost: one POST and no second by itself, the orphan found, revoked and replaced, or said to
 // be lost with the way out; and what cannot be told is said so.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
@@ -236,6 +236,17 @@ describe("an unknown creation", () => {
     expect(await desk.live(name)).toHaveLength(1);
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
     expect((await entries(at)).map(({ state }) => state)).toEqual(["done", "replaced", "replaced"]);
+  });
+});
+
+describe("the place of the secret", () => {
+  it("is remembered from the start; another one named at recovery takes over and leaves nothing behind", async () => {
+    const { at, name } = await loseAnswer("drop=after times=1");
+    const recovered = await at.integ(["journal", "recover", "--yes", "--secret-file", "other.secret"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
+    expect(readdirSync(at.folder).filter((file) => file.includes("secret"))).toEqual(["other.secret"]);
+    expect(await desk.live(name)).toHaveLength(1);
   });
 });
 

@@ -238,3 +238,31 @@ describe("by replacement, what the API does not tell of the old key", () => {
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });
 });
+
+describe("people membership", () => {
+  it.each([
+    ["an object", { role: "admin", since: "2026-01-01T00:00:00Z", teams: [1] }],
+    ["a wrapped object", { membership: { role: "admin" } }],
+  ])("shows %s as it came", async (_name, body) => {
+    list(body);
+    const { code, stdout } = await home().integ(["people", "membership", "p", "--json"]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, body]);
+    expect((await home().integ(["people", "membership", "p"])).stdout).toContain("role");
+  });
+
+  it("shows an array as a list", async () => {
+    list([{ role: "admin" }, { role: "member" }]);
+    const { stdout } = await home().integ(["people", "membership", "p", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ object: "list", data: [{ role: "admin" }, { role: "member" }] });
+  });
+
+  it.each([
+    ["a text", '"member"'],
+    ["null", "null"],
+    ["nothing", ""],
+  ])("fails in words for %s", async (_name, body) => {
+    list(body);
+    const { code, stdout } = await home().integ(["people", "membership", "p", "--retry-for", "0"]);
+    expect([code, stdout]).toEqual([11, ""]);
+  });
+});
