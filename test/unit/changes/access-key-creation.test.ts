@@ -4,11 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Attempt } from "../../../src/api/attempt.ts";
 import { driveKeyCreation, keyCreationIntent, markedName } from "../../../src/changes/access-key-creation.ts";
-import { mayHaveArrived } from "../../../src/changes/access-key-posting.ts";
+import { mayHaveArrived, post } from "../../../src/changes/access-key-posting.ts";
 import { receiptOf } from "../../../src/changes/access-key-secret.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
+import type { Drive } from "../../../src/journal/journal.ts";
 import { answered, Bench, type Faults } from "./access-key-bench.ts";
 
 interface Ran {
@@ -120,6 +121,37 @@ describe("answers", () => {
   it("a time that is spent ends as refused: nothing is left open", async () => {
     const { entry, kind } = await run({ answers: [tooMany], retryForMs: 0 });
     expect([kind, entry.state]).toEqual(["rate_limited", "refused"]);
+  });
+});
+
+describe("a request after one that may have arrived", () => {
+  it("leaves the entry unknown at every moment until it is answered: a crash while it waits forgets nothing", async () => {
+    const desk = new Bench({ answers: [tooMany, notSent, tooMany, answered()] });
+    const drive = desk.drive();
+    const states: string[] = [];
+    const watched: Drive = {
+      ...drive,
+      get entry() {
+        return drive.entry;
+      },
+      record(change) {
+        const entry = drive.record(change);
+        states.push(entry.state);
+        return entry;
+      },
+    };
+    const send = (): Promise<Attempt<SecretAnswer>> => desk.bench.account.service.accessKeys.create("");
+    await post({
+      bench: desk.bench,
+      drive: watched,
+      destination: desk.destination,
+      what: "rotate access key",
+      send,
+      ifUnknown: "",
+      before: "unknown",
+    });
+    expect(states.length).toBeGreaterThan(5);
+    expect(new Set(states)).toEqual(new Set(["unknown"]));
   });
 });
 
