@@ -73,8 +73,8 @@ _integ_children() {
 _integ_flags() {
   case "$1" in
     'integ') flags='--version|-V' ;;
-    'integ profiles add') flags='--use --region --base-url --organization-id --api-key-stdin --api-key-command --basic-style --client-id --client-secret-stdin --client-secret-command --token-endpoint --audience --issuer --client-auth --access-token-command --access-token-endpoint' ;;
-    'integ profiles edit') flags='--region --base-url --organization-id --api-key-stdin --api-key-command --basic-style --client-id --client-secret-stdin --client-secret-command --token-endpoint --audience --issuer --client-auth --access-token-command --access-token-endpoint' ;;
+    'integ profiles add') flags='--use --region --base-url --organization-id --api-key-stdin --api-key-command --api-key-id --basic-style --client-id --client-secret-stdin --client-secret-command --token-endpoint --audience --issuer --client-auth --access-token-command --access-token-endpoint' ;;
+    'integ profiles edit') flags='--region --base-url --organization-id --api-key-stdin --api-key-command --api-key-id --basic-style --client-id --client-secret-stdin --client-secret-command --token-endpoint --audience --issuer --client-auth --access-token-command --access-token-endpoint' ;;
     'integ keys create') flags='--name --expires-at --expires-in --type --scope+ --name-marker --new --dry-run --secret-file --secret-command --secret-profile --secret-format --force' ;;
     'integ keys rotate') flags='--update-profile --by-replacement --overlap --new --name --expires-at --expires-in --type --scope+ --name-marker --secret-file --secret-command --secret-profile --secret-format --force' ;;
     'integ keys audit') flags='--max-age --max-idle --expires-within --fail-on --strict --waivers' ;;
@@ -111,6 +111,7 @@ _integ_value() {
     'integ profiles add'' --base-url') kind='one nothing' ;;
     'integ profiles add'' --organization-id') kind='one nothing' ;;
     'integ profiles add'' --api-key-command') kind='one nothing' ;;
+    'integ profiles add'' --api-key-id') kind='one nothing' ;;
     'integ profiles add'' --basic-style') kind='one =apikey-user key-as-user' ;;
     'integ profiles add'' --client-id') kind='one nothing' ;;
     'integ profiles add'' --client-secret-command') kind='one nothing' ;;
@@ -124,6 +125,7 @@ _integ_value() {
     'integ profiles edit'' --base-url') kind='one nothing' ;;
     'integ profiles edit'' --organization-id') kind='one nothing' ;;
     'integ profiles edit'' --api-key-command') kind='one nothing' ;;
+    'integ profiles edit'' --api-key-id') kind='one nothing' ;;
     'integ profiles edit'' --basic-style') kind='one =apikey-user key-as-user' ;;
     'integ profiles edit'' --client-id') kind='one nothing' ;;
     'integ profiles edit'' --client-secret-command') kind='one nothing' ;;

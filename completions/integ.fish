@@ -201,6 +201,7 @@ function __integ_flags
                 '--organization-id	needed by the legacy contract (keys, people)' \
                 '--api-key-stdin	read the API key from standard input' \
                 '--api-key-command	a command that prints the API key, run at each use' \
+                '--api-key-id	resource id of the access key: keys rotate then knows the profile\'s own' \
                 '--basic-style	where HTTP Basic carries the key (apikey-user)' \
                 '--client-id	OAuth client credentials instead of an API key' \
                 '--client-secret-stdin	read the client secret from standard input' \
@@ -218,6 +219,7 @@ function __integ_flags
                 '--organization-id	needed by the legacy contract (keys, people)' \
                 '--api-key-stdin	read the API key from standard input' \
                 '--api-key-command	a command that prints the API key, run at each use' \
+                '--api-key-id	resource id of the access key: keys rotate then knows the profile\'s own' \
                 '--basic-style	where HTTP Basic carries the key (apikey-user)' \
                 '--client-id	OAuth client credentials instead of an API key' \
                 '--client-secret-stdin	read the client secret from standard input' \
@@ -368,7 +370,7 @@ function __integ_flags
             printf '%s\n' \
                 '--port-us	port of the us host (a free one)' \
                 '--port-eu	port of the eu host (a free one)' \
-                '--entities	how many entities the organization has, 0 to 10000000' \
+                '--entities	how many entities the organization has, 0 to 100000000' \
                 '--seed	seed of the population' \
                 '--fault+	a fault, e.g. \'POST /v1/oauth_clients drop=after times=1\'; repeatable' \
                 '--log	a line a request on stderr'
@@ -413,6 +415,8 @@ function __integ_value
             echo 'one nothing'
         case 'integ profiles add --api-key-command'
             echo 'one nothing'
+        case 'integ profiles add --api-key-id'
+            echo 'one nothing'
         case 'integ profiles add --basic-style'
             echo 'one =apikey-user key-as-user'
         case 'integ profiles add --client-id'
@@ -438,6 +442,8 @@ function __integ_value
         case 'integ profiles edit --organization-id'
             echo 'one nothing'
         case 'integ profiles edit --api-key-command'
+            echo 'one nothing'
+        case 'integ profiles edit --api-key-id'
             echo 'one nothing'
         case 'integ profiles edit --basic-style'
             echo 'one =apikey-user key-as-user'
