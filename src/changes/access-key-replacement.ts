@@ -31,6 +31,8 @@ export interface KeyReplacementOptions extends KeyRecoveryOptions {
   readonly fresh?: boolean;
   /** Asked before the old key goes though the new one was not proven. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+  /** Told the receipt once the secret is delivered, whatever the proof and the overlap come to. */
+  readonly delivered?: (receipt: string) => Promise<void>;
   /** The service as the profile is after its credential was replaced. */
   readonly reconnect?: () => Promise<Service>;
 }
@@ -91,6 +93,7 @@ export async function driveKeyReplacement(
     const child = await bringChildHome(bench, drive, { ...options, destination: watched });
     const newId = child.resource_id ?? "";
     recordAfterwards(bench, drive, { resource_id: newId, detail: { ...drive.entry.detail, new_key: newId } });
+    if (watched.secret) await options.delivered?.(watched.secret.receipt);
     await checkIdentity(drive.entry, child, options.mayRevokeUnproven);
     await prove(bench, drive, { child, secret: watched.secret?.secret, mayRevoke: options.mayRevokeUnproven });
     await overlap(bench, drive);

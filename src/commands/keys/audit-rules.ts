@@ -1,7 +1,8 @@
 // Owns: what makes an access key a risk (§2.4, §3.2), told from its row alone: findings, and what the row does not let
 // anybody judge. Pure: time is handed in.
 // Must not know: the API, files, how a finding is shown. Waivers: waivers.ts.
-import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
+import { readAccessKey } from "../../api/access-keys.ts";
+import { ageOf, days, expiryOf, type KeyAt, pastTime } from "./key-times.ts";
 
 export type Severity = "high" | "medium" | "low";
 
@@ -56,22 +57,15 @@ export interface Judgement {
   readonly judged: number;
 }
 
-/** Clocks differ by this much before a time in the future makes no sense. */
-const clockSkewMs = 5 * 60_000;
-
 type Verdict =
   | { readonly kind: "fine" }
   | { readonly kind: "finding"; readonly severity: Severity; readonly message: string; readonly remedy: string }
   | { readonly kind: "unjudged"; readonly reason: string };
 
-interface Case {
-  readonly key: AccessKey;
+interface Case extends KeyAt {
   /** As commands write it. */
   readonly id: string;
-  readonly now: number;
   readonly limits: Thresholds;
-  /** The row has the member, whatever its type. */
-  readonly has: (member: string) => boolean;
 }
 
 const fine: Verdict = { kind: "fine" };
@@ -224,44 +218,4 @@ function replace({ id }: Case): string {
 /** The service's word as one word of a command that somebody may copy into a shell. */
 function shellWord(text: string): string {
   return /^[\w.:@%+=/][\w.:@%+=/-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** Milliseconds since 1970; null where the key never expires; words where the row does not tell. */
-function expiryOf({ key, has }: Case): number | null | string {
-  if (key.expiresAt === null) return null;
-  if (key.expiresAt === undefined)
-    return has("expiresAt") ? "its expiresAt makes no sense" : "the answer has no expiresAt";
-  return timeOf(key.expiresAt) ?? `its expiresAt is no time: ${key.expiresAt}`;
-}
-
-/** Milliseconds since 1970, null for null; words where there is none or it lies in the future. */
-function pastTime({ key, now, has }: Case, member: "lastUsedAt" | "createdAt"): number | null | string {
-  const text = key[member];
-  if (text === null) return null;
-  if (text === undefined) return has(member) ? `its ${member} makes no sense` : `the answer has no ${member}`;
-  const time = timeOf(text);
-  if (time === undefined) return `its ${member} is no time: ${text}`;
-  return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
-}
-
-/** Milliseconds, at least 0, or words. */
-function ageOf(subject: Case): number | string {
-  const created = pastTime(subject, "createdAt");
-  if (typeof created === "number") return Math.max(0, subject.now - created);
-  return created ?? "its createdAt is null";
-}
-
-/** A date-time as RFC 3339 writes it. `Date.parse` alone takes almost anything for a time. */
-export function timeOf(text: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
-  const time = Date.parse(text.replace(" ", "T"));
-  return Number.isNaN(time) ? undefined : time;
-}
-
-/** `2 days`, `5 hours`, `less than an hour`. */
-function days(ms: number): string {
-  const hours = Math.floor(ms / 3_600_000);
-  if (hours < 1) return "less than an hour";
-  const [count, unit] = hours < 48 ? [hours, "hour"] : [Math.floor(hours / 24), "day"];
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

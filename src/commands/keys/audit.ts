@@ -8,8 +8,8 @@ import { pageOf } from "../../output/row-page.ts";
 import { parseDuration } from "../options/duration.ts";
 import { read, whereOf } from "../read.ts";
 import { defineVerb } from "../verb.ts";
-import type { Finding, Judgement, Severity, Thresholds } from "./audit-rules.ts";
-import type { Waived } from "./waivers.ts";
+import { countOf, documentOf, type Report } from "./audit-report.ts";
+import type { Finding } from "./audit-rules.ts";
 import { findingColumns } from "./view.ts";
 
 export const command = defineVerb({
@@ -67,14 +67,6 @@ export const command = defineVerb({
   },
 });
 
-type Report = Judgement &
-  Waived & {
-    readonly keys: number;
-    readonly complete: boolean;
-    readonly limits: Thresholds;
-    readonly now: number;
-  };
-
 /** A waiver file of this size is another file. */
 const longestFile = 1024 * 1024;
 
@@ -95,43 +87,11 @@ const view: ListView = { columns: findingColumns, singular: "finding", plural: "
 /** A list of findings in every format; as one document it carries all that the audit came to. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
-  if (output.format === "json" || output.format === "yaml") return output.document(await documentOf(context, report));
+  if (output.format === "json" || output.format === "yaml")
+    return output.document(documentOf(report, await whereOf(context)));
   const writer = output.list(view);
   await writer.page(pageOf(report.findings.map((finding) => JSON.stringify(finding))));
   await writer.end({ nextPageToken: null, hasMore: false });
-}
-
-async function documentOf(context: Context, report: Report): Promise<object> {
-  const { findings, waived, unjudged, ended, unused, limits } = report;
-  return {
-    object: "list",
-    data: findings,
-    next_page_token: null,
-    has_more: false,
-    audit: {
-      checked_at: new Date(report.now).toISOString(),
-      where: await whereOf(context),
-      keys: report.keys,
-      keys_judged: report.judged,
-      complete: report.complete,
-      findings_by_severity: countOf(findings),
-      thresholds_seconds: {
-        max_age: limits.maxAgeMs / 1000,
-        max_idle: limits.maxIdleMs / 1000,
-        expires_within: limits.expiresWithinMs / 1000,
-      },
-    },
-    unjudged,
-    waived,
-    waivers_ended: ended.map(({ rule, key, until }) => ({ rule, key, until })),
-    waivers_unused: unused.map(({ rule, key, until }) => ({ rule, key, until })),
-  };
-}
-
-function countOf(findings: readonly Finding[]): Record<Severity, number> {
-  const count = { high: 0, medium: 0, low: 0 };
-  for (const { severity } of findings) count[severity] += 1;
-  return count;
 }
 
 /** What is no finding and must be known all the same. */

@@ -1,7 +1,8 @@
 // Owns: the waiver file of `keys audit`: findings that somebody has accepted, each until a day. Pure.
 // Must not know: how the file is read, what a rule looks at.
 import { Failure } from "../../errors.ts";
-import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts";
+import { type Finding, type RuleName, ruleNames } from "./audit-rules.ts";
+import { timeOf } from "./key-times.ts";
 
 export interface Waiver {
   readonly rule: RuleName;

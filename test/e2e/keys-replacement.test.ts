@@ -1,0 +1,185 @@
+// Rotation of access keys by replacement: create, deliver, prove, revoke; at every moment one of the two works.
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Ended, Home } from "../support/program.ts";
+import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
+  return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
+}
+
+describe("by replacement", () => {
+  it("makes a key like the old one, delivers, proves, and only then revokes the old one", async () => {
+    const { at } = await desk.withProfile();
+    const expiresAt = new Date(Date.now() + 60 * 86_400_000).toISOString();
+    const old = await desk.makeKey({
+      name: "replaced",
+      keyType: "service_account",
+      scopes: ["push-ingest:*"],
+      expiresAt,
+    });
+    const { code, stdout, stderr } = await rotate(
+      at,
+      old.id,
+      "--by-replacement",
+      "--secret-file",
+      "new.secret",
+      "--json",
+    );
+    expect(code, stderr).toBe(0);
+    const key = JSON.parse(stdout);
+    expect(key).toMatchObject({
+      name: "replaced",
+      keyType: "service_account",
+      scopes: ["push-ingest:*"],
+      expiresAt,
+      secret: null,
+    });
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+    const [child, parent] = await entries(at);
+    expect(parent).toMatchObject({ operation: "access_key.rotate", state: "done", resource_id: key.id });
+    expect(child).toMatchObject({ operation: "access_key.create", state: "done", parent: parent!.id });
+  });
+
+  it("the profile's own key: the profile lives on the new one, and the old one is revoked by it", async () => {
+    const { at, own } = await desk.withProfile();
+    const { code, stderr } = await rotate(at, own.id, "--by-replacement", "--update-profile");
+    expect(code, stderr).toBe(0);
+    expect((await desk.key(own.id)).status).toBe("revoked");
+    expect((await at.integ(["keys", "list"])).code).toBe(0);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("where no proof is possible keeps the old key, exit 8, and goes on when told that it works", async () => {
+    const at = desk.withToken();
+    const old = await desk.makeKey({ name: "unproven" });
+    const ended = await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret", "--yes");
+    expect(ended.code, ended.stderr).toBe(8);
+    expect(ended.stderr).toContain("cannot be proven");
+    expect((await desk.key(old.id)).status).toBe("active");
+    expect((await at.integ(["journal", "recover"])).code).toBe(8);
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+  });
+
+  it("a new secret that is not accepted keeps the old key", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "refused" });
+    await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
+    const ended = await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret");
+    expect(ended.code, ended.stderr).toBe(3);
+    expect((await desk.key(old.id)).status).toBe("active");
+    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+  });
+
+  it("--overlap: a short one is waited for, a long one is finished by journal recover", async () => {
+    const { at } = await desk.withProfile();
+    const short = await desk.makeKey({ name: "short" });
+    expect((await rotate(at, short.id, "--by-replacement", "--overlap", "1s", "--secret-file", "a")).code).toBe(0);
+    expect((await desk.key(short.id)).status).toBe("revoked");
+    const long = await desk.makeKey({ name: "long" });
+    const ended = await rotate(at, long.id, "--by-replacement", "--overlap", "36h", "--secret-file", "b", "--json");
+    expect(ended.code, ended.stderr).toBe(8);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null });
+    expect((await desk.key(long.id)).status).toBe("active");
+    expect(await unsettled(at)).toMatchObject([{ operation: "access_key.rotate", state: "pending" }]);
+    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(8);
+    expect((await desk.key(long.id)).status).toBe("active");
+  });
+
+  it("an expired key's expiry must be given, and what is given wins", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    await desk.service.calm();
+    const missing = await rotate(at, old.id, "--by-replacement", "--secret-file", "a");
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("--expires-in");
+    expect(await desk.sent("POST", creation)).toBe(0);
+    const given = await rotate(
+      at,
+      old.id,
+      "--by-replacement",
+      "--expires-in",
+      "1d",
+      "--scope",
+      "push-ingest:*",
+      "--secret-file",
+      "a",
+      "--json",
+    );
+    expect(given.code, given.stderr).toBe(0);
+    expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });
+  });
+
+  it("a revoked key is exit 13, one that the list does not have exit 4", async () => {
+    const { at } = await desk.withProfile();
+    expect((await rotate(at, "ak_us_retired", "--by-replacement")).code).toBe(13);
+    expect((await rotate(at, "ak_nobody", "--by-replacement")).code).toBe(4);
+  });
+
+  it.each([
+    ["POST /api/v1/access-keys drop=after times=1", [9, 0], 2],
+    ["POST /api/v1/access-keys status=500 effect=kept times=1", [9, 0], 2],
+    ["DELETE /api/v1/access-keys/* status=503 effect=none times=1", [0], 1],
+    ["DELETE /api/v1/access-keys/* drop=after times=1", [0], 1],
+  ] as const)("%s: finished by journal recover, with one working key", async (fault, codes, posts) => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "broken-off" });
+    await desk.service.calm();
+    await desk.service.fault(fault);
+    const first = await at.integ([
+      "keys",
+      "rotate",
+      old.id,
+      "--by-replacement",
+      "--secret-file",
+      "new.secret",
+      "--retry-for",
+      "0",
+    ]);
+    expect([7, 8]).toContain(first.code);
+    if (codes.length === 2) {
+      expect((await desk.key(old.id)).status).toBe("active");
+      expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    }
+    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(await desk.sent("POST", creation)).toBe(posts);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+    expect(await desk.live("broken-off")).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+    for (const { id } of await desk.live("broken-off"))
+      await desk.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
+  });
+
+  it("typed again, goes on with what is unfinished", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "again" });
+    await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
+    expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(3);
+    const again = await rotate(at, old.id, "--by-replacement", "--secret-file", "other.secret");
+    expect(again.code, again.stderr).toBe(0);
+    expect(again.stderr).toContain("Going on with the unfinished replacement");
+    expect(await desk.live("again")).toHaveLength(1);
+    expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
+  });
+});
