@@ -9,8 +9,6 @@ if (!supported) {
   );
   process.exitCode = 1;
 } else {
-  var nodeModule = require("node:module");
-  if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
   require("../dist/main.cjs")
     .main(process)
     .then(function (code) {

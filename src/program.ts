@@ -164,8 +164,10 @@ export function* allCommands(command: Command): Generator<Command> {
 /**
  * The tree without the verbs' own options: a verb is loaded when it is typed.
  * @param found receives the verb that was typed
+ * @param words what was typed: a noun that is not among them gets no verbs, which is a third of the time of a help
+ * screen; without words every noun does
  */
-export function buildProgram(screen: Screen, found: (typed: Typed) => void): Command {
+export function buildProgram(screen: Screen, found: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
   program
     .description("Administer an organization's account through the Public Integration API.")
@@ -179,7 +181,7 @@ export function buildProgram(screen: Screen, found: (typed: Typed) => void): Com
   addGlobalOptions(program as unknown as TypedCommand);
   for (const line of tree) {
     if (isVerb(line)) addVerb(program, line, found);
-    else addNoun(program, line, found);
+    else addNoun(program, line, words && !isAmong(words, line) ? undefined : found);
   }
   loadWhenTyped(program, tree.filter(isVerb));
   return program;
@@ -209,9 +211,15 @@ Examples:
   integ sandbox tour                            the main job in a few screens
 `;
 
-function addNoun(program: Command, noun: Noun, found: (typed: Typed) => void): void {
+function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
+  return words.some((word) => word === name || word === alias);
+}
+
+/** @param found absent: only what its own line on a help screen needs */
+function addNoun(program: Command, noun: Noun, found: ((typed: Typed) => void) | undefined): void {
   const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
   if (noun.alias) group.alias(noun.alias);
+  if (!found) return;
   addGlobalOptions(group as unknown as TypedCommand);
   for (const line of noun.verbs) addVerb(group, line, found);
   loadWhenTyped(group, noun.verbs);

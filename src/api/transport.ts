@@ -2,6 +2,7 @@
 // whether a request was handed to a connection, and holds every limit on what comes back.
 // Must not know: what is asked or answered, credentials, retries, the environment (proxy and time are handed in).
 import type { Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
@@ -50,6 +51,7 @@ const maxTimerMs = 2 ** 31 - 1;
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   const limits: Limits = { ...defaultLimits, ...options.limits };
+  keepParserAsItIs();
   const pool = createPool((target) => open(target, { options, limits }));
   let count = 0;
 
@@ -64,6 +66,14 @@ export function createTransport(options: TransportOptions): Transport {
     return log(await decoded(await carry(pool, { request, target, signal, options, maxBytes }), maxBytes));
   }
   return { exchange, limits, close: () => pool.close() };
+}
+
+/**
+ * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first answer: 80 ms of processor
+ * that a process which is done has to wait for, to save microseconds a page. It is told that it is never worth it.
+ */
+function keepParserAsItIs(): void {
+  setFlagsFromString("--wasm-tiering-budget=1000000000");
 }
 
 const interrupted: Exchange = { kind: "broken", sent: false, reason: "interrupted", detail: "interrupted" };

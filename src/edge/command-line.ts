@@ -17,9 +17,7 @@ export async function readCommandLine(
   let printed = "";
   let complaint = "";
   let typed: Typed | undefined;
-  const program = buildProgram(screen, (found) => {
-    typed = found;
-  });
+  const program = buildProgram(screen, (found) => void (typed = found), words);
   const output = {
     writeOut: (text: string) => void (printed += text),
     writeErr: (text: string) => void (complaint += text),

@@ -18,7 +18,9 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   const env = process.env;
   const format = guessFormat(line.words, env);
   const terminal = new Terminal({
-    stdin: process.stdin,
+    get stdin() {
+      return process.stdin;
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     env,

@@ -155,7 +155,7 @@ function questions(
 ): Pick<Output, "interactive" | "confirm" | "ask"> {
   const { CI } = terminal.env;
   const isCi = CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
-  const interactive = terminal.isTTY.stdin && terminal.isTTY.stderr && !noInput && !isCi;
+  const interactive = !noInput && !isCi && terminal.isTTY.stderr && terminal.isTTY.stdin;
   return {
     interactive,
     async confirm(question, { destructive = false } = {}) {

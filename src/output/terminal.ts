@@ -17,6 +17,7 @@ export type OutputStream = Writable & {
 };
 
 export interface TerminalFacts {
+  /** May be a getter: it is read when standard input is asked for, not before. */
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -45,7 +46,6 @@ export interface LiveText {
 }
 
 export class Terminal {
-  readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -57,15 +57,23 @@ export class Terminal {
   midLine = false;
   private readonly writeFile: (fd: number, data: Buffer, offset: number) => number;
   private readonly files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
+  private readonly facts: TerminalFacts;
   private outError: unknown;
 
   constructor(facts: TerminalFacts) {
-    const { stdin, stdout, stderr, env, noColor: noColour = false } = facts;
-    this.stdin = stdin;
+    const { stdout, stderr, env, noColor: noColour = false } = facts;
+    this.facts = facts;
     this.stdout = stdout;
     this.stderr = stderr;
     this.env = env;
-    this.isTTY = { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, stderr: stderr.isTTY === true };
+    this.isTTY = {
+      // Opened by being looked at, which costs a quarter of a bare start: only where somebody asks.
+      get stdin() {
+        return facts.stdin.isTTY === true;
+      },
+      stdout: stdout.isTTY === true,
+      stderr: stderr.isTTY === true,
+    };
     this.colour = {
       stdout: colourLevel({ env, isTerminal: this.isTTY.stdout, noColour }),
       stderr: colourLevel({ env, isTerminal: this.isTTY.stderr, noColour }),
@@ -77,6 +85,10 @@ export class Terminal {
       this.outError ??= error;
     });
     stderr.on("error", () => {});
+  }
+
+  get stdin(): InputStream {
+    return this.facts.stdin;
   }
 
   /** Columns of the terminal standard output is, at this moment; 80 where nobody says. */
