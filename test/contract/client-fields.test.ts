@@ -1,0 +1,93 @@
+// The client's schemas, field by field: what the document shows is needed as it is shown, and nothing else is.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Attempt } from "../../src/api/attempt.ts";
+import type { Service } from "../../src/api/connect.ts";
+import type { RawPage } from "../../src/api/list-request.ts";
+import { checkPage } from "../../src/api/pages.ts";
+import { Failure } from "../../src/errors.ts";
+import { type Json, type JsonObject, readShapes } from "./case.ts";
+import { AnsweringServer, jsonAnswer } from "./client-answers.ts";
+import { openClient } from "./client-service.ts";
+
+const server = new AnsweringServer();
+let service: Service;
+
+beforeAll(async () => {
+  service = openClient(await server.start(), { kind: "access_token", token: "a-token" });
+});
+
+afterAll(() => {
+  service.close();
+  server.close();
+});
+
+describe("a field that is not as documented", () => {
+  const shapes = readShapes();
+  const whole = (name: string): JsonObject => ({ ...shapes[name], id: "the-id", service_account_id: "the-account" });
+  const wrong = (value: Json | undefined): Json => (typeof value === "string" ? 7 : "not-this");
+  const create = (): Promise<Attempt<unknown>> => service.oauthClients.create("{}", "k");
+  const get = (): Promise<Attempt<unknown>> => service.oauthClients.get("the-id");
+  const revoke = (): Promise<Attempt<unknown>> => service.oauthClients.revoke("the-id");
+  const malformed = { kind: "unknown", reason: "malformed" };
+
+  for (const [verb, shape, status, send] of [
+    ["create", "receipt", 201, create],
+    ["get", "oauth_client", 200, get],
+    ["revoke", "oauth_client", 200, revoke],
+  ] as const)
+    it.each(Object.keys(shapes[shape]!))(`oauth client, ${verb}: %s (§2.3)`, async (field) => {
+      const { [field]: value, ...rest } = whole(shape);
+      server.next = jsonAnswer(status, whole(shape));
+      expect(await send()).toMatchObject({ kind: "answered" });
+      server.next = jsonAnswer(status, { ...rest, [field]: wrong(value || "") });
+      expect(await send(), "wrong type").toMatchObject(malformed);
+      // The secret may be left out: retrieval has none.
+      server.next = jsonAnswer(status, rest);
+      expect(await send(), "left out").toMatchObject(field === "client_secret" ? { kind: "answered" } : malformed);
+    });
+
+  it("a field, a status and a scope that nobody knows yet are read as they come (§9 rule 3)", async () => {
+    const later = { ...whole("oauth_client"), status: "resting", scopes: ["new:one"], added: { n: 1 } };
+    server.next = jsonAnswer(200, later);
+    expect(await get()).toMatchObject({ kind: "answered", value: later, text: JSON.stringify(later) });
+  });
+
+  it("an answer about another client (§4.2)", async () => {
+    server.next = jsonAnswer(200, { ...whole("oauth_client"), id: "another" });
+    for (const send of [get, revoke]) expect(await send()).toMatchObject(malformed);
+  });
+
+  it.each(Object.keys(shapes.list!))("list envelope: %s (§2.1)", async (field) => {
+    const { [field]: value, ...rest } = { ...shapes.list };
+    for (const body of [rest, { ...rest, [field]: wrong(value) }])
+      for (const ask of [() => service.entities.page({}), () => service.cohorts.membersPage("c", {})]) {
+        server.next = jsonAnswer(200, body);
+        const attempt = await ask();
+        expect(attempt.kind).toBe("answered");
+        expect(() => checkPage((attempt as { value: RawPage }).value, { what: "it" })).toThrow(Failure);
+      }
+  });
+
+  it("has_more and the token that contradict each other (§2.1)", async () => {
+    for (const [next_page_token, has_more] of [
+      [null, true],
+      ["", true],
+      ["t", false],
+    ] as const) {
+      server.next = jsonAnswer(200, { ...shapes.list, next_page_token, has_more });
+      const attempt = await service.entities.page({});
+      expect(() => checkPage((attempt as { value: RawPage }).value, { what: "it" })).toThrow(/No usable answer/);
+    }
+  });
+
+  it("a created access key without an id; its secret is not lost for that (§2.4)", async () => {
+    const { id: _id, ...rest } = whole("created_access_key");
+    server.next = jsonAnswer(201, { ...rest, secret: "the-secret" });
+    expect(await service.accessKeys.create("{}")).toMatchObject({ ...malformed, salvage: { secret: "the-secret" } });
+  });
+
+  it("a creation that is answered with 200 is none (§4.2)", async () => {
+    server.next = jsonAnswer(200, whole("receipt"));
+    expect(await create()).toMatchObject(malformed);
+  });
+});

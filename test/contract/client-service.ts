@@ -1,0 +1,23 @@
+// The client as the cases meet it: over a real transport, with every credential in hand.
+import { connect, type Service } from "../../src/api/connect.ts";
+import type { LegacyCredential } from "../../src/api/credential.ts";
+import { createTransport } from "../../src/api/transport.ts";
+
+/** @param address of the server that answers; whoever opens the client closes it */
+export function openClient(address: string, legacy: LegacyCredential): Service {
+  return connect({
+    transport: createTransport({
+      locate: async () => address,
+      timeoutMs: 10_000,
+      signal: new AbortController().signal,
+      now: Date.now,
+      userAgent: "integ-test",
+    }),
+    baseUrl: address,
+    organizationId: "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
+    credential: async () => ({ kind: "api_key", key: "an-api-key", style: "apikey-user" }),
+    legacyCredential: async () => legacy,
+    tokenEndpoint: { tokenEndpoint: `${address}/oauth/token`, clientAuth: "client_secret_post" },
+    now: Date.now,
+  });
+}

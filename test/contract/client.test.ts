@@ -1,0 +1,193 @@
+// Every answer of the cases, read by the client: served as the document shows it by a plain server on a real socket.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Attempt } from "../../src/api/attempt.ts";
+import type { Service } from "../../src/api/connect.ts";
+import { decideCreation } from "../../src/api/creation-decision.ts";
+import type { RawPage } from "../../src/api/list-request.ts";
+import { checkPage } from "../../src/api/pages.ts";
+import { Failure } from "../../src/errors.ts";
+import { type Answer, type ContractCase, type JsonObject, readCases, type RequestStep } from "./case.ts";
+import { AnsweringServer, namesIn, requestId, type Served, servedOf } from "./client-answers.ts";
+import { openClient } from "./client-service.ts";
+import { askedBy, type Asked, type Call, callOf, rawCall } from "./client-call.ts";
+
+const server = new AnsweringServer();
+/** With a legacy token in hand, and with a way to get one. */
+let service: Service;
+let exchanging: Service;
+
+beforeAll(async () => {
+  const address = await server.start();
+  service = openClient(address, { kind: "access_token", token: "a-token" });
+  exchanging = openClient(address, {
+    kind: "exchange_endpoint",
+    url: `${address}/api/v1/access-tokens`,
+    secret: "a-secret",
+  });
+});
+
+afterAll(() => {
+  service.close();
+  exchanging.close();
+  server.close();
+});
+
+beforeEach(() => void server.arrived.splice(0));
+
+/** Sends, where the client lets it go out; what it refuses by itself is read through the raw way. */
+async function sendOr(call: Call, asked: Asked): Promise<{ attempt: Attempt<unknown>; call: Call } | "nothing sent"> {
+  try {
+    const attempt = await call.send(call.operation === "key token" ? exchanging : service);
+    if (attempt!.kind !== "not_sent" || attempt!.reason !== "unsendable") return { attempt: attempt!, call };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    expect(error.kind, error.message).toBe("usage");
+  }
+  expect(server.arrived).toEqual([]);
+  const raw = rawCall(asked);
+  if (typeof raw === "string" || call.operation === "raw") return "nothing sent";
+  return await sendOr(raw, asked);
+}
+
+/** Steps that no call of the client asks for, and why. */
+const unread = new Set<string>();
+let read = 0;
+
+async function readStep(one: ContractCase, step: RequestStep, index: number): Promise<void> {
+  const names = namesIn(one);
+  const asked = askedBy(step, names);
+  const place = `§${one.section} ${one.name}, step ${index + 1}: ${step.request}`;
+  const call = callOf(asked);
+  if (typeof call === "string") {
+    unread.add(`${place}: ${call}`);
+    return;
+  }
+  server.next = step.answer === "lost" ? "lost" : servedOf({ ...step, answer: step.answer }, names);
+  server.arrived.splice(0);
+  const sent = await sendOr(call, asked);
+  if (sent === "nothing sent") {
+    unread.add(`${place}: HTTP cannot carry it`);
+    return;
+  }
+  read += 1;
+  expectArrived(asked, sent.call, place);
+  expectOutcome(sent.attempt, { ...sent, step, place });
+}
+
+function expectArrived(asked: Asked, { operation }: Call, place: string): void {
+  const [arrived, ...more] = server.arrived;
+  // A specification that is refused is asked for a second time, as somebody.
+  if (operation !== "specification") expect(more, place).toEqual([]);
+  expect(arrived!.method, place).toBe(asked.method);
+  const at = new URL(arrived!.path, "http://host");
+  expect(at.pathname, place).toBe(new URL(asked.path, "http://host").pathname);
+  expect(Object.fromEntries(at.searchParams), place).toEqual(Object.fromEntries(asked.pairs));
+  expect([...at.searchParams].length, place).toBe(asked.pairs.length);
+  if (asked.text !== undefined) expect(arrived!.body, place).toBe(asked.text);
+  if (asked.key !== undefined) expect(arrived!.headers["idempotency-key"], place).toBe(asked.key);
+  expect(arrived!.headers["x-organization-id"] !== undefined, place).toBe(
+    asked.path.startsWith("/api/v1/") && operation !== "key token",
+  );
+}
+
+interface Outcome {
+  readonly call: Call;
+  readonly step: RequestStep;
+  readonly place: string;
+}
+
+function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome): void {
+  if (call.operation === "create client")
+    expect(decideCreation(attempt as Attempt<never>).kind, place).toBe(decisionOf(server.next));
+  if (server.next === "lost") {
+    expect(attempt, place).toMatchObject({ kind: "unknown", reason: "closed" });
+    return;
+  }
+  const { status, text, headers } = server.next;
+  const body = server.next.body as JsonObject;
+  if (status < 300) {
+    expect(attempt, place).toMatchObject({ kind: "answered", status, requestId, text });
+    expectValue(attempt as Extract<Attempt<unknown>, { kind: "answered" }>, { call, body, place });
+    return;
+  }
+  const { type: _type, ...fields } = body;
+  const oauth = typeof body.error === "string";
+  const retryAfterSeconds = headers["retry-after"] === undefined ? undefined : Number(headers["retry-after"]);
+  expect(attempt, place).toMatchObject({
+    kind: status < 500 ? "refused" : "unknown",
+    status,
+    problem: oauth ? { status, code: body.error, detail: body.error_description, request_id: requestId } : fields,
+    retryAfterSeconds,
+  });
+  if (status === 429) expect(retryAfterSeconds, place).toBeGreaterThan(0);
+  const answer = step.answer as Answer;
+  if (answer.problem?.param !== undefined) expect(fields.param, place).toBeTruthy();
+}
+
+/** The wire fields arrive as they were served: nothing is dropped, renamed or made up. */
+function expectValue(
+  { value }: Extract<Attempt<unknown>, { kind: "answered" }>,
+  { call, body, place }: { call: Call; body: JsonObject; place: string },
+): void {
+  switch (call.operation) {
+    case "entities":
+    case "members": {
+      const page = checkPage(value as RawPage, { what: call.operation });
+      expect(page.nextPageToken, place).toBe(body.next_page_token);
+      const rows = Array.from({ length: page.count }, (_, n): unknown =>
+        JSON.parse(page.body.toString("utf8", page.spans[2 * n], page.spans[2 * n + 1])),
+      );
+      expect(page.hasMore, place).toBe(body.has_more);
+      expect(rows, place).toEqual(body.data);
+      return;
+    }
+    case "create key":
+    case "rotate key": {
+      const { secret, ...key } = body;
+      expect(value, place).toEqual({ key, secret });
+      return;
+    }
+    case "list keys":
+    case "search people":
+      expect(value, place).toMatchObject({
+        wrappedIn: "data",
+        rows: (body.data as JsonObject[]).map((row) => ({ value: row, text: JSON.stringify(row) })),
+      });
+      return;
+    case "client token":
+    case "key token":
+      expect(value, place).toEqual({ token: body.access_token, expiresInSeconds: body.expires_in });
+      return;
+    case "raw":
+      expect(JSON.parse(String((value as { body: Buffer }).body)), place).toEqual(body);
+      return;
+    default:
+      expect(value, place).toEqual(body);
+  }
+}
+
+/** §4.2, the caller decision table, row by row. */
+function decisionOf(served: Served | "lost"): string {
+  if (served === "lost" || served.status >= 500) return "unknown";
+  const { client_secret, code, ...body } = served.body as JsonObject;
+  if (served.status === 429) return "wait";
+  if (served.status === 409) return code === "idempotency_key_reuse" ? "key_reuse" : "refused";
+  if (served.status >= 400) return "refused";
+  if (body.status === "pending") return "pending";
+  if (body.status !== "active") return "unusable";
+  return client_secret === null ? "secret_lost" : "store_secret";
+}
+
+for (const { file, cases } of readCases())
+  describe(`${file}, read by the client`, () => {
+    for (const one of cases)
+      it(`§${one.section}: ${one.name}`, async () => {
+        for (const [index, step] of one.steps.entries()) if ("request" in step) await readStep(one, step, index);
+      });
+  });
+
+it("reads every answer but these", async () => {
+  console.log(`${read} answers of the cases read by the client, ${unread.size} requests it has no words for`);
+  expect(read).toBeGreaterThan(200);
+  await expect(`${[...unread].toSorted().join("\n")}\n`).toMatchFileSnapshot("client-unread.txt");
+});
