@@ -171,6 +171,18 @@ describe("by replacement", () => {
       await desk.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
   });
 
+  it("whose creation never arrived begins it again, once the list had time to show it", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "never-arrived" });
+    await desk.service.fault("POST /api/v1/access-keys drop=before times=1");
+    expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(7);
+    const recovered = await at.integ(["journal", "recover"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+    expect(await desk.live("never-arrived")).toHaveLength(1);
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+  });
+
   it("typed again, goes on with what is unfinished", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "again" });

@@ -86,6 +86,7 @@ describe("a key of that name that cannot be it", () => {
   it.each([
     ["made before", { createdAt: at(-5 * 60_000 - 1) }],
     ["made long after", { createdAt: at(1000 + 15 * 60_000 + 1) }],
+    ["made at a time that nobody tells, of another user", { createdAt: undefined, createdByUserId: "user_2" }],
     ["of another user", { createdByUserId: "user_2" }],
     ["of another type", { keyType: "service_account" }],
     ["with other scopes", { scopes: ["push-ingest:*"] }],
@@ -100,6 +101,8 @@ describe("a key of that name that cannot be it", () => {
     ["revoked", { status: "revoked" }, {}],
     ["the journal's own", {}, { knownIds: new Set(["ak_new"]) }],
     ["of another name", { name: "ci2" }, {}],
+    ["made more than a day before", { createdAt: at(-25 * 3_600_000) }, {}],
+    ["made more than a day after", { createdAt: at(25 * 3_600_000) }, {}],
   ])("%s: nothing was made, for certain", (_name, change, known) => {
     expect(findOrphan(rows(other, { ...orphan, ...change }), sought(known), later)).toEqual({
       kind: "none",
