@@ -9,7 +9,7 @@ if (!supported) {
   );
   process.exitCode = 1;
 } else {
-  require("../dist/main.cjs")
+  void require("../dist/main.cjs")
     .main(process)
     .then(function (code) {
       process.exitCode = code;
