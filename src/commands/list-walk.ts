@@ -42,7 +42,8 @@ export async function printList(context: Context, view: ListView, list: List): P
   const before = out?.before;
   const to = out && { sink: out, rowsBefore: before?.rows ?? 0 };
   const walk: Walk = { context, view, plan, out, writer: context.output.list(view, to), last: before };
-  if (before === undefined || before.hasMore) await printPages(walk, await pagesOf(walk, readPage));
+  const isWhole = before && (!before.hasMore || before.rows >= (plan.max ?? Infinity));
+  if (!isWhole) await printPages(walk, await pagesOf(walk, readPage));
   else await finish(walk);
   tellMore(walk);
 }
@@ -58,6 +59,7 @@ async function outFileOf(context: Context, plan: ListPlan, list: List): Promise<
   return context.output.file(resolve(context.settings.cwd, plan.out.path), {
     force: plan.out.force,
     resume: plan.out.resume,
+    from: plan.pageToken,
     identity: {
       list: list.name,
       filters: JSON.stringify(plan.filters),

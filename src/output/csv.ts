@@ -40,6 +40,8 @@ export function csvList(view: ListView, target: ListTarget): ListWriter {
     },
     async page(page) {
       const rows = rowsOf(page);
+      // The header waits for the first row: whoever goes on after no rows writes it.
+      if (rows.length === 0) return;
       let text = header;
       header = "";
       for (const row of rows) {

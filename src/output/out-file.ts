@@ -10,6 +10,8 @@ export interface OutFileOptions {
   /** Go on where an earlier run stopped, where there was one. */
   readonly resume: boolean;
   readonly identity: WalkIdentity;
+  /** The page token that the walk begins with, where it does not begin at the first page. */
+  readonly from?: string;
   readonly now: () => number;
 }
 
@@ -74,13 +76,26 @@ export class OutFile implements Sink {
 
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
-    const { force } = this.#options;
+    const { force, identity, from } = this.#options;
+    // Before the file is there or cut: whenever the process ends from now on, --resume knows what to do with it.
+    if (this.before === undefined)
+      notePlace(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
-    const fd = openSync(this.path, constants.O_WRONLY | constants.O_NOFOLLOW | create, 0o600);
+    const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
     // What stands behind the noted place is the beginning of a page that was not whole.
     ftruncateSync(fd, this.#bytes);
     return fd;
+  }
+
+  #openAs(how: number): number {
+    try {
+      return openSync(this.path, how, 0o600);
+    } catch (error) {
+      // Whatever is in the way now is not ours to go on with.
+      if (this.before === undefined) removeIfThere(placePath(this.path));
+      throw error;
+    }
   }
 
   #note(): void {

@@ -49,7 +49,7 @@ export interface Output {
   /**
    * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
    */
-  file(path: string, options: Pick<OutFileOptions, "force" | "resume" | "identity">): Promise<OutFile>;
+  file(path: string, options: Pick<OutFileOptions, "force" | "resume" | "identity" | "from">): Promise<OutFile>;
   /**
    * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.

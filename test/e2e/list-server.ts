@@ -1,0 +1,85 @@
+// A server with one list of entities whose every answer a test decides: pages that no well-behaved service would give.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Socket } from "node:net";
+
+/** What was asked for. */
+export interface Asked {
+  readonly token: string | undefined;
+  readonly limit: number | undefined;
+  /** 0 for the first request. */
+  readonly index: number;
+}
+
+/** A page as text, or whatever a test wants to do to the answer. */
+export type Answer = string | ((response: ServerResponse, request: IncomingMessage) => void);
+
+export interface ListServer {
+  readonly env: Readonly<Record<string, string>>;
+  readonly asked: Asked[];
+  stop(): Promise<void>;
+}
+
+export async function startListServer(answer: (asked: Asked) => Answer): Promise<ListServer> {
+  const asked: Asked[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => {
+    const query = new URL(request.url!, "http://localhost").searchParams;
+    const limit = query.get("limit");
+    const one: Asked = {
+      token: query.get("page_token") ?? undefined,
+      limit: limit === null ? undefined : Number(limit),
+      index: asked.length,
+    };
+    asked.push(one);
+    const given = answer(one);
+    if (typeof given !== "string") return given(response, request);
+    response.writeHead(200, { "content-type": "application/json" }).end(given);
+  });
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    env: { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${port}`, INTEG_API_KEY: "key-of-a-test" },
+    asked,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+/** An envelope of §2.1. @param rows JSON texts */
+export function envelope(rows: readonly string[], next: string | null): string {
+  return `{"object":"list","data":[${rows.join(",")}],"next_page_token":${JSON.stringify(next)},"has_more":${next !== null}}`;
+}
+
+/** A row of §2.2. */
+export function entity(index: number): string {
+  const at = "2026-07-01T00:00:00.000Z";
+  return `{"id":"ent_${index}","object":"entity","type":"person","status":"active","display_name":"Name, ${index}","email":"e${index}@example.com","created_at":"${at}","updated_at":"${at}"}`;
+}
+
+/** Pages of these sizes, one after the other, `token-1` leading to the second. */
+export function pagesOf(sizes: readonly number[]): (asked: Pick<Asked, "token">) => string {
+  return ({ token }) => {
+    const page = token === undefined ? 0 : Number(token.slice("token-".length));
+    const before = sizes.slice(0, page).reduce((sum, size) => sum + size, 0);
+    const rows = Array.from({ length: sizes[page]! }, (_, row) => entity(before + row));
+    return envelope(rows, page + 1 < sizes.length ? `token-${page + 1}` : null);
+  };
+}
+
+/** The ids of NDJSON lines; throws where a line is no whole row. */
+export function idsOf(ndjson: string): string[] {
+  if (ndjson !== "" && !ndjson.endsWith("\n")) throw new Error(`cut within a row: ${ndjson.slice(-80)}`);
+  return ndjson
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => (JSON.parse(line) as { id: string }).id);
+}

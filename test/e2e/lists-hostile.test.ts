@@ -1,0 +1,104 @@
+// What a hostile or broken server may answer to a list: each ends in a clear error, soon, in bounded memory, and no row of
+// it is ever printed.
+import { readFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { Home, root } from "../support/program.ts";
+import { type Answer, entity, envelope, startListServer } from "./list-server.ts";
+
+/** Writes the peak of a process's memory down at its end, in kilobytes. */
+const peakMemory = join(root, "bench", "peak-memory.cjs");
+const json = { "content-type": "application/json" };
+const good = envelope([entity(0)], null);
+
+/** Sends so many bytes, as fast as they are taken. */
+function flood(response: ServerResponse, chunk: Buffer, bytes: number): void {
+  let left = bytes;
+  const more = (): void => {
+    while (left > 0 && !response.destroyed) {
+      left -= chunk.length;
+      if (!response.write(chunk)) return void response.once("drain", more);
+    }
+    response.end();
+  };
+  more();
+}
+
+function body(text: string, headers: Record<string, string> = json): Answer {
+  return (response) => void response.writeHead(200, headers).end(text);
+}
+
+const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
+const bomb = gzipSync(Buffer.alloc(300_000_000, 0x20), { level: 9 });
+
+const answers: Record<string, Answer> = {
+  HTML: body("<!doctype html><title>Sign in</title>", { "content-type": "text/html" }),
+  "HTML that says it is JSON": body("<!doctype html><title>Sign in</title>"),
+  nothing: body(""),
+  "JSON cut in the last row": body(good.slice(0, 120)),
+  "JSON cut before its last byte": body(good.slice(0, -1)),
+  "JSON and more behind it": body(`${good}{}`),
+  "an array": body(`[${entity(0)}]`),
+  null: body("null"),
+  "data that is an object": body(good.replace("[", "{").replace("]", "}")),
+  "a row that is a text": body(envelope([entity(0), '"row"'], null)),
+  "a row that is null": body(envelope(["null"], null)),
+  "another object": body(good.replace('"list"', '"lists"')),
+  "a wrong byte in a string": (response) =>
+    void response.writeHead(200, json).end(Buffer.from(good.replace("Name", "N\xffme"), "latin1")),
+  "a bare control character in a string": body(good.replace("Name", "Na\nme")),
+  "a number with a leading zero": body(envelope(['{"id":"ent_1","n":01}'], null)),
+  "nesting 100,000 deep": body(envelope([nested(100_000)], null)),
+  "an answer cut by the connection": (response) => {
+    response.writeHead(200, { ...json, "content-length": String(good.length) });
+    response.write(good.slice(0, 60), () => response.destroy());
+  },
+  "300 MB in 300 kB of gzip": (response) =>
+    void response.writeHead(200, { ...json, "content-encoding": "gzip" }).end(bomb),
+  "two encodings": (response) => void response.writeHead(200, { ...json, "content-encoding": "gzip, br" }).end(bomb),
+  "a gigabyte announced": (response) => {
+    response.writeHead(200, { ...json, "content-length": String(2 ** 30) });
+    flood(response, Buffer.alloc(65_536, 0x20), 2 ** 30);
+  },
+  "without an end": (response) => {
+    response.writeHead(200, json);
+    flood(response, Buffer.alloc(65_536, 0x20), Number.MAX_SAFE_INTEGER);
+  },
+  "headers without an end": (response) => {
+    const line = `x: ${"y".repeat(8000)}\r\n`;
+    response.socket!.write("HTTP/1.1 200 OK\r\n");
+    for (let i = 0; i < 20; i += 1) response.socket!.write(line);
+  },
+  "a byte a second": (response) => {
+    response.writeHead(200, json);
+    let at = 0;
+    const timer = setInterval(() => response.write(good[at++] ?? " "), 1000);
+    response.on("close", () => clearInterval(timer));
+  },
+  "no HTTP": (response) => void response.socket!.end("SSH-2.0-OpenSSH_9.6\r\n"),
+  "a redirect": (response) => void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
+  "204": (response) => void response.writeHead(204).end(),
+};
+
+describe.each(Object.entries(answers))("%s", (_name, answer) => {
+  it.each(["ndjson", "table"])("is a clear error, and nothing is printed: %s", async (format) => {
+    const server = await startListServer(() => answer);
+    const home = new Home(server.env);
+    try {
+      const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
+      const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
+      const begun = Date.now();
+      const { code, stdout, stderr } = await home.integ(words, { env });
+      expect([code, stdout]).toEqual([11, ""]);
+      expect(stderr.trim()).not.toBe("");
+      expect(stderr).not.toMatch(/a bug in integ|\n\s+at /);
+      expect(Date.now() - begun).toBeLessThan(20_000);
+      expect(Number(readFileSync(home.path("peak"), "utf8"))).toBeLessThan(300_000);
+    } finally {
+      home.remove();
+      await server.stop();
+    }
+  });
+});

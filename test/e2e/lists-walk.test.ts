@@ -1,0 +1,249 @@
+// The walk from the command line against pages that a test decides: which rows come out, what is asked for, and when.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { Home, type RunOptions } from "../support/program.ts";
+import { entity, envelope, idsOf, type ListServer, pagesOf, startListServer } from "./list-server.ts";
+
+const running: { server: ListServer; home: Home }[] = [];
+
+async function start(answer: Parameters<typeof startListServer>[0]) {
+  const server = await startListServer(answer);
+  const home = new Home(server.env);
+  running.push({ server, home });
+  const list = (words: readonly string[], options?: RunOptions) => home.integ(["entities", "list", ...words], options);
+  return { server, home, list };
+}
+
+afterEach(async () => {
+  for (const { server, home } of running.splice(0)) {
+    home.remove();
+    await server.stop();
+  }
+});
+
+const ids = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `ent_${from + i}`);
+
+describe("--all", () => {
+  it("takes no short or empty page for the end, and passes tokens back untouched", async () => {
+    const tokens = ["a/b+c=&?#%20", "é😀 ", "x".repeat(4000)];
+    const { server, list } = await start(({ token }) => {
+      const page = token === undefined ? 0 : tokens.indexOf(token) + 1;
+      return envelope(page === 1 ? [] : [entity(page)], tokens[page] ?? null);
+    });
+    const { code, stdout } = await list(["--all", "--ndjson"]);
+    expect([code, idsOf(stdout)]).toEqual([0, ["ent_0", "ent_2", "ent_3"]]);
+    expect(server.asked.map(({ token }) => token)).toEqual([undefined, ...tokens]);
+    expect(new Set(server.asked.map(({ limit }) => limit))).toEqual(new Set([500]));
+  });
+
+  it.each(["ndjson", "json"])("keeps rows as the API wrote them: %s", async (format) => {
+    const rows = [
+      `{"z":12345678901234567890.10,"id":"ent_1","a":1e400,"__proto__":{"x":1},"nested":{"b":[1,2,{"c":null}],"a":"\\u00e9\\/"}}`,
+      `{"id":"ent_2","text":"a\\nb","big":-0.0,"z":9007199254740993}`,
+    ];
+    const { list } = await start(() => envelope(rows, null));
+    const { stdout } = await list(["--all", "-o", format]);
+    expect(stdout).toBe(format === "ndjson" ? `${rows.join("\n")}\n` : `${envelope(rows, null)}\n`);
+  });
+
+  it("ends where a token comes a second time, after the rows that were good", async () => {
+    const { server, list } = await start(({ token }) =>
+      envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),
+    );
+    const { code, stdout, stderr } = await list(["--all", "--ndjson"]);
+    expect(code).toBe(11);
+    expect(stderr).toContain("second time");
+    expect(idsOf(stdout)).toEqual(ids(0, 4));
+    expect(server.asked.length).toBeLessThanOrEqual(5);
+  });
+
+  const last = JSON.stringify("token-9");
+  it.each([
+    ["more, and no token", `"next_page_token":null,"has_more":true`],
+    ["more, and an empty token", `"next_page_token":"","has_more":true`],
+    ["no more, and a token", `"next_page_token":${last},"has_more":false`],
+    ["no next_page_token", `"has_more":false`],
+    ["no has_more", `"next_page_token":null`],
+    ["a number for a token", `"next_page_token":7,"has_more":true`],
+    ["has_more in words", `"next_page_token":null,"has_more":"false"`],
+    ["has_more twice", `"next_page_token":null,"has_more":false,"has_more":false`],
+  ])("ends with an error, after the good rows, at a page with %s", async (_, rest) => {
+    const { list } = await start(({ token }) =>
+      token === undefined ? envelope([entity(0)], "token-1") : `{"object":"list","data":[${entity(1)}],${rest}}`,
+    );
+    const json = await list(["--all", "--json"]);
+    expect(json.code).toBe(11);
+    expect(() => JSON.parse(json.stdout)).toThrow();
+    expect(JSON.parse(json.stderr.trim().split("\n").at(-1)!).error.hint).toContain("--page-token token-1");
+    const ndjson = await list(["--all", "--ndjson"]);
+    expect([ndjson.code, idsOf(ndjson.stdout)]).toEqual([11, ["ent_0"]]);
+  });
+});
+
+describe("--max", () => {
+  const whole = pagesOfLimit(30);
+
+  it.each([1, 4, 5, 9, 10, 11, 29, 30])("%i rows, exactly, with a token that goes on exactly there", async (max) => {
+    const { server, list } = await start(whole);
+    const { stdout } = await list(["--max", String(max), "--limit", "5", "--json"]);
+    const page = JSON.parse(stdout) as { data: { id: string }[]; next_page_token: string | null; has_more: boolean };
+    expect(page.data.map(({ id }) => id)).toEqual(ids(0, max));
+    expect([page.has_more, page.next_page_token]).toEqual(max < 30 ? [true, `at-${max}`] : [false, null]);
+    expect(server.asked.every(({ limit }) => limit! >= 1 && limit! <= 5)).toBe(true);
+  });
+
+  it("more than there are: all there are", async () => {
+    const { list } = await start(whole);
+    expect(idsOf((await list(["--max", "31", "--ndjson"])).stdout)).toEqual(ids(0, 30));
+  });
+
+  it("a service that gives more than it was asked for is told of, and nothing of its page is printed", async () => {
+    const { list } = await start(({ token }) => envelope([entity(0), entity(1), entity(2)], token ? null : "token-1"));
+    const { code, stdout, stderr } = await list(["--max", "2", "--ndjson"]);
+    expect([code, stdout]).toEqual([11, ""]);
+    expect(stderr).toContain("more than were asked for");
+  });
+});
+
+/** A list of so many rows that honours `limit`; its tokens say where they go on. */
+function pagesOfLimit(rows: number): Parameters<typeof startListServer>[0] {
+  return ({ token, limit = 25 }) => {
+    const from = token === undefined ? 0 : Number(token.slice("at-".length));
+    const to = Math.min(rows, from + limit);
+    return envelope(
+      Array.from({ length: to - from }, (_, i) => entity(from + i)),
+      to < rows ? `at-${to}` : null,
+    );
+  };
+}
+
+describe("readers", () => {
+  /** Rows of half a megabyte a page: more than pipes and sockets swallow. */
+  const endless: Parameters<typeof startListServer>[0] = ({ token }) => {
+    const page = Number(token ?? 0);
+    const rows = Array.from({ length: 8 }, (_, i) => `{"id":"ent_${page * 8 + i}","fill":"${"x".repeat(65_536)}"}`);
+    return envelope(rows, String(page + 1));
+  };
+
+  it("one that reads nothing holds the server back to a page or two ahead", async () => {
+    const { server, home } = await start(endless);
+    const child = home.start(["entities", "list", "--all", "--ndjson"]);
+    child.stdin!.end();
+    child.stdout!.pause();
+    while (server.asked.length === 0) await wait(20);
+    let before = -1;
+    while (before !== server.asked.length) {
+      before = server.asked.length;
+      await wait(1000);
+    }
+    expect(before).toBeLessThanOrEqual(3);
+    const gone = new Promise((resolve) => child.on("close", resolve));
+    child.kill("SIGKILL");
+    await gone;
+  });
+
+  it("one that stops early is success, and the walk stops too", async () => {
+    const { server, home } = await start(endless);
+    const child = home.start(["entities", "list", "--all", "--ndjson"]);
+    child.stdin!.end();
+    let stderr = "";
+    child.stderr!.on("data", (chunk) => (stderr += String(chunk)));
+    child.stdout!.once("data", () => child.stdout!.destroy());
+    const code = await new Promise((resolve) => child.on("exit", resolve));
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(server.asked.length).toBeLessThanOrEqual(5);
+  });
+
+  it.each(["ndjson", "csv"])("Ctrl-C leaves whole rows: %s", async (format) => {
+    const { home } = await start(({ token }) => {
+      const page = Number(token ?? 0);
+      const given = envelope([entity(2 * page), entity(2 * page + 1)], String(page + 1));
+      return (response) =>
+        void setTimeout(() => response.writeHead(200, { "content-type": "application/json" }).end(given), 20);
+    });
+    const child = home.start(["entities", "list", "--all", "-o", format]);
+    child.stdin!.end();
+    let stdout = "";
+    child.stdout!.on("data", (chunk) => {
+      stdout += String(chunk);
+      if (stdout.split("\n").length > 12) child.kill("SIGINT");
+    });
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    expect(code).toBe(130);
+    const found =
+      format === "ndjson" ? idsOf(stdout) : [...stdout.matchAll(/^(ent_\d+),.*Z\r\n/gm)].map(([, id]) => id);
+    expect(found).toEqual(ids(0, found.length));
+    expect(stdout.split("\n").length - 1).toBe(found.length + (format === "csv" ? 1 : 0));
+    expect(found.length % 2).toBe(0);
+  });
+});
+
+describe("--out", () => {
+  it("is never written over, through a link, or into a folder", async () => {
+    const { server, home, list } = await start(pagesOf([2]));
+    writeFileSync(home.path("there"), "mine");
+    mkdirSync(home.path("folder"));
+    for (const name of ["there", "folder", "/dev/null"]) {
+      const { code } = await list(["--all", "--out", name]);
+      expect([name, code]).toEqual([name, 2]);
+    }
+    expect(readFileSync(home.path("there"), "utf8")).toBe("mine");
+    expect(server.asked).toEqual([]);
+    expect((await list(["--all", "--ndjson", "--out", "there", "--force"])).code).toBe(0);
+    expect(idsOf(readFileSync(home.path("there"), "utf8"))).toEqual(ids(0, 2));
+  });
+
+  it("a list without rows is an empty file, an empty document, a header", async () => {
+    const { home, list } = await start(pagesOf([0, 0]));
+    const given: Record<string, string> = {};
+    for (const format of ["ndjson", "json", "csv"]) {
+      expect((await list(["--all", "-o", format, "--out", format])).code).toBe(0);
+      given[format] = readFileSync(home.path(format), "utf8");
+    }
+    expect(given).toEqual({
+      ndjson: "",
+      json: `${envelope([], null)}\n`,
+      csv: "id,type,status,display_name,email,created_at,updated_at\r\n",
+    });
+  });
+
+  it("--resume goes on where a page failed; another filter, profile or contract version is refused", async () => {
+    let isBroken = true;
+    const pages = pagesOf([2, 0, 3, 1]);
+    const { server, home, list } = await start((asked) =>
+      asked.token === "token-2" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(asked),
+    );
+    const walk = ["--all", "--ndjson", "--out", "file", "--filter", "status=active"];
+    const broken = await list([...walk, "--retry-for", "0"]);
+    expect(broken.code).toBe(1);
+    expect(broken.stderr).toContain("--resume");
+    const before = readFileSync(home.path("file"), "utf8");
+    expect(idsOf(before)).toEqual(ids(0, 2));
+    const asked = server.asked.length;
+    const other = ["--all", "--ndjson", "--out", "file", "--resume"];
+    const others: [string, readonly string[], Record<string, string>][] = [
+      ["filters", other, {}],
+      ["filters", [...other, "--filter", "status=other"], {}],
+      ["list", [...walk, "--resume", "--type", "person"], {}],
+      ["service version", [...walk, "--resume", "--service-version", "2026-08-01"], {}],
+      [
+        "base url",
+        [...walk, "--resume"],
+        { INTEG_BASE_URL: server.env.INTEG_BASE_URL!.replace("127.0.0.1", "localhost") },
+      ],
+      ["fields", [...walk, "--resume", "--fields", "id"], {}],
+      ["format", [...walk.filter((word) => word !== "--ndjson"), "--resume", "-o", "csv"], {}],
+    ];
+    for (const [what, words, env] of others) {
+      const { code, stderr } = await list(words, { env });
+      expect([what, code, stderr]).toEqual([what, 2, expect.stringContaining(what)]);
+    }
+    expect(server.asked.length).toBe(asked);
+    expect(readFileSync(home.path("file"), "utf8")).toBe(before);
+    isBroken = false;
+    expect((await list([...walk, "--resume"])).code).toBe(0);
+    expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 6));
+    expect(server.asked[asked]!.token).toBe("token-2");
+  });
+});
