@@ -68,10 +68,16 @@ function reservedName(path: string, work: string): string {
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
 }
 
+interface Reserve {
+  readonly fd: number;
+  readonly path: string;
+  readonly identity: FileIdentity;
+}
+
 class FileDestination implements Destination {
   readonly isStdout = false;
   readonly #target: FileTarget;
-  #reserve: { readonly fd: number; readonly path: string; readonly identity: FileIdentity } | undefined;
+  #reserve: Reserve | undefined;
 
   constructor(target: FileTarget) {
     this.#target = target;
@@ -92,7 +98,7 @@ class FileDestination implements Destination {
     return { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
   }
 
-  #makeReserve(path: string): { fd: number; path: string; identity: FileIdentity } {
+  #makeReserve(path: string): Reserve {
     try {
       const fd = reserveFile(path, (content) => {
         if (!isWhole(content, this.#target.format)) return;
@@ -127,13 +133,30 @@ class FileDestination implements Destination {
     if (reserve === undefined) return;
     this.#reserve = undefined;
     try {
-      // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
-      if (!isSameFile(this.#target.path, reserve.identity)) wipe(reserve.fd);
-      if (isSameFile(reserve.path, reserve.identity)) unlinkSync(reserve.path);
-      syncFolder(dirname(reserve.path));
+      clearAway(reserve, this.#target.path);
     } finally {
       closeSync(reserve.fd);
     }
+  }
+}
+
+/**
+ * Blanks a reserve and takes its name away. One of the two is enough for the secret to be out of reach: only where
+ * neither can be done is there something to be told.
+ */
+function clearAway(reserve: Reserve, finished: string): void {
+  let wiped: unknown;
+  try {
+    // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
+    if (!isSameFile(finished, reserve.identity)) wipe(reserve.fd);
+  } catch (error) {
+    wiped = error;
+  }
+  try {
+    if (isSameFile(reserve.path, reserve.identity)) unlinkSync(reserve.path);
+    syncFolder(dirname(reserve.path));
+  } catch (error) {
+    if (wiped !== undefined) throw fileFailure(error, "remove", reserve.path);
   }
 }
 

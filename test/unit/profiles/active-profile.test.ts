@@ -124,11 +124,12 @@ describe("the credential of a stored profile", () => {
       },
     ],
   ])("goes to no other origin after a change by hand: %s", async (_what, setup) => {
-    const profile = await prod(setup);
-    const failure = await failureOf(() => profile.credential());
-    expect(failure.kind).toBe("auth");
-    expect(JSON.stringify(failure)).not.toContain("canary");
-    expect((await failureOf(() => profile.legacy())).kind).toBe("auth");
+    const profile = await prod({ ...setup, legacy: { kind: "access_token_command", command: "cat" } });
+    for (const ask of [() => profile.credential(), () => profile.legacy()]) {
+      const failure = await failureOf(ask);
+      expect(failure.kind).toBe("auth");
+      expect(JSON.stringify(failure)).not.toContain("canary");
+    }
   });
 });
 

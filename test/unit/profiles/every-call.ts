@@ -48,7 +48,7 @@ export function pointsOf(command: readonly string[], folder: string): Point[] {
 }
 
 /** What happens at a point: the process dies, or the call fails, once or from then on. */
-export type Fault = "kill" | `${"EIO" | "ENOSPC"}${"" | "+"}`;
+export type Fault = "kill" | "nothing written+" | `${"EIO" | "ENOSPC"}${"" | "+"}`;
 
 /** Runs the driver with a fault at one point. */
 export function runWithFault(
@@ -56,7 +56,8 @@ export function runWithFault(
   point: Point,
   fault: Fault,
 ): { killed: boolean; stdout: string; stderr: string } {
-  const what = fault === "kill" ? "signal=KILL" : `error=${fault.replace("+", "")}`;
+  const effects: Partial<Record<Fault, string>> = { kill: "signal=KILL", "nothing written+": "retval=0" };
+  const what = effects[fault] ?? `error=${fault.replace("+", "")}`;
   const when = fault.endsWith("+") ? `${point.nth}+` : String(point.nth);
   const log = join(temporaryFolder(), "trace");
   const inject = `inject=${point.call}:${what}:when=${when}`;

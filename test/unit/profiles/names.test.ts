@@ -22,8 +22,11 @@ describe("profile names for completion", () => {
     expect(readProfileNames(folder)).toEqual([]);
   });
 
-  it.each(["", "{", "null", "[]", '{"profiles":{}}', '{"profiles":[null,1,{},{"name":"x"},{"name":2}]}'])("are none in %j", (text) => {
-    writeFileSync(join(folder, "profiles.json"), text);
-    expect(readProfileNames(folder)).toEqual([]);
-  });
+  it.each(["", "{", "null", "[]", '{"profiles":{}}', '{"profiles":[null,1,{},{"name":"x"},{"name":2}]}'])(
+    "are none in %j",
+    (text) => {
+      writeFileSync(join(folder, "profiles.json"), text);
+      expect(readProfileNames(folder)).toEqual([]);
+    },
+  );
 });

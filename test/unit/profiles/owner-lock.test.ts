@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, linkSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withOwnerLock } from "../../../src/profiles/owner-lock.ts";
 import { failureOf } from "./a-profile.ts";
 import { bundleDriver, temporaryFolder } from "./bundle-driver.ts";
+import { needStrace } from "./every-call.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
@@ -82,14 +84,27 @@ describe("a lock between processes", () => {
     else await expect(attempt).rejects.toThrow("is held by process");
   });
 
-  it("comes too late with a right that was used: the lock of the living stays", async () => {
+  it("comes too late with the right to a dead lock that another took: the lock of the living stays", async (context) => {
+    needStrace(context);
     const folder = temporaryFolder();
     const lock = join(folder, "lock");
+    writeFileSync(join(folder, "counter"), "0");
     await deadLock(folder);
-    linkSync(lock, `${lock}.stale`);
+    // It found the lock, judged its owner dead, and is stopped before it asks for the right to take over.
+    const delay = ["-e", "trace=link", "-e", "inject=link:delay_enter=1500000:when=2", "-o", join(folder, "trace")];
+    const late = spawn("strace", [...delay, process.execPath, driver.path, "countUp", folder, "", "1"]);
+    const ended = once(late, "exit");
+    while (readdirSync(folder).filter((name) => name.startsWith("lock-")).length === 0) await sleep(5);
+    await sleep(300);
     await withOwnerLock(lock, async () => {
-      await expect(withOwnerLock(lock, () => "no", { waitMs: 30 })).rejects.toThrow("is held by");
+      const mine = readFileSync(lock, "utf8");
+      await sleep(2500);
+      expect(readFileSync(lock, "utf8")).toBe(mine);
+      expect(readFileSync(join(folder, "counter"), "utf8")).toBe("0");
     });
+    expect(await ended).toEqual([0, null]);
+    expect(readFileSync(join(folder, "counter"), "utf8")).toBe("1");
+    expect(readFileSync(join(folder, "trace"), "utf8")).toContain("(DELAYED)");
   });
 
   it("names a lock file that no integ wrote, and leaves it", async () => {

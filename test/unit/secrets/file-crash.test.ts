@@ -73,7 +73,25 @@ describe("the order of calls", () => {
     const folder = freshFolder(temporaryFolder(), false);
     const calls = callsOf([driver.path, folder], folder);
     expect(calls).toMatch(/openat fchmod pwrite64 ftruncate fsync openat fsync close/);
-    expect(calls).toMatch(/pwrite64 fsync ftruncate fsync link unlink openat fsync close/);
+    expect(calls).toMatch(/pwrite64 fsync ftruncate fsync link openat fsync close unlink openat fsync close/);
+  });
+});
+
+describe("a write that makes no progress", () => {
+  it("is a failure, not an endless loop and not a success", (context) => {
+    needStrace(context);
+    const root = temporaryFolder();
+    const folder = freshFolder(root, false);
+    const command = [driver.path, folder];
+    const writes = pointsOf(command, folder).filter(({ call }) => call === "pwrite64");
+    expect(writes.length).toBeGreaterThan(1);
+    for (const point of writes) {
+      freshFolder(root, false);
+      const { stdout, stderr } = runWithFault(command, point, "nothing written+");
+      expect(stdout).not.toContain("delivered");
+      expect(stderr).toContain("the device reports an I/O error");
+      expect(existsSync(join(folder, "s"))).toBe(false);
+    }
   });
 });
 

@@ -57,6 +57,16 @@ describe("a secret's file", () => {
     expect(JSON.stringify(record)).not.toContain(canary);
   });
 
+  it("is 0600 under an umask that takes even the owner's rights away", async () => {
+    const folder = temporaryFolder();
+    const destination = to(join(folder, "s"));
+    const before = process.umask(0o377);
+    await destination.prepare(work);
+    process.umask(before);
+    await destination.deliver(client);
+    expect(modeOf(join(folder, "s"))).toBe("600");
+  });
+
   it("resolves a relative path against the folder it was typed in", async () => {
     const folder = temporaryFolder();
     const destination = fileDestination({ path: "x.secret", format: "json", force: false }, folder);
@@ -198,8 +208,12 @@ describe("delivery", () => {
       const failure = await failureOf(() => destination.deliver(client));
       expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("exists already") });
       expect(JSON.stringify(failure)).not.toContain(canary);
+      // A second name shows what stood in the reserve when it went.
+      linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
       await destination.release();
-      expect([readdirSync(folder), filesWithCanary(folder)]).toEqual([["s"], []]);
+      const left = readFileSync(`${folder}-reserve`, "utf8");
+      rmSync(`${folder}-reserve`);
+      expect([readdirSync(folder), left.replaceAll("\0", "")]).toEqual([["s"], ""]);
       expect(await delivered(record)).toBe(false);
     },
   );

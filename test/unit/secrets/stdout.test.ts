@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, type StdioOptions } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { maskLine } from "../../../src/secrets/stdout.ts";
@@ -73,6 +73,7 @@ describe("standard output before the request", () => {
     const fifo = join(temporaryFolder(), "fifo");
     execFileSync("mkfifo", [fifo]);
     const fd = openSync(fifo, "r+");
+    writeSync(fd, "there is something to read");
     expect(await run(["ignore", fd, "pipe"])).toBe("fine\n");
     closeSync(fd);
   });

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openUndelivered } from "../../../src/secrets/undelivered.ts";
@@ -29,9 +29,12 @@ describe("undelivered secrets", () => {
     undelivered.reserve("e1");
     undelivered.release("e1");
     expect(undelivered.read("e1")).toEqual(client);
+    // A second name shows what stood in the file when it went.
+    linkSync(join(undelivered.folder, "e1"), `${undelivered.folder}-other-name`);
     undelivered.destroy("e1");
     undelivered.destroy("e1");
     expect(readdirSync(undelivered.folder)).toEqual([]);
+    expect(readFileSync(`${undelivered.folder}-other-name`, "utf8").replaceAll("\0", "")).toBe("");
   });
 
   it("give back an empty room, also one of an earlier process", () => {
