@@ -22,7 +22,7 @@ import { logExchange } from "./exchange-log.ts";
 import { Reception } from "./reception.ts";
 import { checkWireRequest, isLoopbackAddress, parseTarget, type Target } from "./wire-request.ts";
 
-export type { DebugEvent, Exchange, ExchangeRequest, Limits, Transport } from "./exchange.ts";
+export type { DebugEvent, Limits, Transport } from "./exchange.ts";
 
 /** Proxy settings as the environment spells them. They apply to https alone: plain http never leaves this machine. */
 export interface ProxySettings {

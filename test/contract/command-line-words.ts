@@ -93,7 +93,7 @@ export function apiWords({ method, whole, text, key, headers }: Asked): Typed | 
   const given = Object.entries(headers).filter(([name]) => !own.includes(name));
   if (given.some(([name]) => name === "Authorization")) return "who asks is the profile's matter";
   const all = key === undefined ? given : [["Idempotency-Key", key], ...given];
-  const lines = all.flatMap(([name, value]) => ["-H", `${name!.toLowerCase()}: ${value}`]);
+  const lines = all.flatMap(([name, value]) => ["-H", `${name!}: ${value}`]);
   const words = ["api", whole, "-X", method, ...lines, ...(text === undefined ? [] : ["--input", "-"])];
   return { words, ...(text === undefined ? {} : { input: text }), noun: false };
 }

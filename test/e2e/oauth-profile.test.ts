@@ -34,7 +34,7 @@ beforeAll(async () => {
   const answer = provider.callback();
   tokens = createServer((request, response) => {
     fetches.push(request.headers.authorization ?? "in the body");
-    void answer(request, response);
+    answer(request, response);
   }).listen(0, "127.0.0.1");
   api = createServer((request, response) => {
     seen.push(request.headers.authorization ?? "");

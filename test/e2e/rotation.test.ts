@@ -42,10 +42,8 @@ async function begun(): Promise<{ at: Home; id: string }> {
   homes.push(at);
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await at.integ([...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
-  const made = await at.integ([
-    ...["oauth-clients", "create", "--service-account", service.us.service_account_id],
-    ...["--scope", "entity:read", "--secret-file", "old.secret", "--json"],
-  ]);
+  const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+  const made = await at.integ([...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
   return { at, id: (JSON.parse(made.stdout) as { id: string }).id };
 }
 

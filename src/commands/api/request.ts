@@ -68,7 +68,8 @@ function headerOf(text: string): readonly [string, string] {
   const match = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)$/.exec(text);
   if (!match)
     throw new Failure("usage", `-H: "${text}" is not 'Name: value'.`, { hint: "-H 'Idempotency-Key: build-42'" });
-  return [match[1]!, match[2]!];
+  // Names have no case (RFC 9110 §5.1): one spelling, so that none is sent twice.
+  return [match[1]!.toLowerCase(), match[2]!];
 }
 
 function hasContentType(headers: Readonly<Record<string, string>>): boolean {

@@ -86,12 +86,15 @@ test.each(dead)("a lock of a process %s is taken over, and nothing of it stays",
   }
 });
 
-test("a process that has ended and was not reaped is dead", () => {
+test("a process that has ended and was not reaped is dead", async () => {
   const path = lockPath();
-  // The shell's child ends while the shell, turned into sleep, never asks for it.
-  const script = `sh -c 'true & echo $!; exec sleep 3 >/dev/null 2>&1' & sleep 0.3`;
-  const pid = Number(spawnSync("sh", ["-c", script], { encoding: "utf8", timeout: 1000 }).stdout.split("\n")[0]);
-  expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z ");
+  // The shell's child ends when the shell, turned into sleep, never asks for it any more.
+  const script = `sh -c 'sleep 0.2 & echo $!; exec sleep 9 >/dev/null 2>&1' & sleep 0.1`;
+  const pid = Number(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout.split("\n")[0]);
+  const stat = (): string => readFileSync(`/proc/${pid}/stat`, "latin1");
+  for (let tries = 0; !stat().includes(") Z ") && tries < 100; tries++)
+    await new Promise((done) => setTimeout(done, 30));
+  expect(stat()).toContain(") Z ");
   plant(path, { pid, start: identify(pid).start });
   expect(tryLock(path, fallback).held).toBeDefined();
 });
