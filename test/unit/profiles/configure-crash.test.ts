@@ -72,8 +72,7 @@ describe("another credential for a profile, disturbed at every file call", () =>
       const ends = { old: 0, new: 0 };
       for (const point of points) {
         const at = `${fault} at ${point.call} ${point.nth}`;
-        fresh();
-        const { stdout } = runWithFault(command, point, fault);
+        const { stdout } = runWithFault(command, { point, fault, fresh });
         const rooms = open(configDir);
         const found = await credentialIn(rooms);
         expect(["key:canary-old", "new:canary-new"], at).toContain(found);

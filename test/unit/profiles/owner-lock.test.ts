@@ -91,7 +91,15 @@ describe("a lock between processes", () => {
     writeFileSync(join(folder, "counter"), "0");
     await deadLock(folder);
     // It found the lock, judged its owner dead, and is stopped before it asks for the right to take over.
-    const delay = ["-e", "trace=link", "-e", "inject=link:delay_enter=1500000:when=2", "-o", join(folder, "trace")];
+    const links = "?link,?linkat";
+    const delay = [
+      "-e",
+      `trace=${links}`,
+      "-e",
+      `inject=${links}:delay_enter=1500000:when=2`,
+      "-o",
+      join(folder, "trace"),
+    ];
     const late = spawn("strace", [...delay, process.execPath, driver.path, "countUp", folder, "", "1"]);
     const ended = once(late, "exit");
     while (readdirSync(folder).filter((name) => name.startsWith("lock-")).length === 0) await sleep(5);

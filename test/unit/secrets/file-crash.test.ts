@@ -86,8 +86,8 @@ describe("a write that makes no progress", () => {
     const writes = pointsOf(command, folder).filter(({ call }) => call === "pwrite64");
     expect(writes.length).toBeGreaterThan(1);
     for (const point of writes) {
-      freshFolder(root, false);
-      const { stdout, stderr } = runWithFault(command, point, "nothing written+");
+      const fresh = (): void => void freshFolder(root, false);
+      const { stdout, stderr } = runWithFault(command, { point, fault: "nothing written+", fresh });
       expect(stdout).not.toContain("delivered");
       expect(stderr).toContain("the device reports an I/O error");
       expect(existsSync(join(folder, "s"))).toBe(false);
@@ -99,15 +99,15 @@ describe("delivery to a file, disturbed at every file call it makes", () => {
   it.for(cases)("%s, --force %s: whole or absent, and recovery agrees", async ([fault, force], context) => {
     needStrace(context);
     const root = temporaryFolder();
-    let folder = freshFolder(root, force);
+    const folder = freshFolder(root, force);
     const command = [driver.path, folder, ...(force ? ["force"] : [])];
     const points = pointsOf(command, folder);
     expect(points.length).toBeGreaterThan(20);
     const ends = { delivered: 0, found: 0, again: 0, nothing: 0 };
     for (const point of points) {
       const at = `${fault} at ${point.call} ${point.nth}`;
-      folder = freshFolder(root, force);
-      const { stdout } = runWithFault(command, point, fault);
+      const fresh = (): void => void freshFolder(root, force);
+      const { stdout } = runWithFault(command, { point, fault, fresh });
       const wasThere = isThere(folder);
       // Whoever was told that it is delivered has it; where nothing was sent there is no secret.
       if (stdout.includes("delivered")) expect(wasThere, at).toBe(true);
