@@ -1,0 +1,89 @@
+// A TCP proxy of a few lines between the program and a service, which cuts a connection after an exact number of bytes.
+import { connect, createServer, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+
+export interface Cut {
+  /** Whose bytes are counted. */
+  readonly of: "request" | "response";
+  /** How many pass before the connection ends. */
+  readonly after: number;
+  /** `close`: an orderly end; `reset`: none. */
+  readonly how: "close" | "reset";
+}
+
+export interface CuttingProxy {
+  readonly origin: string;
+  /** Cuts the next connections whose first bytes are those; the others pass whole. */
+  cut(cut: Cut | undefined, times?: number): void;
+  /** Bytes of the last connection of that kind which passed whole. */
+  readonly passed: { request: number; response: number };
+  close(): Promise<void>;
+}
+
+/**
+ * @param target origin of the service, `http://127.0.0.1:<port>`
+ * @param start how the connections begin that are cut, such as `POST /v1/oauth_clients `
+ */
+export async function startCuttingProxy(target: string, start: string): Promise<CuttingProxy> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  const passed = { request: 0, response: 0 };
+  let plan: { cut: Cut; left: number } | undefined;
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on("error", () => {}).on("close", () => open.delete(socket));
+    }
+    carry(near, far);
+  });
+
+  function carry(near: Socket, far: Socket): void {
+    let mine: Cut | undefined;
+    let isMeant: boolean | undefined;
+    const counts = { request: 0, response: 0 };
+    const end = ({ how }: Cut): void => {
+      if (how === "reset") near.resetAndDestroy();
+      else near.end();
+      far.destroy();
+    };
+    const pass = (of: "request" | "response", to: Socket, chunk: Buffer): void => {
+      const room = mine?.of === of ? mine.after - counts[of] : Infinity;
+      const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, room)));
+      counts[of] += part.length;
+      const isOver = mine?.of === of && counts[of] >= mine.after;
+      // The end comes once the last bytes have been handed to the kernel.
+      if (part.length > 0) to.write(part, () => isOver && mine && end(mine));
+      else if (isOver && mine) end(mine);
+      if (isMeant && !mine) Object.assign(passed, counts);
+    };
+    near.on("data", (chunk: Buffer) => {
+      if (isMeant === undefined) {
+        isMeant = chunk.toString("latin1", 0, start.length) === start;
+        if (isMeant && plan && plan.left > 0) {
+          plan.left -= 1;
+          mine = plan.cut;
+        }
+      }
+      pass("request", far, chunk);
+    });
+    far.on("data", (chunk: Buffer) => pass("response", near, chunk));
+    near.on("end", () => far.end());
+    far.on("end", () => mine?.of !== "response" && near.end());
+    near.on("close", () => far.destroy());
+    far.on("close", () => mine?.of === "response" || near.destroySoon());
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    passed,
+    cut: (cut, times = 1) => {
+      plan = cut && { cut, left: times };
+    },
+    close: () => {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// A peer whose every byte a test decides: it reads a whole request and sends the answer that is due, framed right or wrong.
+import { createServer, type AddressInfo, type Socket } from "node:net";
+
+export interface ScriptedPeer {
+  readonly origin: string;
+  /** Whole requests, as they came. */
+  readonly requests: string[];
+  close(): Promise<void>;
+}
+
+/** @param answer raw bytes for a whole request; the connection is closed after them */
+export async function startScriptedPeer(answer: (request: string) => Buffer): Promise<ScriptedPeer> {
+  const requests: string[] = [];
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on("error", () => {}).on("close", () => open.delete(socket));
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (!isWhole(text)) return;
+      requests.push(text);
+      socket.end(answer(text));
+      text = "";
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    close: () => {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return false;
+  const length = Number(/^content-length: *(\d+)/im.exec(text.slice(0, end))?.[1] ?? 0);
+  return text.length >= end + 4 + length;
+}
