@@ -31,7 +31,8 @@ function withKeychain(
   const keychain = temporaryFolder();
   const configDir = temporaryFolder();
   const env = { ...process.env, FAKE_KEYCHAIN: keychain, FAKE_MODE: mode, INTEG_API_KEY: "canary-env" };
-  const system = openKeychain({ env, library, probeLimitMs: 1_000, requestLimitMs: 1_000 });
+  const limitMs = mode === "hang" ? 1_000 : 20_000;
+  const system = openKeychain({ env, library, probeLimitMs: limitMs, requestLimitMs: limitMs });
   return { keychain, configDir, open: () => credentialsAt({ configDir, env, system, ...options }) };
 }
 

@@ -32,23 +32,24 @@ export function needStrace(context: Pick<TestContext, "skip">): void {
   if (spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) context.skip("strace is not to be had here");
 }
 
-/** The points of one undisturbed run, from the first call that names `folder` on. */
+/** The points of one undisturbed run, from the first call on a path that begins like `folder` to the last one. */
 export function pointsOf(command: readonly string[], folder: string): Point[] {
   const log = join(temporaryFolder(), "trace");
-  const run = strace(["-e", `trace=${calls}`, "-o", log], command);
+  const run = strace(["-y", "-e", `trace=${calls}`, "-o", log], command);
   if (run.status !== 0) throw new Error(`the driver failed: ${String(run.stderr)}`);
   const counts = new Map<string, number>();
   const points: Point[] = [];
-  let isInside = false;
+  let inside = 0;
   for (const line of readFileSync(log, "utf8").split("\n")) {
     const call = /^(\w+)\(/.exec(line)?.[1];
     if (call === undefined) continue;
     const nth = (counts.get(call) ?? 0) + 1;
     counts.set(call, nth);
-    isInside ||= line.includes(folder);
-    if (isInside) points.push({ call, nth });
+    const isOurs = line.includes(folder);
+    if (isOurs || points.length > 0) points.push({ call, nth });
+    if (isOurs) inside = points.length;
   }
-  return points;
+  return points.slice(0, inside);
 }
 
 /** What happens at a point: the process dies, or the call fails, once or from then on. */
@@ -76,7 +77,7 @@ export function runWithFault(
   throw new Error(`${point.call} ${point.nth} was not met`);
 }
 
-/** Names of the file calls of one undisturbed run, in order, from the first call that names `folder` on. */
+/** Names of the file calls of one undisturbed run, in order, see `pointsOf`. */
 export function callsOf(command: readonly string[], folder: string): string {
   return pointsOf(command, folder)
     .map((point) => point.call.replace(/at2?$/, "").replace(/^open$/, "openat"))
