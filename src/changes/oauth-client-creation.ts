@@ -7,6 +7,7 @@ import { checkCreation, creationBody, type CreationRequest } from "../api/creati
 import { failureOf } from "../api/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
+import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent } from "../journal/journal.ts";
 import {
   type Course,
@@ -50,8 +51,10 @@ export async function createOAuthClient<T>(
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
   // The place stands in the intent: a crash before anything is reserved there must not make recovery forget it.
-  const destination = { ...(await options.destination.check()) };
-  const intent = { ...creationIntent(bench, request), destination };
+  const bare = creationIntent(bench, request);
+  const delivered = await deliveredBefore(bench, bare, options);
+  const destination = delivered ?? { ...(await options.destination.check()) };
+  const intent = { ...bare, destination };
   const admission = await bench.journal.admit(intent, { fresh: options.fresh, key: options.key });
   const { drive } = admission;
   try {
@@ -63,6 +66,26 @@ export async function createOAuthClient<T>(
   } finally {
     drive.release();
   }
+}
+
+/**
+ * The same command typed again: the secret's file is in its place because an earlier process put it there, and is no
+ * reason to refuse. Only where the entry is the one that would be gone on with.
+ * @returns where the secret is, as that entry remembers it
+ */
+async function deliveredBefore(
+  bench: Workbench,
+  intent: Intent,
+  { key, fresh }: CreationOptions,
+): Promise<Intent["destination"]> {
+  const isSame = (entry: Entry): boolean =>
+    entry.operation === intent.operation && entry.base_url === intent.base_url && entry.twin === intent.twin;
+  const unfinished = new Set<Entry["state"]>(["open", "unknown", "pending"]);
+  const earlier = bench.journal
+    .entries()
+    .filter(isSame)
+    .find((entry) => (key === undefined ? !fresh && unfinished.has(entry.state) : entry.idempotency_key === key));
+  return earlier && (await lookAtDestination(bench, earlier)) ? earlier.destination : undefined;
 }
 
 /**

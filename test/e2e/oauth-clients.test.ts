@@ -214,6 +214,29 @@ describe("create", () => {
     expect(await clientCount()).toBe(before);
   });
 
+  it("the same command typed again, secret file and all: the receipt, and the file as it was", async () => {
+    const at = home();
+    const words = ["--idempotency-key", "nightly", "--secret-file", "client.secret", "--json"];
+    const first = await create(at, ...words);
+    const secret = readFileSync(at.path("client.secret"), "utf8");
+    const again = await create(at, ...words);
+    expect([first.code, again.code]).toEqual([0, 0]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ id: JSON.parse(first.stdout).id, client_secret: null });
+    expect(again.stderr).toContain("delivered before");
+    expect(readFileSync(at.path("client.secret"), "utf8")).toBe(secret);
+  });
+
+  it("a profile that cannot take a client is refused before anything is sent", async () => {
+    const at = home();
+    const add = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    await at.integ(add, { input: service.us.api_key });
+    const before = await clientCount();
+    const { code, stderr } = await create(at, "--secret-profile", "p");
+    expect(code).toBe(2);
+    expect(stderr).toContain("token endpoint");
+    expect(await clientCount()).toBe(before);
+  });
+
   it("resumes an unfinished twin under its key; --new starts another", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=before times=1");

@@ -47,7 +47,10 @@ export const command = defineVerb({
     const { checkCreation } = await import("../../api/creation-request.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
     const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
-    const destination = await context.secrets.destination(secretOptionsOf(options), shown);
+    const destination = await context.secrets.destination(
+      { ...secretOptionsOf(options), yields: "oauth_client" },
+      shown,
+    );
     const bench = await workbenchOf(context);
     if (options.dryRun) return showRequest(context, bench, { request, key: options.idempotencyKey });
     await mentionUnsettled(context);

@@ -38,8 +38,9 @@ export const command = defineVerb({
     const keepOld = options.keepOld === true;
     if (keepOld && overlapMs > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
-    const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
-      context.output.resource(receipt, oauthClientView),
+    const destination = await context.secrets.destination(
+      { ...secretOptionsOf(options), yields: "oauth_client" },
+      (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
     const old = (await read(context, "get OAuth client", () => bench.account.service.oauthClients.get(id))).value;
