@@ -43,9 +43,9 @@ export function breakOfExchange(error: unknown): Broken {
   if (code === "UND_ERR_INVALID_ARG")
     return { reason: "unsendable", detail: "the request is nothing that HTTP can carry" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the answer's headers are too large" };
-  if (code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" || code === "HPE_INVALID_EOF_STATE")
-    return { reason: "closed", detail: "the connection closed before the answer was whole" };
-  if (code.startsWith("HPE_")) return { reason: "malformed", detail: "what came is no HTTP answer" };
+  // A cut answer is a parser's error too; undici gives neither of them a code.
+  if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
+    return { reason: "malformed", detail: "what came is no HTTP answer" };
   if (isTls(code)) return { reason: "closed", detail: `the TLS connection broke: ${wordsOf(error)}` };
   return { reason: "closed", detail: "the connection closed before the answer was whole" };
 }

@@ -1,6 +1,7 @@
 // Owns: reading and writing all the bytes asked for, however few a call takes, and making a file that is whole or not there.
 // Must not know: records, what a file is for.
 import * as fs from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 const { O_CREAT, O_EXCL, O_RDWR } = fs.constants;
 
@@ -36,5 +37,12 @@ export function createFile(path: string, bytes: Buffer): void {
     throw error;
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/** Removes what a rewriting of the file left beside it when it was killed. */
+export function removeTemporary(path: string): void {
+  for (const name of fs.readdirSync(dirname(path))) {
+    if (name.startsWith(`${basename(path)}.new-`)) fs.rmSync(join(dirname(path), name), { force: true });
   }
 }

@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
 import { checkFile, prepareFolder, syncFolder } from "./file-safety.ts";
 import { errorCode, failedCall } from "./faults.ts";
-import { careful, createFile, readBytes, writeAll } from "./file-bytes.ts";
+import { careful, createFile, readBytes, removeTemporary, writeAll } from "./file-bytes.ts";
 import { Fold } from "./fold.ts";
 import { headerLine, recordStart } from "./record.ts";
 import { type Damage, type Scan, scanBytes } from "./scan.ts";
@@ -210,6 +210,7 @@ export class JournalFile {
       assertCurrent(reading.fold, this.path);
       this.#keepDamage(reading);
       if (reading.torn) this.#aside.keepTorn(reading.torn, this.#now());
+      removeTemporary(this.path); // of one that was killed here: nobody else writes one under this lock
       const temporary = `${this.path}.new-${randomBytes(6).toString("hex")}`;
       const parts: Buffer[] = [Buffer.from(this.#header())];
       for (const id of reading.fold.ids()) {

@@ -16,6 +16,7 @@ export interface ReadEntry {
   readonly resource_id: string | null;
   readonly attempts: number;
   readonly replaced_by: string | null;
+  readonly destination: { readonly kind: string; readonly path?: string } | null;
 }
 
 /** The entries of the journal in a file, oldest first; none where there is no file. */

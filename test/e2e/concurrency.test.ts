@@ -1,0 +1,186 @@
+// Many processes at once over one journal: eight clients for eight commands, one driver for an entry, nothing lost when one
+// of them is stopped and another one killed.
+import { setTimeout as wait } from "node:timers/promises";
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account, type MetRequest } from "../support/account.ts";
+import { readJournal, type ReadEntry } from "../support/journal-file.ts";
+import { ended, type Ended, Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterEach(async () => {
+  await account.clear();
+  for (const home of homes.splice(0)) home.remove();
+});
+afterAll(() => service.stop());
+
+function home(): Home {
+  const made = new Home(service.env);
+  homes.push(made);
+  return made;
+}
+
+function words(scope: string, file: string, ...more: string[]): string[] {
+  const target = service.us.service_account_id;
+  return ["oauth-clients", "create", "--service-account", target, "--scope", scope, "--secret-file", file, ...more];
+}
+
+function journalOf(at: Home): ReadEntry[] {
+  return readJournal(at.path("state", "journal.ndjson"));
+}
+
+/** Waits until something is so; a minute is for a machine that is very slow. */
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let round = 0; round < 1200; round += 1) {
+    if (await isSo()) return;
+    await wait(50);
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+function byKey(requests: readonly MetRequest[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { idempotency_key: key } of requests) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
+}
+
+/** Entries that two processes drove: one of them then sent without the other's knowledge of how often. */
+async function doubleDrivers(at: Home): Promise<string[]> {
+  const sent = byKey(await account.creations());
+  return journalOf(at).flatMap(({ id, idempotency_key: key, attempts }) =>
+    key !== null && (sent.get(key) ?? 0) > attempts ? [`${id}: ${sent.get(key)} requests, ${attempts} attempts`] : [],
+  );
+}
+
+/** Every secret in a file opens a client of its own. */
+async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
+  const live = await account.live();
+  const opened = new Set<string>();
+  for (const file of files) {
+    const secret = readFileSync(at.path(file), "utf8").trimEnd();
+    for (const { id, client_id } of live)
+      if (client_id !== null && (await account.opens(client_id, secret))) opened.add(id);
+  }
+  expect(opened.size).toBe(files.length);
+  expect(live).toHaveLength(files.length);
+}
+
+describe("creations at once", () => {
+  it("eight of the same request are eight clients under eight keys", async () => {
+    const at = home();
+    const files = Array.from({ length: 8 }, (_, index) => `secret-${index}`);
+    const ends = await Promise.all(files.map((file) => at.integ(words("entity:read", file))));
+    expect(ends.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(files.map(() => 0));
+    const entries = journalOf(at);
+    expect(new Set(entries.map(({ idempotency_key: key }) => key)).size).toBe(8);
+    expect(new Set((await account.live()).map(({ idempotency_key: key }) => key)).size).toBe(8);
+    expect(await doubleDrivers(at)).toEqual([]);
+    await expectWhole(at, files);
+  });
+
+  it("sixteen, same and different, one stopped, one killed: no double driver, no lost entry", async () => {
+    const at = home();
+    // Answers take their time, so that all are under way together and the two are caught in the middle.
+    await service.fault("POST /v1/oauth_clients latency=5s");
+    const files = Array.from({ length: 16 }, (_, index) => `secret-${index}`);
+    const scopes = ["entity:read", "organization:read"];
+    // The one that is killed asks for what nobody else asks for: another would go on with its entry.
+    const children = files.map((file, index) =>
+      at.start(words(scopes[index % 2]!, file, ...(index === 8 ? ["--scope", scopes[1]!] : []))),
+    );
+    const ends = children.map((child) => ended(child));
+    const [stopped, killed] = [children[3]!, children[8]!];
+    // At the service, and so in no short lock: one that is stopped in there holds up all others, and is named.
+    const isOnItsWay = async (file: string): Promise<boolean> => {
+      const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
+      return entry !== undefined && byKey(await account.creations()).has(entry.idempotency_key!);
+    };
+    await Promise.all([
+      until("the one is on its way", () => isOnItsWay("secret-3")).then(() => stopped.kill("SIGSTOP")),
+      until("the other is on its way", () => isOnItsWay("secret-8")).then(() => killed.kill("SIGKILL")),
+    ]);
+    const others = await Promise.all(ends.filter((_, index) => index !== 3 && index !== 8));
+    expect(others.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(others.map(() => 0));
+    expect(journalOf(at)).toHaveLength(16);
+
+    // The dead one's entry is recovered by whoever comes first; the stopped one's is in use, and is left alone.
+    const before = (await account.creations()).length;
+    const recoveries = await Promise.all([1, 2].map(() => at.integ(["journal", "recover", "--replace-lost-secret"])));
+    const stoppedNow = journalOf(at).filter(({ state }) => state === "open");
+    expect(stoppedNow.length).toBeLessThanOrEqual(1);
+    if (stoppedNow.length === 1)
+      for (const { stderr } of recoveries) expect(stderr).toContain(`process ${stopped.pid}`);
+    expect((await account.creations()).length - before).toBeLessThanOrEqual(2);
+
+    stopped.kill("SIGCONT");
+    expect(await ends[3]).toMatchObject({ code: 0 });
+    expect((await ends[8])?.signal).toBe("SIGKILL");
+    const entries = journalOf(at);
+    const lost = entries.filter(({ state }) => state !== "done" && state !== "replaced");
+    const doubles = await doubleDrivers(at);
+    console.log(`16 processes, one stopped, one killed: ${doubles.length} double drivers, ${lost.length} lost entries`);
+    expect(doubles).toEqual([]);
+    expect(lost).toEqual([]);
+    await expectWhole(at, files);
+  }, 180_000);
+});
+
+describe("recoveries at once", () => {
+  it("eight finish six unknown creations: each entry has one driver", async () => {
+    const at = home();
+    const files = Array.from({ length: 6 }, (_, index) => `secret-${index}`);
+    await service.fault("POST /v1/oauth_clients drop=before");
+    for (const file of files)
+      expect(await at.integ(words("entity:read", file, "--retry-for", "0", "--new"))).toMatchObject({ code: 7 });
+    await service.calm();
+    const before = new Map(journalOf(at).map(({ id, attempts }) => [id, attempts]));
+    await service.fault("POST /v1/oauth_clients latency=100ms");
+    const ends: Ended[] = await Promise.all(Array.from({ length: 8 }, () => at.integ(["journal", "recover"])));
+    expect(ends.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(ends.map(() => 0));
+    const entries = journalOf(at);
+    expect(entries.map(({ state }) => state)).toEqual(files.map(() => "done"));
+    const sent = byKey(await account.creations());
+    for (const { id, idempotency_key: key, attempts } of entries) {
+      expect(attempts - before.get(id)!, id).toBe(1);
+      expect(sent.get(key!), id).toBe(1);
+    }
+    await expectWhole(at, files);
+  }, 120_000);
+
+  it("the same command typed again beside a live one makes another client; beside a dead one it goes on", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients latency=5s times=1");
+    const first = at.start(words("entity:read", "a"));
+    const firstEnd = ended(first);
+    await until("the first is on its way", () => journalOf(at)[0]?.attempts === 1);
+    expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
+    first.kill("SIGKILL");
+    await firstEnd;
+    const again = await at.integ(words("entity:read", "c", "--replace-lost-secret"));
+    expect(again).toMatchObject({ code: 0 });
+    expect(again.stderr).toContain("--new");
+    expect(journalOf(at).filter(({ replaces }) => replaces === null)).toHaveLength(2);
+    await expectWhole(at, ["b", "c"]);
+  }, 120_000);
+
+  it("two rotations of one client at once leave one old client revoked and every new secret in its place", async () => {
+    const at = home();
+    const old = await account.make(["entity:read"]);
+    await service.fault("POST /v1/oauth_clients latency=300ms");
+    const ends = await Promise.all(
+      ["a", "b"].map((file) => at.integ(["oauth-clients", "rotate", old.id, "--secret-file", file])),
+    );
+    const delivered = ["a", "b"].filter((_, index) => ends[index]!.code === 0);
+    expect(delivered.length, ends.map(({ stderr }) => stderr).join("\n")).toBeGreaterThanOrEqual(1);
+    await expectWhole(at, delivered);
+    expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
+  }, 120_000);
+});

@@ -1,0 +1,315 @@
+// Where an exchange breaks, and whether the request had left: asked of every byte of it, and of every way not to connect.
+import { connect, type Socket } from "node:net";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { afterEach, describe, expect, test } from "vitest";
+import type { ExchangeRequest } from "../../../src/api/exchange.ts";
+import { Failure } from "../../../src/errors.ts";
+import { cert, key } from "./localhost-certificate.ts";
+import { answerJson, closePeers, deadPort, startPeer, startRawPeer, transportTo } from "./peer.ts";
+
+afterEach(closePeers);
+
+function post(baseUrl: string, more: Partial<ExchangeRequest> = {}): ExchangeRequest {
+  return { method: "POST", baseUrl, path: "/v1/oauth_clients", headers: {}, body: '{"a":1}', ...more };
+}
+
+describe("an answer cut at every byte", () => {
+  const head = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nRequest-Id: r1\r\n";
+  const framings: Record<string, string> = {
+    "with a length": `${head}Content-Length: 13\r\n\r\n{"a":"secret"}`.replace("13", "14"),
+    "in chunks": `${head}Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\na\r\n:"secret"}\r\n0\r\n\r\n`,
+    "in chunks, the last of its connection": `${head}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"a":"secret"}\r\n0\r\n\r\n`,
+  };
+
+  test.each(Object.entries(framings))("%s is never taken for a whole one", async (_, text) => {
+    const bytes = Buffer.from(text);
+    const body = text.indexOf("\r\n\r\n") + 4;
+    let length = 0;
+    let how: "end" | "reset" = "end";
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () => {
+        if (length === 0) return how === "end" ? socket.end() : socket.resetAndDestroy();
+        socket.write(bytes.subarray(0, length), () => (how === "end" ? socket.end() : socket.destroySoon()));
+      });
+    });
+    const transport = transportTo();
+    for (how of ["end", "reset"] as const)
+      for (length = 0; length < bytes.length; length++) {
+        const exchange = await transport.exchange(post(peer.origin));
+        const place = `${how} after ${length} of ${bytes.length} bytes`;
+        expect(exchange, place).toMatchObject({ kind: "broken", sent: true, reason: "closed" });
+        // What had come of the body is kept: it may hold a secret.
+        const partial = exchange.kind === "broken" ? exchange.partial : undefined;
+        expect(partial?.status, place).toBe(length < body ? undefined : 201);
+      }
+    length = bytes.length;
+    how = "end";
+    expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response", status: 201 });
+  });
+
+  test("what came of the body is handed over", async () => {
+    const peer = await startRawPeer((socket) =>
+      socket.once("data", () => socket.end(`${head}Content-Length: 30\r\n\r\n{"client_secret":"s`)),
+    );
+    const exchange = await transportTo().exchange(post(peer.origin));
+    expect(exchange.kind === "broken" && exchange.partial?.body.toString()).toBe('{"client_secret":"s');
+  });
+});
+
+test("a request cut at every byte may have arrived, once a connection stands", async () => {
+  let length = Infinity;
+  let whole = "";
+  const peer = await startRawPeer((socket) => {
+    let seen = "";
+    socket.on("data", (chunk: Buffer) => {
+      seen += chunk.toString("latin1");
+      if (seen.length >= length) return void socket.resetAndDestroy();
+      if (!seen.endsWith('{"a":1}')) return;
+      whole = seen;
+      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+  });
+  const transport = transportTo();
+  expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response" });
+  for (length = 1; length <= whole.length; length++)
+    expect(await transport.exchange(post(peer.origin)), `${length} bytes`).toMatchObject({
+      kind: "broken",
+      sent: true,
+      reason: "closed",
+    });
+});
+
+describe("no connection: not sent, for certain", () => {
+  test("nobody listens", async () => {
+    const origin = `http://127.0.0.1:${await deadPort()}`;
+    for (let i = 0; i < 2; i++)
+      expect(await transportTo().exchange(post(origin))).toMatchObject({
+        kind: "broken",
+        sent: false,
+        reason: "refused",
+      });
+  });
+
+  test("a name that is none (RFC 6761)", async () => {
+    const exchange = await transportTo().exchange(post("https://no-such-host.invalid"));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "dns" });
+  });
+
+  test("a peer that speaks no TLS", async () => {
+    const peer = await startRawPeer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const exchange = await transportTo().exchange(post(`https://127.0.0.1:${peer.port}`));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "tls" });
+  });
+
+  test("a handshake that is cut, or hangs", async () => {
+    const cutting = await startRawPeer((socket) => socket.once("data", () => socket.resetAndDestroy()));
+    const cut = await transportTo().exchange(post(`https://127.0.0.1:${cutting.port}`));
+    expect(cut).toMatchObject({ kind: "broken", sent: false });
+    expect(["tls", "refused"]).toContain(cut.kind === "broken" && cut.reason);
+
+    let closed = false;
+    const hanging = await startRawPeer((socket) => socket.on("close", () => (closed = true)).resume());
+    const exchange = await transportTo({ timeoutMs: 150 }).exchange(post(`https://127.0.0.1:${hanging.port}`));
+    expect(exchange).toMatchObject({ sent: false, reason: "timeout", detail: "no connection within 0.15 s" });
+    // It does not outlive its exchange: it would keep the process from ending.
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test("a certificate that nobody trusts, whatever the environment allows", async () => {
+    const server = await listenTls({ cert, key });
+    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    try {
+      for (const allowed of [undefined, "0"]) {
+        if (allowed === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+        else process.env.NODE_TLS_REJECT_UNAUTHORIZED = allowed;
+        const exchange = await transportTo().exchange(post(`https://localhost:${server.port}`));
+        expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "tls" });
+      }
+      expect(server.bytes()).toBe(0);
+    } finally {
+      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+      server.close();
+    }
+  });
+});
+
+describe("interruption", () => {
+  test("before anything: nothing is sent, nothing is looked up twice", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    const exchange = await transportTo({ signal: AbortSignal.abort() }).exchange(post(peer.origin));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "interrupted" });
+    expect(peer.connections()).toBe(0);
+  });
+
+  test("while the address is looked up, or the connection made: not sent", async () => {
+    const controller = new AbortController();
+    const hanging = await startRawPeer((socket) => socket.resume());
+    const looking = transportTo({ signal: controller.signal, locate: () => new Promise(() => {}) });
+    const connecting = transportTo({ signal: controller.signal });
+    const both = [looking.exchange(post("x")), connecting.exchange(post(`https://127.0.0.1:${hanging.port}`))];
+    await expect.poll(() => hanging.connections()).toBe(1);
+    controller.abort();
+    for (const exchange of await Promise.all(both))
+      expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "interrupted" });
+  });
+
+  test("after it was sent: it may have arrived", async () => {
+    const controller = new AbortController();
+    const peer = await startPeer(() => controller.abort());
+    const exchange = await transportTo({ signal: controller.signal }).exchange(post(peer.origin));
+    expect(exchange).toMatchObject({ kind: "broken", sent: true, reason: "interrupted" });
+  });
+
+  test("an exchange with a signal of its own is not cut by the transport's", async () => {
+    const all = new AbortController();
+    const peer = await startPeer((_, response) => {
+      all.abort();
+      setTimeout(() => answerJson(response, 200, {}), 30);
+    });
+    const own = new AbortController();
+    const transport = transportTo({ signal: all.signal });
+    expect(await transport.exchange(post(peer.origin, { signal: own.signal }))).toMatchObject({ kind: "response" });
+  });
+
+  test("leaves no listener on the signal", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const counted = new Proxy(signal, {
+      get(target, name) {
+        if (name === "addEventListener")
+          return (...args: Parameters<AbortSignal["addEventListener"]>) => (
+            listeners++, target.addEventListener(...args)
+          );
+        if (name === "removeEventListener")
+          return (...args: Parameters<AbortSignal["removeEventListener"]>) => (
+            listeners--, target.removeEventListener(...args)
+          );
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const transport = transportTo({ signal: counted });
+    for (let i = 0; i < 5; i++) await transport.exchange(post(peer.origin));
+    expect(listeners).toBe(0);
+  });
+});
+
+describe("a proxy", () => {
+  /** @param answer what the proxy says to CONNECT; `null` passes it on */
+  async function startProxy(answer: string | null) {
+    const asked: string[] = [];
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", (chunk: Buffer) => {
+        const text = chunk.toString("latin1");
+        asked.push(text);
+        if (answer !== null) return void socket.end(answer);
+        const [, host, port] = /^CONNECT ([^:]+):(\d+)/.exec(text)!;
+        const far: Socket = connect(Number(port), host, () => {
+          socket.write("HTTP/1.1 200 OK\r\n\r\n");
+          far.pipe(socket).pipe(far);
+        });
+        far.on("error", () => socket.destroy());
+      });
+    });
+    return { ...peer, asked };
+  }
+
+  test.each([
+    ["HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "403"],
+    ["HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "407"],
+    ["HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502"],
+    ["SSH-2.0\r\n", ""],
+    ["", ""],
+  ])("that answers %j is asked once, and nothing was sent", async (answer, told) => {
+    const proxy = await startProxy(answer);
+    const transport = transportTo({ proxy: { httpsProxy: `http://user:canary@127.0.0.1:${proxy.port}` } });
+    const headers = { authorization: "Basic canary-of-ours" };
+    const exchange = await transport.exchange(post("https://api.example.com", { headers }));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "proxy" });
+    expect(exchange.kind === "broken" && exchange.detail).toContain(told);
+    expect(JSON.stringify(exchange)).not.toContain("canary");
+    expect(proxy.asked).toHaveLength(1);
+    expect(proxy.asked[0]).toMatch(/^CONNECT api\.example\.com:443 HTTP\/1\.1\r\n/);
+    expect(proxy.asked[0]).toContain(`Basic ${Buffer.from("user:canary").toString("base64")}`);
+    // Our own credential is for the service alone.
+    expect(proxy.asked[0]).not.toContain("canary-of-ours");
+  });
+
+  test("that is not there, or hangs", async () => {
+    const gone = transportTo({ proxy: { httpsProxy: `http://127.0.0.1:${await deadPort()}` } });
+    expect(await gone.exchange(post("https://api.example.com"))).toMatchObject({ sent: false, reason: "proxy" });
+    let closed = false;
+    const hanging = await startRawPeer((socket) => socket.on("close", () => (closed = true)).resume());
+    const waiting = transportTo({ timeoutMs: 150, proxy: { httpsProxy: `http://127.0.0.1:${hanging.port}` } });
+    expect(await waiting.exchange(post("https://api.example.com"))).toMatchObject({ sent: false, reason: "timeout" });
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test("does not make an untrusted certificate a trusted one", async () => {
+    const server = await listenTls({ cert, key });
+    const proxy = await startProxy(null);
+    const transport = transportTo({ proxy: { httpsProxy: `http://127.0.0.1:${proxy.port}` } });
+    const exchange = await transport.exchange(post(`https://localhost:${server.port}`));
+    expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "tls" });
+    expect(proxy.asked).toHaveLength(1);
+    expect(server.bytes()).toBe(0);
+    server.close();
+  });
+
+  test("is not asked for hosts of NO_PROXY, nor for this machine over plain http", async () => {
+    const proxy = await startProxy("");
+    const address = `http://127.0.0.1:${proxy.port}`;
+    const dead = await deadPort();
+    const transport = transportTo({
+      proxy: { httpsProxy: address, httpProxy: address, noProxy: "localhost,.example.com" },
+    });
+    expect(await transport.exchange(post(`https://localhost:${dead}`))).toMatchObject({
+      sent: false,
+      reason: "refused",
+    });
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response" });
+    expect(proxy.asked).toEqual([]);
+  });
+
+  test("of the environment is not looked for", async () => {
+    const proxy = await startProxy("");
+    const before = process.env.HTTPS_PROXY;
+    process.env.HTTPS_PROXY = `http://127.0.0.1:${proxy.port}`;
+    try {
+      const other = await startProxy("HTTP/1.1 403 Forbidden\r\n\r\n");
+      const noProxy = "localhost";
+      const dead = await deadPort();
+      for (const settings of [undefined, { noProxy }, { httpsProxy: `http://127.0.0.1:${other.port}`, noProxy }])
+        await transportTo({ proxy: settings }).exchange(post(`https://localhost:${dead}`));
+      expect(proxy.connections()).toBe(0);
+    } finally {
+      if (before === undefined) delete process.env.HTTPS_PROXY;
+      else process.env.HTTPS_PROXY = before;
+    }
+  });
+
+  test("whose address is none is a mistake to be told", async () => {
+    const transport = transportTo({ proxy: { httpsProxy: "not an address, canary" } });
+    const error = await transport.exchange(post("https://api.example.com")).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Failure);
+    expect((error as Failure).kind).toBe("usage");
+    expect((error as Failure).message).not.toContain("canary");
+  });
+});
+
+/** A TLS server that counts what reaches it in clear. */
+async function listenTls(options: TlsOptions): Promise<{ port: number; bytes: () => number; close: () => void }> {
+  let bytes = 0;
+  const tls = createTlsServer(options, (socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
+  });
+  tls.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve));
+  const address = tls.address();
+  if (typeof address !== "object" || address === null) throw new Error("no address");
+  return { port: address.port, bytes: () => bytes, close: () => tls.close() };
+}
