@@ -239,5 +239,6 @@ function asArray(value: unknown): readonly unknown[] {
 
 /** A value of the document as it may stand in a sentence. */
 function word(value: unknown): string {
-  return typeof value === "string" ? value.slice(0, 100) : JSON.stringify(value).slice(0, 100);
+  if (value === undefined) return "nothing";
+  return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);
 }

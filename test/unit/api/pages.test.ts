@@ -1,0 +1,198 @@
+// A walk: the order of asking and giving, what ends it, and what it never does.
+import { describe, expect, test } from "vitest";
+import { type FetchPage, type Page, type PageRequest, walk, type WalkOptions } from "../../../src/api/pages.ts";
+import { SeenTokens } from "../../../src/api/seen-tokens.ts";
+import { Failure } from "../../../src/errors.ts";
+
+function body(rows: number, next: string | null, from = 0): Buffer {
+  const data = Array.from({ length: rows }, (_, i) => ({ id: `e${from + i}` }));
+  return Buffer.from(JSON.stringify({ object: "list", data, next_page_token: next, has_more: next !== null }));
+}
+
+function idsOf({ body, spans, count }: Page): string[] {
+  return Array.from(
+    { length: count },
+    (_, i) => (JSON.parse(body.toString("utf8", spans[2 * i], spans[2 * i + 1])) as { id: string }).id,
+  );
+}
+
+/** A service of so many rows, its tokens offsets; `shorten` makes pages shorter than asked for. */
+function serviceOf(total: number, shorten: (limit: number) => number = (limit) => limit) {
+  const asked: PageRequest[] = [];
+  const fetchPage: FetchPage = async (request) => {
+    asked.push(request);
+    const from = Number(request.pageToken ?? 0);
+    const to = Math.min(total, from + shorten(request.limit ?? 25));
+    return { value: { body: body(to - from, to < total ? String(to) : null, from), requestId: `r${from}` } };
+  };
+  return { asked, fetchPage };
+}
+
+const what = { what: "list entities" };
+
+async function collect(fetchPage: FetchPage, options: Partial<WalkOptions> = {}) {
+  const ids: string[] = [];
+  let failure: unknown;
+  try {
+    for await (const page of walk(fetchPage, { ...what, ...options })) ids.push(...idsOf(page));
+  } catch (error) {
+    failure = error;
+  }
+  return { ids, failure };
+}
+
+describe("walk", () => {
+  test.each([0, 1, 9, 10, 11, 100])("all of %d rows, once each and in order, from anywhere", async (total) => {
+    const expected = Array.from({ length: total }, (_, i) => `e${i}`);
+    const service = serviceOf(total);
+    expect(await collect(service.fetchPage, { limit: 10 })).toEqual({ ids: expected, failure: undefined });
+    expect(service.asked.map(({ limit }) => limit).every((limit) => limit === 10)).toBe(true);
+    if (total > 3)
+      expect((await collect(service.fetchPage, { limit: 10, pageToken: "3" })).ids).toEqual(expected.slice(3));
+  });
+
+  test("short and empty pages are not the last", async () => {
+    let turn = 0;
+    const { fetchPage } = serviceOf(30, () => [3, 1, 7, 2][turn++ % 4]!);
+    expect((await collect(fetchPage, { limit: 10 })).ids).toHaveLength(30);
+    const pages: Record<string, Buffer> = { start: body(0, "a"), a: body(0, "b"), b: body(2, null) };
+    const empties: FetchPage = async ({ pageToken = "start" }) => ({
+      value: { body: pages[pageToken]!, requestId: undefined },
+    });
+    expect((await collect(empties)).ids).toEqual(["e0", "e1"]);
+  });
+
+  test("the next page is asked for before the last is given, and never two ahead", async () => {
+    const service = serviceOf(50);
+    const asked: number[] = [];
+    for await (const page of walk(service.fetchPage, { ...what, limit: 10 }))
+      asked.push(page.count && service.asked.length);
+    expect(asked).toEqual([2, 3, 4, 5, 5]);
+  });
+
+  test("and leaves before the last is checked: a turn of the event loop lies between", async () => {
+    const { fetchPage } = serviceOf(30);
+    let left = 0;
+    const given: number[] = [];
+    const sending: FetchPage = (request) => {
+      setImmediate(() => left++);
+      return fetchPage(request);
+    };
+    for await (const _ of walk(sending, { ...what, limit: 10 })) given.push(left);
+    expect(given[0]).toBe(2);
+  });
+
+  test("tokens go back untouched", async () => {
+    const token = 'a]b}"\\é\u2028 %2F';
+    const asked: (string | undefined)[] = [];
+    const fetchPage: FetchPage = async ({ pageToken }) => {
+      asked.push(pageToken);
+      return { value: { body: pageToken === undefined ? body(1, token) : body(1, null), requestId: undefined } };
+    };
+    await collect(fetchPage);
+    expect(asked).toEqual([undefined, token]);
+  });
+
+  test.each([
+    ["itself", { start: "a", a: "a" }, 2],
+    ["the one before", { start: "a", a: "b", b: "a" }, 3],
+    ["where the walk began", { start: "b", b: "start" }, 2],
+  ])("a token that leads back to %s ends it, after the rows that were good", async (_, next, good) => {
+    const asked: (string | undefined)[] = [];
+    const fetchPage: FetchPage = async ({ pageToken = "start" }) => {
+      asked.push(pageToken);
+      return { value: { body: body(1, (next as Record<string, string>)[pageToken]!), requestId: undefined } };
+    };
+    const { ids, failure } = await collect(fetchPage, { pageToken: "start" });
+    expect(ids).toHaveLength(good);
+    expect((failure as Failure).kind).toBe("unreachable");
+    expect((failure as Failure).message).toContain("second time");
+    // A circle is noticed without asking once more.
+    expect(asked).toHaveLength(good);
+  });
+
+  test.each([
+    '{"object":"list"',
+    "<html></html>",
+    '{"object":"list","data":[1],"next_page_token":"x","has_more":true}',
+    "",
+  ])("a broken page (%s) ends it after the good ones, and no row of it is given", async (text) => {
+    const fetchPage: FetchPage = async ({ pageToken }) => ({
+      value: { body: pageToken === undefined ? body(2, "a") : Buffer.from(text), requestId: "req_7" },
+    });
+    const { ids, failure } = await collect(fetchPage);
+    expect(ids).toEqual(["e0", "e1"]);
+    expect(failure).toMatchObject({ kind: "unreachable", details: { problem: { request_id: "req_7" } } });
+  });
+
+  test("a page that could not be had ends it with that failure, after the good ones", async () => {
+    const gone = new Failure("rate_limited", "too many");
+    const fetchPage: FetchPage = async ({ pageToken }) => {
+      if (pageToken !== undefined) throw gone;
+      return { value: { body: body(2, "a"), requestId: undefined } };
+    };
+    const { ids, failure } = await collect(fetchPage);
+    expect(ids).toEqual(["e0", "e1"]);
+    expect(failure).toBe(gone);
+  });
+
+  test("a tail that lies about the token costs a read, never a row", async () => {
+    // The text's end says "wrong"; the envelope, read whole, has the key twice and is refused.
+    const lying = Buffer.from(
+      '{"object":"list","next_page_token":"right","has_more":true,"data":[{"id":"x","a":[]}],"later":[1],"next_page_token":"wrong"}',
+    );
+    const asked: (string | undefined)[] = [];
+    const fetchPage: FetchPage = async ({ pageToken }) => {
+      asked.push(pageToken);
+      return { value: { body: pageToken === undefined ? lying : body(1, null), requestId: undefined } };
+    };
+    const { ids, failure } = await collect(fetchPage);
+    expect(ids).toEqual([]);
+    expect(failure).toBeInstanceOf(Failure);
+  });
+
+  test("whoever leaves early ends what is under way", async () => {
+    const signals: AbortSignal[] = [];
+    const { fetchPage } = serviceOf(100);
+    for await (const page of walk((request) => (signals.push(request.signal), fetchPage(request)), {
+      ...what,
+      limit: 10,
+    }))
+      if (page.count > 0) break;
+    expect(signals).toHaveLength(2);
+    expect(signals.every((signal) => signal.aborted)).toBe(true);
+  });
+
+  test.each([1, 9, 10, 11, 19, 20, 21, 35, 49, 50, 51])(
+    "exactly %d rows are asked for, and the last token is exact",
+    async (max) => {
+      const service = serviceOf(50);
+      let taken = 0;
+      let token: string | null = null;
+      for await (const page of walk(service.fetchPage, { ...what, limit: 10, left: () => max - taken })) {
+        taken += page.count;
+        token = page.nextPageToken;
+      }
+      expect(taken).toBe(Math.min(max, 50));
+      expect(token).toBe(max < 50 ? String(max) : null);
+      for (const { pageToken, limit } of service.asked)
+        expect(Number(pageToken ?? 0) + limit!).toBeLessThanOrEqual(max);
+    },
+  );
+});
+
+describe("SeenTokens", () => {
+  test("a short circle at once, a long one in bounded memory", () => {
+    for (const length of [1, 2, 9999, 25_000]) {
+      const seen = new SeenTokens();
+      let steps = 0;
+      while (seen.add(`t${steps % length}`)) if (++steps > 4 * length) throw new Error(`not noticed: ${length}`);
+      if (length < 10_000) expect(steps).toBe(length);
+    }
+  });
+
+  test("no token is taken for another", () => {
+    const seen = new SeenTokens();
+    for (let i = 0; i < 50_000; i++) if (!seen.add(`t${i}`)) throw new Error(`t${i}`);
+  });
+});
