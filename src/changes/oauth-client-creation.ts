@@ -7,8 +7,7 @@ import { checkCreation, creationBody, type CreationRequest } from "../api/creati
 import { failureOf } from "../api/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
-import type { Drive, Intent } from "../journal/journal.ts";
+import type { Admission, Drive, Intent } from "../journal/journal.ts";
 import {
   type Course,
   type CreationEnd,
@@ -50,12 +49,7 @@ export async function createOAuthClient<T>(
   options: CreationOptions & { readonly conclude: (end: CreationEnd, drive: Drive) => Promise<T> },
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
-  // The place stands in the intent: a crash before anything is reserved there must not make recovery forget it.
-  const bare = creationIntent(bench, request);
-  const delivered = await deliveredBefore(bench, bare, options);
-  const destination = delivered ?? { ...(await options.destination.check()) };
-  const intent = { ...bare, destination };
-  const admission = await bench.journal.admit(intent, { fresh: options.fresh, key: options.key });
+  const admission = await admit(bench, creationIntent(bench, request), options);
   const { drive } = admission;
   try {
     if (admission.kind === "resumed")
@@ -68,24 +62,38 @@ export async function createOAuthClient<T>(
   }
 }
 
+/** The place stands in the intent: a crash before anything is reserved there must not make recovery forget it. */
+async function admit(bench: Workbench, intent: Intent, options: CreationOptions): Promise<Admission> {
+  let destination: Intent["destination"];
+  try {
+    destination = { ...(await options.destination.check()) };
+  } catch (refusal) {
+    const earlier = await deliveredBefore(bench, intent, options);
+    if (earlier === undefined) throw refusal;
+    return earlier;
+  }
+  return bench.journal.admit({ ...intent, destination }, { fresh: options.fresh, key: options.key });
+}
+
 /**
  * The same command typed again: the secret's file is in its place because an earlier process put it there, and is no
- * reason to refuse. Only where the entry is the one that would be gone on with.
- * @returns where the secret is, as that entry remembers it
+ * reason to refuse. A place is looked at only by the one who drives its entry: looking finishes a delivery, and a living
+ * process is still at its own.
  */
 async function deliveredBefore(
   bench: Workbench,
   intent: Intent,
-  { key, fresh }: CreationOptions,
-): Promise<Intent["destination"]> {
-  const isSame = (entry: Entry): boolean =>
-    entry.operation === intent.operation && entry.base_url === intent.base_url && entry.twin === intent.twin;
-  const unfinished = new Set<Entry["state"]>(["open", "unknown", "pending"]);
-  const earlier = bench.journal
-    .entries()
-    .filter(isSame)
-    .find((entry) => (key === undefined ? !fresh && unfinished.has(entry.state) : entry.idempotency_key === key));
-  return earlier && (await lookAtDestination(bench, earlier)) ? earlier.destination : undefined;
+  { fresh, key }: CreationOptions,
+): Promise<Admission | undefined> {
+  const earlier = await bench.journal.resume(intent, { fresh, key });
+  if (earlier === undefined) return undefined;
+  let isThere = false;
+  try {
+    isThere = await lookAtDestination(bench, earlier.drive.entry);
+  } finally {
+    if (!isThere) earlier.drive.release();
+  }
+  return isThere ? earlier : undefined;
 }
 
 /**

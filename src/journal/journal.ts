@@ -34,11 +34,15 @@ export interface Journal {
   find(idOrPrefix: string): Entry;
   /**
    * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller drives it.
-   * @param options.fresh starts another one though a twin is unfinished. `key`: an idempotency key given by hand.
    * @throws Failure: `usage` or `failed` where it cannot be written, `conflict` where the key has another request,
    * `secret_lost` or `undelivered` where a twin stops it. Nothing was sent, nothing changed.
    */
-  admit(intent: Intent, options?: { readonly fresh?: boolean; readonly key?: string }): Promise<Admission>;
+  admit(intent: Intent, options?: AdmissionChoice): Promise<Admission>;
+  /**
+   * The entry that `admit` would go on with, driven by the caller; undefined where it would start another one: where
+   * there is none, or a living process drives it. Writes nothing.
+   */
+  resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
   /** Waits for a living driver up to the bound, then names it. The entry is read again once it is driven. */
   drive(id: string): Promise<Drive>;
   /** null where a living process drives it. */
@@ -46,6 +50,13 @@ export interface Journal {
   verify(): Finding[];
   /** Forgets settled entries last touched longer ago than that. */
   prune(olderThanMs: number): { removed: number };
+}
+
+export interface AdmissionChoice {
+  /** Leave an unfinished twin alone. */
+  readonly fresh?: boolean;
+  /** An idempotency key given by hand. */
+  readonly key?: string;
 }
 
 export interface JournalOptions {
@@ -65,6 +76,11 @@ export interface JournalOptions {
 /** Opens the journal at a path. Nothing on the disk is touched until something is asked of it. */
 export function openJournal(options: JournalOptions): Journal {
   return new FileJournal(options);
+}
+
+/** A key means something only where the contract has one. */
+function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
+  return intent.idempotent ? options.key : undefined;
 }
 
 class FileJournal implements Journal {
@@ -99,7 +115,7 @@ class FileJournal implements Journal {
     return findEntry(this.#read().entries(), idOrPrefix);
   }
 
-  async admit(intent: Intent, options: { readonly fresh?: boolean; readonly key?: string } = {}): Promise<Admission> {
+  async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
     try {
       this.#file.prepareFolder();
       return await this.#locks.waitUntil(() => this.#locks.underLock(() => this.#admitNow(intent, options)));
@@ -108,25 +124,45 @@ class FileJournal implements Journal {
     }
   }
 
+  async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    try {
+      if (this.#file.read().size === 0) return undefined;
+      const look = (): Look<Admission | undefined> =>
+        this.#takeUnfinished(this.#file.read().fold, intent, options) ?? { done: true, value: undefined };
+      return await this.#locks.waitUntil(() => this.#locks.underLock(look));
+    } catch (error) {
+      throw this.#told(error, "read the journal", nothingSent);
+    }
+  }
+
   /** One look at the journal, which nobody else changes meanwhile. */
-  #admitNow(intent: Intent, options: { readonly fresh?: boolean; readonly key?: string }): Look<Admission> {
+  #admitNow(intent: Intent, options: AdmissionChoice): Look<Admission> {
     if (!this.#swept) this.#locks.sweep();
     this.#swept = true;
     const { fold } = this.#file.read();
+    const unfinished = this.#takeUnfinished(fold, intent, options);
+    if (unfinished) return unfinished;
+    const key = keyOf(intent, options);
+    if (key === undefined && options.fresh !== true)
+      admission.assertNoneLost(admission.twinsOf(fold.unsettled(), intent));
+    return this.#admitNew(intent, { newest: fold.newest(), key });
+  }
+
+  /** The entry of the key given by hand, for which a living driver is waited; else the first twin that nobody drives. */
+  #takeUnfinished(fold: Fold, ...[intent, options]: [Intent, AdmissionChoice]): Look<Admission> | undefined {
     assertCurrent(fold, this.path);
-    const key = intent.idempotent ? options.key : undefined;
+    const key = keyOf(intent, options);
     if (key !== undefined) {
       const holder = admission.entryOfKey(fold.entries(), intent, key);
-      if (holder) return this.#take("same_key", holder);
-    } else if (options.fresh !== true) {
-      const twins = admission.twinsOf(fold.unsettled(), intent);
-      for (const twin of twins.filter(admission.isResumable)) {
-        const taken = this.#take("resumed", admission.changeable(twin));
-        if (taken.done) return taken;
-      }
-      admission.assertNoneLost(twins);
+      return holder && this.#take("same_key", holder);
     }
-    return this.#admitNew(intent, { newest: fold.newest(), key });
+    if (options.fresh === true) return undefined;
+    const twins = admission.twinsOf(fold.unsettled(), intent).filter(admission.isResumable);
+    for (const twin of twins) {
+      const taken = this.#take("resumed", admission.changeable(twin));
+      if (taken.done) return taken;
+    }
+    return undefined;
   }
 
   #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Look<Admission> {

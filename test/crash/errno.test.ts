@@ -1,6 +1,6 @@
 // EIO, ENOSPC, EACCES, EROFS, EMFILE at every call that writes, syncs, opens, links or renames: once, and from then on.
 import { afterAll, describe, expect, it } from "vitest";
-import { sayWhetherTraced, spread } from "../support/strace.ts";
+import { countedAgain, sayWhetherTraced, spread } from "../support/strace.ts";
 import { failOnce, faultsAt, Lies, type PlannedFault } from "./errno-loop.ts";
 import { Desk, isFull, pointsOf, pointsOfEffect, type Scene } from "./kill-loop.ts";
 import { create, replace, rotate } from "./oauth-client-scenes.ts";
@@ -32,6 +32,14 @@ describe.runIf(isTraced)("a disk that fails under a command", () => {
 
 /** Some calls are made less often in some runs: tried again until the fault is met. */
 async function failSurely(desk: Desk, scene: Scene, given: { fault: PlannedFault; lies: Lies }): Promise<boolean> {
-  for (let round = 0; round < 8; round += 1) if ((await failOnce(desk, scene, given)).injected > 0) return true;
+  for (let round = 0; round < 12; round += 1) {
+    const fault = asCounted(given.fault, round);
+    if ((await failOnce(desk, scene, { ...given, fault })).injected > 0) return true;
+  }
   return false;
+}
+
+function asCounted(fault: PlannedFault, round: number): PlannedFault {
+  const { nth } = countedAgain({ nth: Number.parseInt(fault.when, 10) }, round);
+  return { ...fault, when: `${nth}${fault.when.endsWith("+") ? "+" : ""}` };
 }

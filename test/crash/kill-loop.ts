@@ -4,7 +4,16 @@ import { afterAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
-import { killedAt, nameOf, type Point, record, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import {
+  countedAgain,
+  killedAt,
+  nameOf,
+  type Point,
+  record,
+  sayWhetherTraced,
+  spread,
+  wasKilled,
+} from "../support/strace.ts";
 import { auditCrash, auditRecovered, Findings, journalOf } from "./oauth-client-audit.ts";
 
 import { rawFile, type Place } from "./secret-places.ts";
@@ -126,7 +135,7 @@ export async function recoverAll(at: Home, where: string, findings: Findings): P
 }
 
 /** How often a point that a run did not reach is tried again: some calls depend on how the network cut its bytes. */
-const tries = 8;
+const tries = 12;
 
 /**
  * Kills the scene's command at each point and recovers.
@@ -140,7 +149,8 @@ export async function killAtEach(
   const missed: string[] = [];
   for (const point of points) {
     let killed = false;
-    for (let round = 0; round < tries && !killed; round += 1) killed = await killOnce(desk, scene, { point, findings });
+    for (let round = 0; round < tries && !killed; round += 1)
+      killed = await killOnce(desk, scene, { point: countedAgain(point, round), findings });
     if (!killed) missed.push(nameOf(point));
   }
   return { hit: points.length - missed.length, missed };

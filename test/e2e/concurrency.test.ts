@@ -1,12 +1,15 @@
 // Many processes at once over one journal: eight clients for eight commands, one driver for an entry, nothing lost when one
 // of them is stopped and another one killed.
 import { setTimeout as wait } from "node:timers/promises";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account, type MetRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
+import { sayWhetherTraced } from "../support/strace.ts";
+
+const isTraced = sayWhetherTraced("a delivery that another process meets");
 
 let service: Service;
 let account: Account;
@@ -84,6 +87,31 @@ describe("creations at once", () => {
     expect(new Set((await account.live()).map(({ idempotency_key: key }) => key)).size).toBe(8);
     expect(await doubleDrivers(at)).toEqual([]);
     await expectWhole(at, files);
+  });
+
+  // Between a secret on disk and its name a living process has a moment in which it looks like one that is gone.
+  it.runIf(isTraced)("one that is at its delivery is left alone by the same command elsewhere", async () => {
+    const at = home();
+    const slow = at.path("slow");
+    const delivery = ended(
+      at.start(words("entity:read", slow), {
+        under: ["strace", "-f", "-q", "-o", at.path("trace"), "-P", slow, "-e", "inject=link,linkat:delay_enter=6s"],
+      }),
+    );
+    const isWritten = (): boolean =>
+      readdirSync(at.folder).some(
+        (name) => name.startsWith(".slow.") && /\S/.test(readFileSync(at.path(name), "utf8")),
+      );
+    await until("the secret is written and has no name", isWritten);
+    // The second one names a file that exists: only a delivery of its own earlier self would be no reason to refuse.
+    const refused = await at.integ(words("entity:read", at.path("trace")));
+    const other = await at.integ(words("entity:read", "other"));
+    expect([refused.code, other.code], refused.stderr + other.stderr).toEqual([2, 0]);
+    expect(existsSync(slow), "the slow one is still at it").toBe(false);
+    const first = await delivery;
+    expect(first.code, first.stderr).toBe(0);
+    await expectWhole(at, ["slow", "other"]);
+    expect(await doubleDrivers(at)).toEqual([]);
   });
 
   it("sixteen, same and different, one stopped, one killed: no double driver, no lost entry", async () => {

@@ -91,6 +91,15 @@ export function killedAt({ call, nth }: Point): string[] {
   return ["strace", "-f", "-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
 }
 
+/**
+ * The point as another run may count it. How often a thread wakes another one differs from run to run, and each time is
+ * such a call: near the end of a run that did so less often, the same call has a lower number.
+ * @param round how often the point was missed before
+ */
+export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {
+  return { ...point, nth: Math.max(1, point.nth - Math.floor(round / 2)) };
+}
+
 /** True where the process was killed, by strace or like it. */
 export function wasKilled(ended: Ended): boolean {
   return ended.signal === "SIGKILL" || ended.code === 137;

@@ -93,6 +93,33 @@ test("a twin that is being driven is somebody else's creation", async () => {
   expect(second.drive.entry.idempotency_key).not.toBe(first.drive.entry.idempotency_key);
 });
 
+test("what admission would go on with can be asked for, and nothing is started", async () => {
+  const open = journal();
+  expect(await open.resume(intent())).toBeUndefined();
+  const id = await left(open, "unknown");
+  expect(await open.resume(intent(), { fresh: true })).toBeUndefined();
+  expect(await open.resume(intent({ twin: "another" }))).toBeUndefined();
+  const found = await open.resume(intent());
+  expect(found).toMatchObject({ kind: "resumed", drive: { entry: { id } } });
+  // Driven now, and so no longer anybody else's to look after.
+  expect(await open.resume(intent())).toBeUndefined();
+  found?.drive.release();
+  expect((await open.admit(intent())).drive.entry.id).toBe(id);
+  expect(open.entries()).toHaveLength(1);
+});
+
+test("the entry of a key given by hand is found whatever became of it", async () => {
+  const open = journal();
+  const { drive } = await open.admit(intent(), { key: "by-hand" });
+  drive.record({ state: "done" });
+  drive.release();
+  expect(await open.resume(intent())).toBeUndefined();
+  expect(await open.resume(intent(), { key: "by-hand" })).toMatchObject({ kind: "same_key" });
+  expect(await failure(open.resume(intent({ twin: "another" }), { key: "by-hand" }))).toMatchObject({
+    kind: "conflict",
+  });
+});
+
 test.each([
   ["secret_lost", 9, (id: string) => `integ journal recover ${id} --replace-lost-secret`],
   ["undelivered", 12, (id: string) => `integ journal claim ${id}`],
