@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { defineConfig, type OutputBundle, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
+import { readyHelp } from "./ready-help.mts";
 
 const require = createRequire(import.meta.url);
 
@@ -127,7 +128,7 @@ export default defineConfig({
   input: { main: "src/main.ts" },
   platform: "node",
   external: [/^node:/, "@napi-rs/keyring", "fs-native-extensions", "pg"],
-  plugins: [lean(), bundledLicenses()],
+  plugins: [lean(), bundledLicenses(), readyHelp()],
   output: {
     dir: "dist",
     format: "cjs",

@@ -11,6 +11,8 @@ import { listenForInterruption } from "./interruption.ts";
 export interface CommandLine {
   readonly words: readonly string[];
   readonly version: string;
+  /** Columns for help screens. */
+  readonly width: number;
 }
 
 /** @returns the exit code */
@@ -27,7 +29,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     noColor: line.words.includes("--no-color"),
   });
   try {
-    const typed = await readCommandLine(line.words, { width: Math.min(terminal.width, 100), version: line.version });
+    const typed = await readCommandLine(line.words, { width: line.width, version: line.version });
     if (!("help" in typed)) return await runVerb(process, terminal, { typed, version: line.version });
     const help = `${typed.help.trimEnd()}\n`;
     if (typed.toStderr) terminal.writeErr(help);

@@ -39,8 +39,8 @@ function packageOf(module: string): string | undefined {
   return /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(module)?.[1];
 }
 
-/** Runs a command line to its end. @returns the packages it loaded; Node's own undici counts as `undici` */
-async function loadedBy(words: readonly string[]): Promise<string[]> {
+/** Runs a command line to its end. @returns the files of the bundle that it loaded, and Node's own parts */
+async function filesLoadedBy(words: readonly string[]): Promise<{ chunks: string[]; internal: string[] }> {
   const file = join(folder, "loaded.json");
   const child = spawn(
     process.execPath,
@@ -55,6 +55,12 @@ async function loadedBy(words: readonly string[]): Promise<string[]> {
   const [files, internal] = JSON.parse(readFileSync(file, "utf8")) as [string[], string[]];
   const chunks = files.filter((one) => one.startsWith(join(folder, "dist"))).map((one) => basename(one));
   expect(chunks).toContain("main.cjs");
+  return { chunks, internal };
+}
+
+/** @returns the packages that a command line loads; Node's own undici counts as `undici` */
+async function loadedBy(words: readonly string[]): Promise<string[]> {
+  const { chunks, internal } = await filesLoadedBy(words);
   const packages = chunks.flatMap((chunk) => [...packagesIn.get(chunk)!]);
   if (internal.some((name) => name.includes("deps/undici"))) packages.push("undici");
   return [...new Set(packages)].sort();
@@ -68,6 +74,10 @@ describe("what is loaded", () => {
     expect(await heavyLoadedBy(["entities", "list", "--profile", "sandbox"])).toEqual(
       expect.arrayContaining(["zod", "undici"]),
     );
+  });
+
+  it.each(["--help", "--version"])("is one file for %s", async (word) => {
+    expect((await filesLoadedBy([word])).chunks).toEqual(["main.cjs"]);
   });
 
   it("is nothing heavy for help of any command", async () => {
