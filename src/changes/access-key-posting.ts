@@ -4,17 +4,17 @@
 import type { SecretAnswer } from "../api/access-keys.ts";
 import type { Answered, Attempt } from "../api/attempt.ts";
 import { failureOf } from "../api/failure-of.ts";
-import { nextDelay } from "../api/retry.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
+import { delayBeforeNext, wait } from "./trying-again.ts";
 import {
   detailsOf,
   giveBack,
+  lastErrorOf,
   leavePlace,
-  mayPass,
   outcomeUnknown,
   recordAfterwards,
   type Workbench,
@@ -66,7 +66,7 @@ export async function post(work: Post): Promise<Answered<SecretAnswer>> {
       if (answer.kind === "unknown") throw await unknown(work, answer);
       landed(work);
       const failure = failureOf(answer, { what: work.what, change: true });
-      await pause(work, { answer, failure, attempt, elapsedMs: bench.clock.now() - startedAt });
+      await pause(work, { answer, failure, attempt, startedAt });
     }
   } finally {
     await giveBack(bench, drive.entry.id);
@@ -101,31 +101,19 @@ interface Refusal {
   readonly answer: Attempt<SecretAnswer>;
   readonly failure: Failure;
   readonly attempt: number;
-  readonly elapsedMs: number;
+  readonly startedAt: number;
 }
 
 /** Waits before the same request again, where it is proven that this one changed nothing. */
-async function pause(work: Post, { answer, failure, attempt, elapsedMs }: Refusal): Promise<void> {
+async function pause(work: Post, { answer, failure, attempt, startedAt }: Refusal): Promise<void> {
   const { bench } = work;
-  const again =
-    answer.kind === "refused" ? answer.status === 429 : answer.kind === "not_sent" && mayPass(answer.reason);
-  const delay = again
-    ? nextDelay({
-        attempt,
-        elapsedMs,
-        retryForMs: bench.retryForMs,
-        retryAfterSeconds: answer.kind === "refused" ? answer.retryAfterSeconds : undefined,
-        random: () => bench.clock.random(),
-      })
-    : null;
+  // What may have arrived is not here any more: the caller has told it.
+  const delay = answer.kind === "answered" ? null : delayBeforeNext(bench, answer, { attempt, startedAt });
   if (delay === null) throw refused(work, failure);
-  const done = bench.tell.waiting(`${failure.message} Nothing was changed. Trying again`, delay);
   try {
-    await bench.clock.sleep(delay);
+    await wait(bench, delay, `${failure.message} Nothing was changed. Trying again`);
   } catch (error) {
     throw error instanceof Failure ? refused(work, error) : error;
-  } finally {
-    done();
   }
 }
 
@@ -147,9 +135,4 @@ async function unknown(work: Post, answer: Extract<Attempt<SecretAnswer>, { kind
     ...told.details,
     meaning: `${work.ifUnknown} It is not sent again by itself.`,
   });
-}
-
-export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
-  const { status, code, request_id } = failure.details.problem ?? {};
-  return { kind: failure.kind, message: failure.message, status, code, request_id };
 }

@@ -14,6 +14,7 @@ import { findOrphan, type Search, settleMs, type Sought } from "./access-key-orp
 import { lastSentAt, mayHaveArrived } from "./access-key-posting.ts";
 import { finishDelivery, keptHere, mayDeliverAgain, secretLost } from "./access-key-secret.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
+import { wait } from "./trying-again.ts";
 import { detailsOf, giveBack, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface KeyRecoveryOptions {
@@ -63,15 +64,7 @@ async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Pro
   const first = await look(bench, sought);
   const waitFor = sought.sentUntil + settleMs - bench.clock.now();
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
-  const done = bench.tell.waiting(
-    "The key is not in the list. Looking again, since the request was sent a moment ago",
-    waitFor,
-  );
-  try {
-    await bench.clock.sleep(waitFor);
-  } finally {
-    done();
-  }
+  await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
   return look(bench, sought);
 }
 
@@ -218,7 +211,7 @@ async function revokeOrphan(bench: Workbench, lost: Drive): Promise<void> {
   if (!id) throw new Failure("failed", `The entry ${lost.entry.id} does not name its key.`, detailsOf(lost.entry));
   await refuseWhereUsed(bench, lost.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilKeyRevoked(bench, id, { uncertain: true });
+  await untilKeyRevoked(bench, id, { mayHaveArrived: true });
 }
 
 /** A key whose secret nobody has cannot be used: one that was is not our orphan, whatever it looked like before. */

@@ -8,10 +8,11 @@ import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import { admitCreation, driveKeyCreation, type KeyCreation } from "./access-key-creation.ts";
-import { checkIdentity, markProven, overlap, prove } from "./access-key-proof.ts";
+import { checkIdentity, prove } from "./access-key-proof.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./access-key-recovery.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
+import { overlap, proven } from "./overlap.ts";
 import { WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
@@ -92,16 +93,17 @@ export async function driveKeyReplacement(
   try {
     const child = await bringChildHome(bench, drive, { ...options, destination: watched });
     const newId = child.resource_id ?? "";
-    recordAfterwards(bench, drive, { resource_id: newId, detail: { ...drive.entry.detail, new_key: newId } });
+    // A journal that cannot be written ends the work here: both keys work, and nothing more is sent.
+    drive.record({ resource_id: newId, detail: { ...drive.entry.detail, new_key: newId } });
     if (watched.secret) await options.delivered?.(watched.secret.receipt);
     await checkIdentity(drive.entry, child, options.mayRevokeUnproven);
     await prove(bench, drive, { child, secret: watched.secret?.secret, mayRevoke: options.mayRevokeUnproven });
-    await overlap(bench, drive);
+    await overlap(bench, drive, "key");
     const service = drive.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
     await untilKeyRevoked(bench, oldId, {
-      uncertain: drive.entry.detail.revoking === true,
+      mayHaveArrived: drive.entry.detail.revoking === true,
       service,
-      mark: () => marked(bench, drive),
+      mark: () => marked(drive),
     });
     recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { receipt: watched.secret?.receipt, oldId, newId };
@@ -111,9 +113,9 @@ export async function driveKeyReplacement(
 }
 
 /** From the first request on the old key may be gone, whatever is answered later. */
-function marked(bench: Workbench, drive: Drive): void {
+function marked(drive: Drive): void {
   if (drive.entry.detail.revoking === true) return;
-  recordAfterwards(bench, drive, { state: "pending", detail: { ...drive.entry.detail, revoking: true } });
+  drive.record({ state: "pending", detail: { ...drive.entry.detail, revoking: true } });
 }
 
 /** The replacement stands as its child does; what is not settled is picked up by `journal recover`. */
@@ -169,7 +171,8 @@ function strictProof(bench: Workbench, drive: Drive): (secret: string) => Promis
         "auth",
         "The profile knows no way to exchange the new secret for a token, so it cannot be proven.",
       );
-    markProven(bench, drive, "token exchange");
+    // The secret is on its way to its place: a journal that fails now must not stop it there.
+    recordAfterwards(bench, drive, proven(bench, drive.entry, "token exchange"));
   };
 }
 

@@ -5,12 +5,11 @@ import { type AccessKey, readAccessKey } from "../api/access-keys.ts";
 import type { Attempt } from "../api/attempt.ts";
 import { failureOf } from "../api/failure-of.ts";
 import { retryRead } from "../api/retry-read.ts";
-import { nextDelay } from "../api/retry.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import type { Drive } from "../journal/journal.ts";
-import { lastErrorOf } from "./access-key-posting.ts";
-import { detailsOf, madeFor, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { driveRepeated, type Mark, type Reading, repeatRevocation } from "./revocation.ts";
+import { madeFor, type Workbench } from "./workbench.ts";
 
 /** How the end of a key was seen. */
 export interface KeyRevoked {
@@ -39,37 +38,19 @@ export async function revokeAccessKey(bench: Workbench, id: string): Promise<Key
 }
 
 /** Repeats the revocation of an entry until it is confirmed. */
-export async function driveKeyRevocation(bench: Workbench, drive: Drive): Promise<KeyRevoked> {
+export function driveKeyRevocation(bench: Workbench, drive: Drive): Promise<KeyRevoked> {
   const id = String(drive.entry.detail.key_id);
-  let uncertain = drive.entry.state === "unknown" || drive.entry.attempts > 0;
-  try {
-    const revoked = await untilKeyRevoked(bench, id, {
-      uncertain,
-      mark: (before) => {
-        if (before === "send") drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
-        else {
-          uncertain = true;
-          recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(before) });
-        }
-      },
-    });
-    recordAfterwards(bench, drive, { state: "done", last_error: null });
-    return revoked;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    uncertain ||= error.kind === "outcome_unknown";
-    recordAfterwards(bench, drive, { state: uncertain ? "unknown" : "refused", last_error: lastErrorOf(error) });
-    throw uncertain
-      ? outcomeUnknown(drive.entry, error)
-      : new Failure(error.kind, error.message, detailsOf(drive.entry, error.details));
-  }
+  const mayHaveArrived = drive.entry.state === "unknown" || drive.entry.attempts > 0;
+  return driveRepeated(bench, drive, {
+    id,
+    work: (mark) => untilKeyRevoked(bench, id, { mayHaveArrived, mark }),
+  });
 }
 
 export interface RevocationOptions {
-  /** Told before each request, and of every attempt whose outcome is unknown. */
-  readonly mark?: (before: "send" | Failure) => void;
+  readonly mark?: Mark;
   /** An earlier request of this work may have arrived. */
-  readonly uncertain?: boolean;
+  readonly mayHaveArrived?: boolean;
   /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
   readonly service?: Service;
 }
@@ -79,48 +60,19 @@ export interface RevocationOptions {
  * @assumed §4.4 does not show the operation: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after an attempt that may
  * have arrived can mean that it did; then the list decides.
  */
-export async function untilKeyRevoked(
-  bench: Workbench,
-  id: string,
-  options: RevocationOptions = {},
-): Promise<KeyRevoked> {
-  const { mark = () => {}, service = bench.account.service } = options;
-  const startedAt = bench.clock.now();
-  let uncertain = options.uncertain === true;
-  for (let attempt = 1; ; attempt++) {
-    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-    mark("send");
-    const answer = await bench.clock.finishing(() => service.accessKeys.revoke(id));
-    if (answer.kind === "answered") return confirmed(bench, { id, answer, service });
+export function untilKeyRevoked(bench: Workbench, id: string, options: RevocationOptions = {}): Promise<KeyRevoked> {
+  const { mark, service = bench.account.service } = options;
+  let mayHaveArrived = options.mayHaveArrived === true;
+  const read = async (answer: Attempt<AccessKey>): Promise<Reading<KeyRevoked>> => {
+    if (answer.kind === "answered") return { isOver: true, end: await confirmed(bench, { id, answer, service }) };
+    mayHaveArrived ||= answer.kind === "unknown";
+    const mayBeOver = answer.kind === "refused" && (answer.status === 409 || (answer.status === 404 && mayHaveArrived));
+    if (mayBeOver && (await isRevokedInList(bench, { id, service })))
+      return { isOver: true, end: { receipt: JSON.stringify({ id, status: "revoked" }), seen: true } };
     const failure = failureOf(answer, { what: "revoke access key", change: true });
-    if (answer.kind === "unknown") {
-      uncertain = true;
-      mark(failure);
-    }
-    const isOver = answer.kind === "refused" && (answer.status === 404 || answer.status === 409);
-    if (isOver && (uncertain || answer.status === 409) && (await isRevokedInList(bench, { id, service })))
-      return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
-    const delay = delayBefore(bench, answer, { attempt, elapsedMs: bench.clock.now() - startedAt });
-    if (delay === null || bench.clock.interruption.aborted) throw failure;
-    const done = bench.tell.waiting(`${failure.message} Trying again`, delay);
-    try {
-      await bench.clock.sleep(delay);
-    } finally {
-      done();
-    }
-  }
-}
-
-function delayBefore(
-  bench: Workbench,
-  answer: Attempt<AccessKey>,
-  at: { attempt: number; elapsedMs: number },
-): number | null {
-  if (answer.kind === "refused" && answer.status !== 429) return null;
-  if ((answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason)) return null;
-  const retryAfterSeconds =
-    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
-  return nextDelay({ ...at, retryForMs: bench.retryForMs, retryAfterSeconds, random: () => bench.clock.random() });
+    return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
+  };
+  return repeatRevocation(bench, { send: () => service.accessKeys.revoke(id), read, mark });
 }
 
 interface Seen {

@@ -3,12 +3,12 @@
 // Must not know: flags, terminals, files, what an answer means (oauth-client-creation.ts).
 import type { Attempt } from "../api/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
-import { nextDelay } from "../api/retry.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
-import { detailsOf, mayPass, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { delayBeforeNext, wait } from "./trying-again.ts";
+import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
   readonly destination: Destination;
@@ -45,20 +45,8 @@ export interface Course {
 }
 
 export async function pause(course: Course, answer: Attempt<OAuthClient>, failure: Failure): Promise<void> {
-  const { bench } = course;
-  const retryAfterSeconds =
-    answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined;
-  const hopeless = (answer.kind === "unknown" || answer.kind === "not_sent") && !mayPass(answer.reason);
-  const elapsedMs = bench.clock.now() - course.startedAt;
-  const delay = hopeless
-    ? null
-    : nextDelay({
-        attempt: course.attempt,
-        elapsedMs,
-        retryForMs: bench.retryForMs,
-        retryAfterSeconds,
-        random: () => bench.clock.random(),
-      });
+  const { bench, attempt, startedAt } = course;
+  const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
   if (delay === null || bench.clock.interruption.aborted) throw giveUp(course, interruptedOr(course, failure));
   await waitOr(course, delay, `${failure.message} Trying again under the same key`, () =>
     giveUp(course, interruptedOr(course, failure)),
@@ -90,16 +78,7 @@ export function giveUp(course: Course, failure: Failure): Failure {
 }
 
 export function noteError(course: Course, failure: Failure, state: Entry["state"]): void {
-  recordAfterwards(course.bench, course.drive, {
-    state,
-    last_error: {
-      kind: failure.kind,
-      message: failure.message,
-      status: failure.details.problem?.status,
-      code: failure.details.problem?.code,
-      request_id: failure.details.problem?.request_id,
-    },
-  });
+  recordAfterwards(course.bench, course.drive, { state, last_error: lastErrorOf(failure) });
 }
 
 export function stillPending(entry: Entry): Failure {
@@ -112,13 +91,10 @@ export function stillPending(entry: Entry): Failure {
 
 /** A wait that Ctrl-C ends: the failure then says how the work stands, not that a key was pressed. */
 export async function waitOr(course: Course, ms: number, ...[label, failure]: [string, () => Failure]): Promise<void> {
-  const done = course.bench.tell.waiting(label, ms);
   try {
-    await course.bench.clock.sleep(ms);
+    await wait(course.bench, ms, label);
   } catch (error) {
     if (error instanceof Failure) throw failure();
     throw error;
-  } finally {
-    done();
   }
 }

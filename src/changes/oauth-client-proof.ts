@@ -1,14 +1,11 @@
-// Owns: the two steps of a rotation between the new client and the end of the old one: the proof that the new one can get
-// a token, and the overlap in which both work.
+// Owns: the proof that the new client of a rotation can get a token, before the old one goes.
 // Must not know: flags, terminals, files, how the new client was made.
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
-import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { OneTimeSecret } from "../secrets/destination.ts";
+import { proven, rereadSecret } from "./overlap.ts";
 import type { Workbench } from "./workbench.ts";
-
-/** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
-const longestWaitMs = 15 * 60_000;
 
 interface Proof {
   readonly child: Entry;
@@ -61,30 +58,6 @@ function unproven(child: Entry, error: unknown): unknown {
   });
 }
 
-function rereadSecret(bench: Workbench, child: Entry): Promise<string | undefined> {
-  return child.destination ? bench.secrets.reread(child.destination as DestinationRecord) : Promise.resolve(undefined);
-}
-
 function markProven(bench: Workbench, drive: Drive, how: string): void {
-  const overlapMs = Number(drive.entry.detail.overlap_ms ?? 0);
-  const until = new Date(bench.clock.now() + overlapMs).toISOString();
-  drive.record({ detail: { ...drive.entry.detail, proven: how, overlap_until: until } });
-}
-
-/** Both clients work until the overlap is over: a short one is waited for, a long one left to `journal recover`. */
-export async function overlap(bench: Workbench, drive: Drive): Promise<void> {
-  const until = String(drive.entry.detail.overlap_until);
-  const leftMs = Date.parse(until) - bench.clock.now();
-  if (!(leftMs > 0)) return;
-  drive.record({ state: "pending" });
-  if (leftMs > longestWaitMs)
-    throw new Failure("pending", `The new client works; the old one is revoked when the overlap ends, at ${until}.`, {
-      meaning: "Type the command below then, or let a nightly job do it.",
-    });
-  const done = bench.tell.waiting("Both clients work; the old one is revoked when the overlap ends", leftMs);
-  try {
-    await bench.clock.sleep(leftMs);
-  } finally {
-    done();
-  }
+  drive.record(proven(bench, drive.entry, how));
 }

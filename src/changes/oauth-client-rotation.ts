@@ -10,7 +10,8 @@ import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
-import { overlap, prove } from "./oauth-client-proof.ts";
+import { prove } from "./oauth-client-proof.ts";
+import { overlap } from "./overlap.ts";
 import { WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
@@ -95,7 +96,7 @@ export async function driveRotation(bench: Workbench, drive: Drive, options: Rot
       recordAfterwards(bench, drive, { state: "done", last_error: null });
       return { receipt, oldId, oldRevoked: false };
     }
-    await overlap(bench, drive);
+    await overlap(bench, drive, "client");
     await untilRevoked(bench, oldId);
     recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { receipt, oldId, oldRevoked: true };

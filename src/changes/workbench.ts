@@ -1,7 +1,6 @@
 // Owns: what every change works with: the account, the journal, the clock, and how it tells a person what it does.
 // Must not know: flags, terminals, files.
 import type { Service } from "../api/connect.ts";
-import type { Break } from "../api/attempt.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
@@ -153,10 +152,8 @@ export async function leavePlace(bench: Workbench, { destination }: Entry, chose
   if (isOther) await bench.secrets.removeReserve(before);
 }
 
-/**
- * True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong, nor where
- * there is nothing to send.
- */
-export function mayPass(reason: Break | "status"): boolean {
-  return !["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"].includes(reason);
+/** What the journal keeps of a failure. */
+export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
+  const { status, code, request_id } = failure.details.problem ?? {};
+  return { kind: failure.kind, message: failure.message, status, code, request_id };
 }
