@@ -1,5 +1,6 @@
 // Owns: one regional host: reads a request, meets it with faults, has it served, answers, keeps the log of requests.
 // Must not know: the rules of the service.
+import { channel } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Wishes } from "./call.ts";
 import { deliver } from "./delivery.ts";
@@ -20,6 +21,9 @@ const mostReadBytes = 64 * mostBodyBytes;
 const mostLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
+
+/** Tells whoever subscribed in this process, just before an answer goes out: `{ request, response, faults }`. */
+const answers = channel("integ:sandbox:answer");
 
 /** A request as the control address tells it. */
 export interface LoggedRequest {
@@ -74,13 +78,15 @@ export class Host {
       else await this.#exchange(request, response);
     } catch (error) {
       if (response.headersSent) response.destroy();
-      else await this.#refuse(response, error);
+      else await this.#refuse(request, { response, error });
     }
   }
 
-  async #refuse(response: ServerResponse, error: unknown): Promise<void> {
+  async #refuse(request: IncomingMessage, given: { response: ServerResponse; error: unknown }): Promise<void> {
+    const { response, error } = given;
     const problem = error instanceof Problem ? error : problemOfStatus(500, String(error));
     const requestId = randomName(`req_${this.region}_`);
+    answers.publish({ request, response, faults: {} });
     await deliver(response, { answer: withRequestId(problemAnswer(problem, requestId), requestId), effects: {} });
   }
 
@@ -109,6 +115,7 @@ export class Host {
     const answer = await this.#answerOf({ request, path: path!, search, body, requestId, effects });
     const sent = withRequestId(spoiled(answer, { effects, pageToken: search.get("page_token") }), requestId);
     if (effects.drop !== "after" && !effects.cut) logged.status = sent.status;
+    answers.publish({ request, response, faults: effects });
     await deliver(response, { answer: sent, effects });
     this.#tell(logged, logged.status === null ? `${sent.status}, lost on the way` : "");
   }

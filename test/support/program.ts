@@ -7,6 +7,12 @@ import { join, resolve } from "node:path";
 export const root = resolve(import.meta.dirname, "../..");
 export const script = join(root, "bin", "integ.js");
 
+/** Lets the answers of a sandbox in any process of a test be recorded, see recorded-answers.ts. */
+const { INTEG_TEST_ANSWERS: answers } = process.env;
+const recording: Readonly<Record<string, string>> = answers
+  ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
+  : {};
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -36,6 +42,7 @@ export class Home {
       LANG: "C.UTF-8",
       INTEG_CONFIG_DIR: join(this.folder, "config"),
       INTEG_STATE_DIR: join(this.folder, "state"),
+      ...recording,
       ...env,
     };
   }
@@ -47,9 +54,12 @@ export class Home {
   /** Starts the program and gives the process. */
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
     const [program = "", ...rest] = [...(options.under ?? []), process.execPath, script, ...words];
+    const env = { ...this.env, ...options.env };
+    // Where calls are counted, a file more to read would be calls more.
+    if (options.under) delete env.NODE_OPTIONS;
     return spawn(program, rest, {
       cwd: options.cwd ?? this.folder,
-      env: { ...this.env, ...options.env },
+      env,
       stdio: ["pipe", "pipe", "pipe"],
     });
   }

@@ -1,0 +1,51 @@
+// Holds recorded answers of the sandbox against its OpenAPI documents. What a fault broke on purpose is excluded by the
+// fault's name; whatever else a fault does, the answer must be one that the documents know.
+import { type Document, OpenApiCheck } from "./openapi-check.ts";
+import type { Played } from "./player.ts";
+
+/** One exchange as record-answers.cjs writes it. Without `status` nothing whole went out. */
+export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "text">, Partial<Played> {
+  readonly method: string;
+  readonly path: string;
+  /** Names of the faults that met the request. */
+  readonly faults: readonly string[];
+}
+
+/** Faults whose answers are broken on purpose: no whole answer, another body, an envelope that breaks its rule. */
+const broken = ["drop", "cut", "body", "envelope"];
+/** Faults that choose a status, with an error object whatever the operation: only that is looked at. */
+const chosen = ["status", "redirect", "retry-after"];
+
+export class AnswersCheck {
+  readonly #check: OpenApiCheck;
+  readonly wrong: string[] = [];
+  #checked = 0;
+  #excluded = 0;
+
+  constructor(documents: readonly Document[]) {
+    this.#check = new OpenApiCheck(documents);
+  }
+
+  take(answer: RecordedAnswer): void {
+    const { status, headers, text, faults } = answer;
+    const isOf = (names: readonly string[]): boolean => faults.some((fault) => names.includes(fault));
+    if (status === undefined || headers === undefined || text === undefined || isOf(broken)) {
+      this.#excluded += 1;
+      return;
+    }
+    this.#checked += 1;
+    const played = { ...answer, status, headers, text };
+    this.wrong.push(
+      ...(isOf(chosen)
+        ? this.#check.complaintsAboutProblem(played, `by fault ${status}`)
+        : this.#check.complaintsAbout(played)),
+    );
+  }
+
+  /** `12 answers of 3 kinds checked, 0 wrong`: a kind is an operation and a status. */
+  figure(): string {
+    const kinds = this.#check.met.size;
+    const excluded = `${this.#excluded} broken on purpose (${broken.join(", ")})`;
+    return `${this.#checked} answers of ${kinds} kinds checked, ${this.wrong.length} wrong; ${excluded}`;
+  }
+}
