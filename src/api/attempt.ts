@@ -64,7 +64,14 @@ export type Attempt<T> =
       readonly failure?: Failure;
       /** The same again may succeed although the reason usually stays (a name server that is busy). */
       readonly temporary?: boolean;
+      /** What the token endpoint asked for, where it was the one that gave no answer. */
+      readonly retryAfterSeconds?: number;
     };
+
+/** How long the service, or the token endpoint before it, asked to be left alone (§8). */
+export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
+  return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
+}
 
 /** An attempt that the service answered as the contract says. */
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;

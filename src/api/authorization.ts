@@ -1,7 +1,7 @@
 // Owns: the value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer.
 // Must not know: where credentials are kept, which request is sent. No credential is in any word of a failure here.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, retryAfterOf } from "./attempt.ts";
 import { type Authorization, NoToken } from "./caller.ts";
 import type { Credential, LegacyCredential, TokenCache } from "./credential.ts";
 import { failureOf } from "./failure-of.ts";
@@ -115,7 +115,7 @@ function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
   if (attempt.kind === "refused" && attempt.status !== 429)
     throw failure.kind === "auth" ? failure : new Failure("auth", failure.message, failure.details);
   const reason = attempt.kind === "refused" || attempt.reason === "status" ? "refused" : attempt.reason;
-  throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt) });
+  throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt), retryAfterSeconds: retryAfterOf(attempt) });
 }
 
 function bearerHeader(token: string): string {

@@ -11,10 +11,15 @@ import { parseRetryAfter } from "./retry-after.ts";
 export class NoToken extends Failure {
   readonly reason: Break;
   readonly temporary: boolean;
-  constructor(failure: Failure, { reason, temporary }: { readonly reason: Break; readonly temporary: boolean }) {
+  readonly retryAfterSeconds: number | undefined;
+  constructor(
+    failure: Failure,
+    { reason, temporary, retryAfterSeconds }: Pick<NoToken, "reason" | "temporary" | "retryAfterSeconds">,
+  ) {
     super(failure.kind, failure.message, failure.details);
     this.reason = reason;
     this.temporary = temporary;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
@@ -91,9 +96,9 @@ async function attempt<T>(
     exchange = await send(options, request);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const { reason, temporary } =
+    const { reason, temporary, retryAfterSeconds } =
       error instanceof NoToken ? error : { reason: "unsendable" as const, temporary: false };
-    return { kind: "not_sent", reason, temporary, detail: error.message, failure: error };
+    return { kind: "not_sent", reason, temporary, retryAfterSeconds, detail: error.message, failure: error };
   }
   if (exchange.kind === "response" && exchange.status === 401) options.authorization.rejected();
   return toAttempt(exchange, { request, read, now: options.now });

@@ -79,6 +79,7 @@ export function connect(options: ConnectOptions): Service {
     tokens: {
       exchangeClient: async (client) => (await tokens()).exchangeClient(client),
       exchangeAccessKey: async (secret) => (await tokens()).exchangeAccessKey(secret),
+      compareIssuer: async () => (await tokens()).compareIssuer(),
     },
     close: () => transport.close(),
   };

@@ -1,7 +1,7 @@
 // Owns: reading until an answer comes, a final no, or the time is up (§8). For reads only: a change has a rule of its own.
 // Must not know: what is read. Time, chance and waiting are handed in.
 import { Failure } from "../errors.ts";
-import type { Answered, Attempt } from "./attempt.ts";
+import { type Answered, type Attempt, retryAfterOf } from "./attempt.ts";
 import { failureOf } from "./failure-of.ts";
 import { mayRetryRead, nextDelay } from "./retry.ts";
 
@@ -46,7 +46,7 @@ export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: Ret
           attempt,
           elapsedMs: clock.now() - startedAt,
           retryForMs,
-          retryAfterSeconds: "retryAfterSeconds" in outcome ? outcome.retryAfterSeconds : undefined,
+          retryAfterSeconds: retryAfterOf(outcome),
           random,
         })
       : null;

@@ -3,6 +3,7 @@
 import type { Attempt } from "./attempt.ts";
 import type { LegacyCredential, TokenEndpoint } from "./credential.ts";
 import type { Transport } from "./exchange.ts";
+import type { IssuerDifference } from "./issuer.ts";
 import { exchangeAtEndpoint } from "./legacy-exchange.ts";
 import { exchangeClientCredentials, type TokenGrant } from "./token-exchange.ts";
 
@@ -23,6 +24,11 @@ export interface Tokens {
    * @throws Failure of the person's own command
    */
   exchangeAccessKey(secret: string): Promise<Attempt<TokenGrant> | undefined>;
+  /**
+   * What the issuer of the tokens says of itself and the profile does not.
+   * @returns nothing where no issuer is known
+   */
+  compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
 }
 
 export interface TokensOptions {
@@ -43,6 +49,12 @@ export function createTokens(options: TokensOptions): Tokens {
       if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);
       const token = await way.run(secret);
       return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, text: token };
+    },
+    async compareIssuer() {
+      const { tokenEndpoint } = options;
+      if (tokenEndpoint?.issuer === undefined) return undefined;
+      const { compareIssuer } = await import("./issuer.ts");
+      return compareIssuer({ ...tokenEndpoint, issuer: tokenEndpoint.issuer }, options);
     },
   };
 }

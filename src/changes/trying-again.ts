@@ -1,6 +1,6 @@
 // Owns: whether a request of a change goes out again after this answer, and when.
 // Must not know: what was asked for, what an answer means for the journal.
-import type { Attempt, Break } from "../api/attempt.ts";
+import { type Attempt, type Break, retryAfterOf } from "../api/attempt.ts";
 import { nextDelay } from "../api/retry.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -28,7 +28,7 @@ export function delayBeforeNext(
     attempt: at.attempt,
     elapsedMs: bench.clock.now() - at.startedAt,
     retryForMs: bench.retryForMs,
-    retryAfterSeconds: answer.kind === "refused" || answer.kind === "unknown" ? answer.retryAfterSeconds : undefined,
+    retryAfterSeconds: retryAfterOf(answer),
     random: () => bench.clock.random(),
   });
 }

@@ -1,17 +1,24 @@
 // OAuth client credentials as a profile's credential, against a token server that is not ours (oidc-provider): both
-// client authentication methods, one fetch at a time, and a bearer token that reaches the API and nothing else.
+// client authentication methods, audience and issuer, one fetch at a time, and a bearer token that reaches the API and
+// nothing else.
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import Provider from "oidc-provider";
+import Provider, { errors } from "oidc-provider";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 
 const secret = "a-client-secret-that-is-long-enough-for-everybody";
+const knownAudience = "https://api.example.com/v1";
 const homes: Home[] = [];
 let tokens: Server;
 let api: Server;
 /** How each token was asked for. */
 let fetches: string[] = [];
+/** Every request to the token server, and whether a credential came with it in a header. */
+let asked: string[] = [];
+/** The token server has no metadata at the address of RFC 8414. */
+let isOpenIdOnly = false;
 let seen: string[] = [];
 
 function addressOf(server: Server): string {
@@ -19,7 +26,15 @@ function addressOf(server: Server): string {
 }
 
 beforeAll(async () => {
-  const provider = new Provider("http://127.0.0.1", {
+  let answer: ReturnType<Provider["callback"]>;
+  tokens = createServer((request, response) => {
+    if (request.method === "POST") fetches.push(request.headers.authorization ?? "in the body");
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization ? "with" : "without"} a credential`);
+    if (isOpenIdOnly && request.url === "/.well-known/oauth-authorization-server") response.writeHead(404).end();
+    else answer(request, response);
+  }).listen(0, "127.0.0.1");
+  await once(tokens, "listening");
+  const provider = new Provider(addressOf(tokens), {
     clients: (["client_secret_basic", "client_secret_post"] as const).map((method) => ({
       client_id: method,
       client_secret: secret,
@@ -28,14 +43,22 @@ beforeAll(async () => {
       redirect_uris: [],
       response_types: [],
     })),
-    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      // The audience chooses the resource server, whose tokens are JWTs with that audience (RFC 9068).
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: (context: { oidc: { body: { audience?: string } } }) => context.oidc.body.audience,
+        getResourceServerInfo: (_: unknown, audience: string) => {
+          if (audience !== knownAudience) throw new errors.InvalidTarget();
+          return { scope: "", audience, accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } };
+        },
+      },
+    },
     ttl: { ClientCredentials: 600 },
   });
-  const answer = provider.callback();
-  tokens = createServer((request, response) => {
-    fetches.push(request.headers.authorization ?? "in the body");
-    answer(request, response);
-  }).listen(0, "127.0.0.1");
+  answer = provider.callback();
   api = createServer((request, response) => {
     seen.push(request.headers.authorization ?? "");
     const last = seen.length >= 3;
@@ -47,12 +70,14 @@ beforeAll(async () => {
     };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(page));
   }).listen(0, "127.0.0.1");
-  await Promise.all([tokens, api].map((server) => new Promise((done) => server.once("listening", done))));
+  await once(api, "listening");
 });
 
 afterEach(() => {
   for (const home of homes.splice(0)) home.remove();
   fetches = [];
+  asked = [];
+  isOpenIdOnly = false;
   seen = [];
 });
 
@@ -61,12 +86,12 @@ afterAll(() => {
   api.close();
 });
 
-async function profile(method: string, given = secret): Promise<Home> {
+async function profile(method: string, given = secret, further: readonly string[] = []): Promise<Home> {
   const at = new Home();
   homes.push(at);
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", addressOf(api), "--client-id", method];
   const more = ["--client-secret-stdin", "--token-endpoint", `${addressOf(tokens)}/token`, "--client-auth", method];
-  expect((await at.integ([...words, ...more], { input: given })).code).toBe(0);
+  expect((await at.integ([...words, ...more, ...further], { input: given })).code).toBe(0);
   return at;
 }
 
@@ -95,4 +120,72 @@ it("prints the token response on request, and a wrong secret ends with exit 3", 
   expect(refused.code).toBe(3);
   expect(seen).toEqual([]);
   expect(refused.stderr).not.toContain("another-secret-that-is-wrong");
+});
+
+/** What a JWT says, unchecked. */
+function claimsOf(token: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString() || "{}");
+}
+
+it("the token is asked for with the profile's audience, and is for it; one that the server does not know is told", async () => {
+  const at = await profile("client_secret_basic", secret, ["--audience", knownAudience]);
+  expect((await at.integ(["entities", "list", "--all", "--ndjson"])).code).toBe(0);
+  expect(fetches).toHaveLength(1);
+  const [bearer] = seen;
+  expect(claimsOf(bearer!.slice("Bearer ".length))).toMatchObject({
+    aud: knownAudience,
+    iss: addressOf(tokens),
+    client_id: "client_secret_basic",
+  });
+
+  const none = await profile("client_secret_basic");
+  const opaque = await none.integ(["oauth-clients", "token", "--from-profile", "--json"]);
+  expect(JSON.parse(opaque.stdout).access_token).not.toContain(".");
+
+  seen = [];
+  const other = await profile("client_secret_basic", secret, ["--audience", "https://elsewhere.example.com"]);
+  const { code, stderr } = await other.integ(["entities", "list"]);
+  expect([code, seen]).toEqual([3, []]);
+  expect(stderr).toContain("invalid_target");
+});
+
+async function issuerChecks(at: Home): Promise<{ status: string; message: string; next: string | null }[]> {
+  const { stdout } = await at.integ(["doctor", "-o", "json", "--retry-for", "0"]);
+  const { data }: { data: { check: string; status: string; message: string; next: string | null }[] } =
+    JSON.parse(stdout);
+  return data.filter(({ check }) => check === "issuer");
+}
+
+it("doctor holds the token endpoint against what its issuer publishes, and shows it no credential", async () => {
+  const issuer = addressOf(tokens);
+  const at = await profile("client_secret_post", secret, ["--issuer", issuer]);
+  const fine = [{ check: "issuer", status: "ok", message: "vouches for the token endpoint", next: null }];
+  expect(await issuerChecks(at)).toEqual(fine);
+  isOpenIdOnly = true;
+  expect(await issuerChecks(at)).toEqual(fine);
+  expect(asked.filter((one) => one.startsWith("GET"))).toEqual([
+    "GET /.well-known/oauth-authorization-server without a credential",
+    "GET /.well-known/oauth-authorization-server without a credential",
+    "GET /.well-known/openid-configuration without a credential",
+  ]);
+
+  const words = ["profiles", "edit", "p", "--token-endpoint", `${issuer}/another`];
+  expect((await at.integ(words)).code).toBe(0);
+  expect(await issuerChecks(at)).toMatchObject([
+    { status: "problem", message: `its token endpoint is ${issuer}/token, not the profile's` },
+  ]);
+});
+
+it("doctor tells an issuer that is another's, and one that publishes nothing", async () => {
+  // Another name of the same server: what it publishes is not this issuer's.
+  const other = await profile("client_secret_basic", secret, [
+    "--issuer",
+    addressOf(tokens).replace("127.0.0.1", "localhost"),
+  ]);
+  expect(await issuerChecks(other)).toMatchObject([{ status: "problem", message: expect.stringContaining("issuer") }]);
+
+  const silent = await profile("client_secret_basic", secret, ["--issuer", `${addressOf(tokens)}/nobody`]);
+  expect(await issuerChecks(silent)).toMatchObject([
+    { status: "warning", message: expect.stringContaining("publishes nothing") },
+  ]);
 });

@@ -6,4 +6,6 @@ declare module "oidc-provider" {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
     callback(): RequestListener;
   }
+
+  export const errors: { readonly InvalidTarget: new () => Error };
 }

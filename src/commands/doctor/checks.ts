@@ -1,7 +1,9 @@
 // Owns: the checks of `integ doctor`, each by itself. Must not know: how they are shown. No secret passes through here.
 import { statSync } from "node:fs";
 import { compareContract } from "../../api/contract-comparison.ts";
+import type { IssuerDifference } from "../../api/issuer.ts";
 import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
 import { isSettled, nextStep } from "../../journal/entry.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { whereIsCredential } from "../../profiles/profile.ts";
@@ -28,6 +30,7 @@ export const checks: readonly Check[] = [
   { name: "profile", run: checkProfile },
   { name: "credential store", run: checkKeeping },
   { name: "service", run: checkService },
+  { name: "issuer", run: checkIssuer },
   { name: "contract", run: checkContract },
   { name: "journal", run: checkJournal },
   { name: "file modes", run: checkModes },
@@ -108,6 +111,43 @@ async function checkService(context: Context): Promise<Diagnosis[]> {
           next: "set this machine's clock",
         },
   ];
+}
+
+/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), where it publishes itself. */
+async function checkIssuer(context: Context): Promise<Diagnosis[]> {
+  const { name } = await context.profiles.active();
+  const service = await context.connect();
+  const where = await whereOf(context);
+  try {
+    const answer = await readAnswer(context, { what: "get the issuer's metadata", where }, () =>
+      service.tokens.compareIssuer().then((attempt) => attempt ?? notAsked),
+    );
+    if (answer.value.length === 0) return answer === notAsked ? [] : [ok("issuer", "vouches for the token endpoint")];
+    return answer.value.map((difference) => ofDifference(difference, name));
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
+    const message = "it publishes nothing of itself: that the token endpoint is its own cannot be checked";
+    return [{ check: "issuer", status: "warning", message, next: null }];
+  }
+}
+
+const notAsked = { kind: "answered" as const, status: 200, value: [], text: "" };
+
+function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
+  const { kind, published } = difference;
+  if (kind === "token_endpoint")
+    return {
+      check: "issuer",
+      status: "problem",
+      message: `its token endpoint is ${published ?? "not told"}, not the profile's`,
+      next: `ask whoever set OAuth up, then integ profiles edit ${name} --token-endpoint <url>`,
+    };
+  return {
+    check: "issuer",
+    status: "problem",
+    message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
+    next: `integ profiles edit ${name} --client-auth <method>`,
+  };
 }
 
 async function checkContract(context: Context): Promise<Diagnosis[]> {
