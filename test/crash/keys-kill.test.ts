@@ -46,6 +46,7 @@ interface Killed {
 async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Killed | undefined> {
   const where = `${scene.name} at ${nameOf(point)}`;
   for (let round = 0; round < 8; round += 1) {
+    await desk.renew();
     const stage = await scene.arrange(desk, `crash-${(number += 1)}-`);
     await desk.service.calm();
     const ended = await stage.at.integ(stage.words, { under: killedAt(countedAgain(point, round)) });
@@ -60,6 +61,7 @@ async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Killed
 }
 
 async function recover(scene: Scene, { stage, where }: Killed, wrong: string[]): Promise<Path | "dead end"> {
+  await desk.renew();
   const path = await recoverAs(desk, stage);
   if (path instanceof Error) wrong.push(`${where}: ${path.message}`);
   for (const { id, state } of unsettledIn(journalOf(stage.at))) wrong.push(`${where}: entry ${id} is still ${state}`);
@@ -76,6 +78,7 @@ describe.runIf(isTraced)("killed at any call", () => {
   ] as const)(
     "$name",
     async (scene, sample) => {
+      await desk.renew();
       const first = await scene.arrange(desk, `crash-${(number += 1)}-`);
       const { ended, points } = await record((under) => first.at.integ(first.words, { under }));
       expect(ended.code, ended.stderr).toBe(0);

@@ -32,7 +32,8 @@ export interface JournalEntry {
 
 export class KeysDesk {
   readonly service: Service;
-  readonly #here: RegionDescription;
+  #here: RegionDescription;
+  #tokenSince = performance.now();
   readonly #homes: Home[] = [];
   #number = 0;
 
@@ -67,6 +68,24 @@ export class KeysDesk {
         ...env,
       }),
     );
+  }
+
+  /** A run of hours outlives the bearer token of the start: a fresh one for the desk and for its homes, when it is due. */
+  async renew(): Promise<void> {
+    if (performance.now() - this.#tokenSince < 240_000) return;
+    this.#tokenSince = performance.now();
+    const answer = await this.#exchange(this.#here.access_key_secret);
+    const { access_token } = (await answer.json()) as { access_token: string };
+    this.#here = { ...this.#here, access_token };
+    for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
+  }
+
+  #exchange(secret: string): Promise<Response> {
+    return fetch(this.#here.access_token_endpoint, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ secret }),
+    });
   }
 
   #keep(home: Home): Home {
@@ -139,11 +158,7 @@ export class KeysDesk {
 
   /** True where the secret opens the service now. */
   async opens(secret: string): Promise<boolean> {
-    const answer = await fetch(this.#here.access_token_endpoint, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ secret }),
-    });
+    const answer = await this.#exchange(secret);
     await answer.body?.cancel();
     return answer.status === 200;
   }
