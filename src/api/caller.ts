@@ -2,6 +2,7 @@
 // Must not know: which contract it is, retries, the journal.
 import { Failure } from "../errors.ts";
 import type { Attempt, Break, Salvage } from "./attempt.ts";
+import type { BodyRoom } from "./body-room.ts";
 import type { Exchange, Transport } from "./exchange.ts";
 import { BrokenBody, type JsonBody, parseJson, saysJson } from "./json-body.ts";
 import { readProblem } from "./problem.ts";
@@ -55,6 +56,8 @@ export interface CallRequest {
   /** Name of the field whose one-time secret is looked for in answers that are no proper ones. */
   readonly secretField?: "client_secret" | "secret";
   readonly signal?: AbortSignal;
+  /** See exchange.ts. */
+  readonly room?: BodyRoom;
 }
 
 /** A response of a success status. */
@@ -108,7 +111,7 @@ async function send(
   { transport, baseUrl, authorization, commonHeaders }: CallerOptions,
   request: CallRequest,
 ): Promise<Exchange> {
-  const { method, path, body, headers, page, signal } = request;
+  const { method, path, body, headers, page, signal, room } = request;
   const credential = await authorization.header();
   return transport.exchange({
     method,
@@ -123,6 +126,7 @@ async function send(
     },
     body,
     signal,
+    room,
     maxBytes: page ? transport.limits.pageBytes : undefined,
   });
 }

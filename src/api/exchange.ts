@@ -1,6 +1,7 @@
 // Owns: the shape of one HTTP exchange: what is asked, what comes back, and how much of it.
 // Must not know: undici, credentials, what the bytes mean.
 import type { Break } from "./attempt.ts";
+import type { BodyRoom } from "./body-room.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -16,6 +17,8 @@ export interface ExchangeRequest {
   readonly maxBytes?: number;
   /** Instead of the transport's: the caller decides how long an answer is waited for after an interruption. */
   readonly signal?: AbortSignal;
+  /** Where the body is received. It is whole until the room is handed in again; without one it stays. */
+  readonly room?: BodyRoom;
 }
 
 /**

@@ -2,6 +2,7 @@
 // Must not know: which list it is, walking.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./attempt.ts";
+import type { BodyRoom } from "./body-room.ts";
 import type { CallRequest } from "./caller.ts";
 import { BrokenBody, saysJson } from "./json-body.ts";
 import { type Pair, query } from "./path.ts";
@@ -15,6 +16,8 @@ export interface ListRequest {
   /** Further parameters, as the person names them. An unsupported one is refused by the service. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
+  /** Where the page is received. It is whole until the room is handed in again; without one it stays. */
+  readonly room?: BodyRoom;
 }
 
 /** A page as it came, unchecked: see pages.ts. */
@@ -49,7 +52,7 @@ export function checkListRequest({ limit, pageToken, filters = [] }: ListRequest
 /** One attempt to get one page; the body is not looked into. */
 export async function requestPage(v1: V1, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
-  const { limit, pageToken, filters = [], signal } = request;
+  const { limit, pageToken, filters = [], signal, room } = request;
   const pairs: Pair[] = [];
   if (limit !== undefined) pairs.push(["limit", String(limit)]);
   if (pageToken !== undefined) pairs.push(["page_token", pageToken]);
@@ -59,6 +62,7 @@ export async function requestPage(v1: V1, path: string, request: ListRequest): P
     success: [200],
     page: true,
     signal,
+    room,
   };
   return v1.raw(call, ({ headers, body, requestId }) => {
     if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");

@@ -3,13 +3,17 @@
 // Must not know: which list it is, retries (they are `fetchPage`'s), output.
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
+import { BodyRoom } from "./body-room.ts";
 import { BrokenBody } from "./json-body.ts";
 import { isObject } from "./json-object.ts";
 import type { RawPage } from "./list-request.ts";
 import { type ScannedPage, scanPage } from "./page-scanner.ts";
 import { SeenTokens } from "./seen-tokens.ts";
 
-/** A page that keeps the contract. Its rows are slices of `body`: the API's own text. */
+/**
+ * A page that keeps the contract. Its rows are slices of `body`: the API's own text. In a walk they stand until the next
+ * page is taken; then others are received in their place.
+ */
 export interface Page extends ScannedPage {
   readonly body: Buffer;
   readonly requestId: string | undefined;
@@ -20,6 +24,8 @@ export interface PageRequest {
   readonly limit: number | undefined;
   /** Aborted where the page is not wanted any more. */
   readonly signal: AbortSignal;
+  /** Where the page is received; handed in again for the page after the next. */
+  readonly room?: BodyRoom;
 }
 
 /** Gets one page, with whatever retries; throws `Failure`. */
@@ -53,8 +59,11 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   const abandoned = new AbortController();
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
+  let rooms = twoRooms();
   const ask = (pageToken: string | undefined, limit: number | undefined): Coming => {
-    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal });
+    const [room, other] = rooms;
+    rooms = [other, room];
+    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, room });
     // Whoever leaves the walk early does not wait for this one; it fails unheard.
     answer.catch(() => {});
     return answer;
@@ -73,11 +82,18 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       if (token === null || (options.left && options.left() <= 0)) return;
       if (!seen.add(token))
         throw broken("the service gave a page token for the second time: the walk would never end", options);
+      // What is thrown away may still be coming: into rooms that nobody uses any more.
+      if (ahead && token !== guess) rooms = twoRooms();
       coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
     }
   } finally {
     abandoned.abort();
   }
+}
+
+/** One for the page that is read, one for the page that is coming. */
+function twoRooms(): readonly [BodyRoom, BodyRoom] {
+  return [new BodyRoom(), new BodyRoom()];
 }
 
 function limitFor({ limit, left }: WalkOptions): number | undefined {

@@ -1,10 +1,13 @@
 // Owns: receiving one response: head, body within its bound, and whether the request was handed to a connection.
 // Must not know: how a connection is made, what the bytes mean.
+import { BodyRoom } from "./body-room.ts";
 import { type Broken, breakOfConnect, breakOfExchange, NoConnection } from "./break-of.ts";
 import type { Exchange, Headers } from "./exchange.ts";
 
 export interface ReceptionOptions {
   readonly maxBytes: number;
+  /** Where the body is received; one of its own where absent. */
+  readonly room?: BodyRoom | undefined;
   readonly settle: (exchange: Exchange) => void;
 }
 
@@ -13,12 +16,14 @@ export class Reception {
   #sent = false;
   #settled = false;
   #head: { status: number; headers: Headers } | undefined;
-  readonly #chunks: Buffer[] = [];
+  readonly #room: BodyRoom;
   #length = 0;
   readonly #options: ReceptionOptions;
 
   constructor(options: ReceptionOptions) {
     this.#options = options;
+    this.#room = options.room ?? new BodyRoom();
+    this.#room.clear();
   }
 
   /** True from the moment that the request was handed to a connection. */
@@ -45,12 +50,12 @@ export class Reception {
     if (this.#settled) return true;
     this.#length += chunk.length;
     if (this.#length > this.#options.maxBytes) this.break(this.#tooLarge());
-    else this.#chunks.push(chunk);
+    else this.#room.append(chunk);
     return true;
   }
 
   onComplete(): void {
-    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#body() });
+    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#room.bytes() });
   }
 
   onError(error: Error): void {
@@ -59,7 +64,7 @@ export class Reception {
 
   /** Ends it before the response is whole. */
   break(broken: Broken): void {
-    const partial = this.#head && { ...this.#head, body: this.#body() };
+    const partial = this.#head && { ...this.#head, body: this.#room.bytes() };
     this.#settle({ kind: "broken", sent: this.#sent, ...broken, ...(partial ? { partial } : {}) });
   }
 
@@ -71,10 +76,6 @@ export class Reception {
 
   #tooLarge(): Broken {
     return { reason: "too_large", detail: `the answer is larger than ${this.#options.maxBytes} bytes` };
-  }
-
-  #body(): Buffer {
-    return this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
   }
 }
 

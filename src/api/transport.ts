@@ -112,6 +112,7 @@ async function carry(pool: Pool, { request, target, signal, options, maxBytes }:
   return new Promise((resolve) => {
     const reception = new Reception({
       maxBytes: request.method === "HEAD" ? Infinity : maxBytes,
+      room: request.room,
       settle(exchange) {
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);

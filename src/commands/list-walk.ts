@@ -79,8 +79,8 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
   const what = `list ${view.plural}`;
   const where = await whereOf(context);
   const pages = await import("../api/pages.ts");
-  const fetchPage: FetchPage = ({ pageToken, limit, signal }) =>
-    readAnswer(context, { what, where }, () => readPage({ pageToken, limit, signal, filters: plan.filters }));
+  const fetchPage: FetchPage = (request) =>
+    readAnswer(context, { what, where }, () => readPage({ ...request, filters: plan.filters }));
   const pageToken = last?.nextPageToken ?? plan.pageToken;
   const { max } = plan;
   if (plan.walks) {

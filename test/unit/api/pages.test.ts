@@ -82,6 +82,24 @@ describe("walk", () => {
     expect(given[0]).toBe(2);
   });
 
+  test("a page is never received where the one that is read stands", async () => {
+    const service = serviceOf(70);
+    const received: FetchPage = async (request) => {
+      const { value } = await service.fetchPage(request);
+      request.room!.clear();
+      request.room!.append(value.body);
+      return { value: { ...value, body: request.room!.bytes() } };
+    };
+    const ids: string[] = [];
+    for await (const page of walk(received, { ...what, limit: 10 })) {
+      // The next page is there before this one is looked at.
+      await new Promise((resolve) => setImmediate(resolve));
+      ids.push(...idsOf(page));
+    }
+    expect(ids).toEqual(Array.from({ length: 70 }, (_, i) => `e${i}`));
+    expect(new Set(service.asked.map(({ room }) => room)).size).toBe(2);
+  });
+
   test("tokens go back untouched", async () => {
     const token = 'a]b}"\\é\u2028 %2F';
     const asked: (string | undefined)[] = [];

@@ -1,6 +1,7 @@
 // One exchange over real sockets: what it gives back, what it refuses, and what it never does.
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
+import { BodyRoom } from "../../../src/api/body-room.ts";
 import type { DebugEvent, Exchange, ExchangeRequest } from "../../../src/api/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
 import { answerJson, closePeers, startPeer, startRawPeer, transportTo } from "./peer.ts";
@@ -333,6 +334,32 @@ describe("time", () => {
   test("a limit beyond what a timer holds is no limit of nothing", async () => {
     const peer = await startPeer((_, response) => void setTimeout(() => answerJson(response, 200, {}), 50));
     whole(await transportTo({ timeoutMs: 2 ** 40 }).exchange(get(peer.origin)));
+  });
+});
+
+describe("where a body is received", () => {
+  const bodies = ["a".repeat(100_000), "b".repeat(70_000)];
+  const ask = async (transport: ReturnType<typeof transportTo>, origin: string, room?: BodyRoom) =>
+    whole(await transport.exchange(get(origin, { maxBytes: 200_000, room }))).body;
+
+  test("in the room that was handed in, which the next one overwrites", async () => {
+    let turn = 0;
+    const peer = await startPeer((_, response) => void response.end(bodies[turn++]));
+    const [transport, room] = [transportTo(), new BodyRoom()];
+    const first = await ask(transport, peer.origin, room);
+    expect(first.toString()).toBe(bodies[0]);
+    const second = await ask(transport, peer.origin, room);
+    expect(second.toString()).toBe(bodies[1]);
+    expect(first.subarray(0, 70_000).equals(second)).toBe(true);
+  });
+
+  test("else in one of its own, which stays", async () => {
+    let turn = 0;
+    const peer = await startPeer((_, response) => void response.end(bodies[turn++]));
+    const transport = transportTo();
+    const first = await ask(transport, peer.origin);
+    await ask(transport, peer.origin);
+    expect(first.toString()).toBe(bodies[0]);
   });
 });
 
