@@ -128,9 +128,16 @@ function scanWord(body: Buffer, from: number): number {
   throw broken(from);
 }
 
+/** Bytes of white space outside of strings that were passed since the program began: whether any was is seen by comparing. */
+let spacesPassed = 0;
+export function countOfSpaces(): number {
+  return spacesPassed;
+}
+
 export function skipSpace(body: Buffer, from: number): number {
   let at = from;
   while (space[body[at]!] === 1) at++;
+  if (at !== from) spacesPassed += at - from;
   return at;
 }
 

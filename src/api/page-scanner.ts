@@ -9,6 +9,7 @@ import {
   closeBracket,
   colon,
   comma,
+  countOfSpaces,
   openBrace,
   openBracket,
   quote,
@@ -26,6 +27,8 @@ export interface ScannedPage {
   readonly count: number;
   readonly nextPageToken: string | null;
   readonly hasMore: boolean;
+  /** No white space stands in `data` outside of strings: rows are compact, and one comma apart. */
+  readonly isTight: boolean;
 }
 
 /**
@@ -34,7 +37,7 @@ export interface ScannedPage {
  */
 export function scanPage(body: Buffer): ScannedPage {
   if (!isUtf8(body)) throw new BrokenBody("the page is not in UTF-8");
-  const envelope: Envelope = { seen: new Set(), spans: new Uint32Array(1024), count: 0 };
+  const envelope: Envelope = { seen: new Set(), spans: new Uint32Array(1024), count: 0, isTight: true };
   let at = skipSpace(body, 0);
   if (body[at] !== openBrace) throw new BrokenBody("the page is no list envelope");
   at = skipSpace(body, at + 1);
@@ -47,6 +50,7 @@ interface Envelope {
   readonly seen: Set<string>;
   spans: Uint32Array;
   count: number;
+  isTight: boolean;
   object?: unknown;
   hasRows?: boolean;
   nextPageToken?: unknown;
@@ -88,6 +92,7 @@ function scanMember(body: Buffer, from: number, { key, envelope }: { key: string
 
 function scanRows(body: Buffer, from: number, envelope: Envelope): number {
   if (body[from] !== openBracket) throw new BrokenBody('"data" of the page is no array');
+  const spacesBefore = countOfSpaces();
   let at = skipSpace(body, from + 1);
   if (body[at] === closeBracket) return at + 1;
   let { spans } = envelope;
@@ -106,6 +111,7 @@ function scanRows(body: Buffer, from: number, envelope: Envelope): number {
   }
   envelope.spans = spans;
   envelope.count = filled / 2;
+  envelope.isTight = countOfSpaces() === spacesBefore;
   return at + 1;
 }
 
@@ -116,10 +122,10 @@ function grown(spans: Uint32Array): Uint32Array {
 }
 
 /** The consistency rule of §2.1. */
-function checkEnvelope({ object, hasRows, nextPageToken, hasMore, spans, count }: Envelope): ScannedPage {
+function checkEnvelope({ object, hasRows, nextPageToken, hasMore, spans, count, isTight }: Envelope): ScannedPage {
   if (object !== "list") throw new BrokenBody('"object" of the page is not "list"');
   if (!hasRows) throw new BrokenBody('the page has no "data"');
-  const rows = { spans: spans.subarray(0, count * 2), count };
+  const rows = { spans: spans.subarray(0, count * 2), count, isTight };
   if (nextPageToken === undefined) throw new BrokenBody('the page has no "next_page_token"');
   if (hasMore === true && typeof nextPageToken === "string" && nextPageToken !== "")
     return { ...rows, nextPageToken, hasMore };

@@ -11,6 +11,8 @@ import { compactJson } from "./json-text.ts";
 export interface RowPage {
   readonly body: Buffer;
   readonly spans: Uint32Array;
+  /** Known: rows are compact and nothing but one comma stands between two. Absent where nobody looked. */
+  readonly isTight?: boolean;
 }
 
 /** A page of rows that came from elsewhere than one answer. @param rows JSON texts, one a row */
@@ -43,6 +45,7 @@ export function rowTexts(page: RowPage): string[] {
 /** True where nothing but one comma stands between a row and the next. */
 export function isAdjacent(page: RowPage): boolean {
   const { body, spans } = page;
+  if (page.isTight) return true;
   for (let next = 2; next < spans.length; next += 2) {
     const end = spans[next - 1] ?? 0;
     if (spans[next] !== end + 1 || body[end] !== comma) return false;
@@ -58,7 +61,7 @@ export function isAdjacent(page: RowPage): boolean {
 export function joinedRows(page: RowPage, separator: "," | "\n"): Buffer {
   const { body, spans } = page;
   if (!isAdjacent(page)) return copiedRows(page, separator);
-  if (!isCompact(page, { from: 0, to: rowCount(page) })) {
+  if (!page.isTight && !isCompact(page, { from: 0, to: rowCount(page) })) {
     return Buffer.from(rowTexts(page).map(compactJson).join(separator));
   }
   if (separator === "\n") for (let end = 1; end < spans.length - 1; end += 2) body[spans[end] ?? 0] = newLine;

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { BrokenBody, maxNesting } from "../../../src/api/json-body.ts";
 import { scanPage } from "../../../src/api/page-scanner.ts";
 import { peekNextToken } from "../../../src/api/pages.ts";
+import { compactJson } from "../../../src/output/json-text.ts";
 
 function rowsOf(body: Buffer): unknown[] {
   const { spans, count } = scanPage(body);
@@ -13,6 +14,11 @@ function rowsOf(body: Buffer): unknown[] {
     { length: count },
     (_, i) => JSON.parse(body.toString("utf8", spans[2 * i], spans[2 * i + 1])) as unknown,
   );
+}
+
+function textsOf(body: Buffer): string[] {
+  const { spans, count } = scanPage(body);
+  return Array.from({ length: count }, (_, i) => body.toString("utf8", spans[2 * i], spans[2 * i + 1]));
 }
 
 function isRow(value: unknown): boolean {
@@ -43,6 +49,9 @@ function agree(body: Buffer): boolean {
     expect(isEnvelope(value)).toBe(true);
     if (!isEnvelope(value)) return false;
     expect(rows).toEqual(value.data);
+    const { isTight, spans } = scanPage(body);
+    if (isTight && rows.length > 0)
+      expect(body.toString("utf8", spans[0], spans.at(-1))).toBe(textsOf(body).map(compactJson).join(","));
     expect(scanPage(body)).toMatchObject({ nextPageToken: value.next_page_token, hasMore: value.has_more });
     return true;
   } catch (error) {
@@ -79,6 +88,20 @@ describe("scanPage", () => {
       fc.property(envelope, (body) => agree(body)),
       { numRuns: 1000 },
     );
+  });
+
+  test.each([
+    ['[{"a":"b c"},{"d":[1,{"e":" "}]}]', true],
+    ["[]", true],
+    ['[{"a":1} ,{}]', false],
+    ['[{"a":1}, {}]', false],
+    ['[{"a": 1},{}]', false],
+    ['[{"a":[1, 2]},{}]', false],
+    ['[{"a":{"b":[ ]}}]', false],
+    ['[{"a":"\\" "}\n]', false],
+  ])("%s is tight: %s, whatever the pages before were", (data, isTight) => {
+    const body = Buffer.from(`{ "object" : "list", "data": ${data} , "next_page_token": null, "has_more": false }`);
+    expect(scanPage(body).isTight).toBe(isTight);
   });
 
   const bytes = fc.oneof(
