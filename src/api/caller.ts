@@ -4,6 +4,7 @@ import { Failure } from "../errors.ts";
 import type { Attempt, Break, Salvage } from "./attempt.ts";
 import type { BodyRoom } from "./body-room.ts";
 import type { Exchange, Transport } from "./exchange.ts";
+import { withoutSecrets } from "./exchange-echo.ts";
 import { BrokenBody, type JsonBody, parseJson, saysJson } from "./json-body.ts";
 import { readProblem } from "./problem.ts";
 import { parseRetryAfter } from "./retry-after.ts";
@@ -145,12 +146,12 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   const retryAfterSeconds = parseRetryAfter(headers["retry-after"], reading.now());
   // 408 is said by boxes on the way too, which cannot know how far the request came.
   if (status >= 400 && status < 500 && status !== 408)
-    return { kind: "refused", status, problem: problemOf(exchange), retryAfterSeconds };
+    return { kind: "refused", status, problem: problemOf(exchange, reading), retryAfterSeconds };
   if (status >= 400)
     return {
       kind: "unknown",
       status,
-      problem: problemOf(exchange),
+      problem: problemOf(exchange, reading),
       reason: "status",
       detail: `the service answered ${status}`,
       retryAfterSeconds,
@@ -197,10 +198,13 @@ function ofBroken<T>(exchange: Extract<Exchange, { kind: "broken" }>, reading: R
   return { kind: "unknown", status: partial.status, problem, reason, detail, ...salvageFrom(partial.body, reading) };
 }
 
-function problemOf({ status, headers, body }: Response): ReturnType<typeof readProblem> {
+/** The service's words, without the one-time secret that it may have put beside them. */
+function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): ReturnType<typeof readProblem> {
+  const { salvage } = salvageFrom(body, reading);
   let value: unknown;
   try {
-    if (saysJson(headers["content-type"])) value = parseJson(body).value;
+    if (saysJson(headers["content-type"]))
+      value = parseJson(salvage ? withoutSecrets(body, [salvage.secret]) : body).value;
   } catch {
     // An error page that is no JSON has nothing to say to us.
   }

@@ -18,6 +18,7 @@ import {
   type Limits,
   type Transport,
 } from "./exchange.ts";
+import { withoutEchoes } from "./exchange-echo.ts";
 import { logExchange } from "./exchange-log.ts";
 import { Reception } from "./reception.ts";
 import { checkWireRequest, isLoopbackAddress, parseTarget, type Target } from "./wire-request.ts";
@@ -63,7 +64,8 @@ export function createTransport(options: TransportOptions): Transport {
     const target = parseTarget(located);
     const log = logExchange(options, { id: ++count, request, address: target });
     const maxBytes = request.maxBytes ?? limits.bodyBytes;
-    return log(await decoded(await carry(pool, { request, target, signal, options, maxBytes }), maxBytes));
+    const exchange = await decoded(await carry(pool, { request, target, signal, options, maxBytes }), maxBytes);
+    return log(withoutEchoes(request, exchange));
   }
   return { exchange, limits, close: () => pool.close() };
 }

@@ -46,7 +46,8 @@ function helpAsFlag(words: readonly string[]): string[] {
 
 function usageFailure(complaint: string, words: readonly string[]): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
-  const message = first.replace(/^error: /, "");
+  // What was typed after a flag that does not exist may be a secret: it is not said back.
+  const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
   const suggestion = rest
     .join(" ")
     .trim()

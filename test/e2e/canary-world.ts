@@ -1,0 +1,184 @@
+// A world in which every secret is a canary: a service behind a relay that writes down each secret that goes by, a home
+// whose every file is searched after each command, children that tell what they were given.
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Account } from "../support/account.ts";
+import { Canaries, readableByOthers, type Sighting } from "../support/canaries.ts";
+import { type Ended, Home, type RunOptions } from "../support/program.ts";
+import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
+import { startService, type Service } from "../support/service.ts";
+import { straceAbsent } from "../support/strace.ts";
+
+/** Where secrets may stand in a home: kept credentials, kept secrets, destinations. Each of them 0600. */
+const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
+
+export interface Allowed extends RunOptions {
+  /** What standard output is the destination of, by role. */
+  readonly stdout?: readonly string[];
+  /** Words before the program instead of the tracer. */
+  readonly under?: readonly string[];
+}
+
+export class CanaryWorld {
+  readonly canaries = new Canaries();
+  readonly sightings: Sighting[] = [];
+  readonly openToOthers: string[] = [];
+  readonly service: Service;
+  readonly account: Account;
+  readonly #tools = mkdtempSync(join(tmpdir(), "integ-canary-"));
+  readonly #homes: Home[] = [];
+  relay!: RecordingRelay;
+  runs = 0;
+  children = 0;
+
+  private constructor(service: Service) {
+    this.service = service;
+    this.account = new Account(service);
+  }
+
+  static async open(): Promise<CanaryWorld> {
+    const world = new CanaryWorld(await startService());
+    const { us, eu } = world.service;
+    for (const { api_key, second_api_key, scoped_api_key, access_token, access_key_secret } of [us, eu]) {
+      for (const key of [api_key, second_api_key, scoped_api_key]) world.canaries.add("API key", key);
+      world.canaries.add("bearer token", access_token);
+      world.canaries.add("access key secret", access_key_secret);
+    }
+    world.relay = await startRecordingRelay(us.base_url, (role, secret) => world.canaries.add(role, secret));
+    return world;
+  }
+
+  async close(): Promise<void> {
+    await this.relay.close();
+    await this.service.stop();
+    rmSync(this.#tools, { recursive: true, force: true });
+  }
+
+  async calm(): Promise<void> {
+    this.relay.calm();
+    await this.account.clear();
+    for (const home of this.#homes.splice(0)) home.remove();
+  }
+
+  /** A home that writes nowhere else: temporary and cached files too. */
+  home(env: Readonly<Record<string, string>> = {}): Home {
+    const home = new Home({ INTEG_DEBUG: "1", ...env });
+    for (const name of ["tmp", "cache", "out"]) mkdirSync(home.path(name));
+    Object.assign(home.env, { TMPDIR: home.path("tmp"), XDG_CACHE_HOME: home.path("cache") });
+    this.#homes.push(home);
+    return home;
+  }
+
+  /** The environment that names the service, through the relay. */
+  get env(): Record<string, string> {
+    const { us } = this.service;
+    return {
+      ...this.service.env,
+      INTEG_BASE_URL: this.relay.through(us.base_url),
+      INTEG_TOKEN_ENDPOINT: this.relay.through(us.token_endpoint),
+    };
+  }
+
+  /** Words of `profiles add` that name the service, through the relay. */
+  get address(): string[] {
+    const { us } = this.service;
+    return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
+  }
+
+  /** Where scripts and a person's own secrets are: no place of the program's. */
+  tool(name: string): string {
+    return join(this.#tools, name);
+  }
+
+  /** A file of the person's own with a secret in it, for a command that prints it. */
+  vault(name: string, secret: string): string {
+    this.canaries.add(name, secret);
+    writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
+    return this.tool(name);
+  }
+
+  /**
+   * A command that writes down what any process on the machine could see of it and of those above it: arguments of all,
+   * the environment of all but the program itself (what stands there is the person's). Then it does its work.
+   */
+  teller(name: string, work: string): string {
+    const path = this.tool(`${name}.sh`);
+    const tell = `pid=$$
+while [ "$pid" -gt 1 ]; do
+  tr '\\0' '\\n' < /proc/$pid/cmdline >> '${this.tool("told")}'
+  grep -q integ.js /proc/$pid/cmdline && break
+  tr '\\0' '\\n' < /proc/$pid/environ >> '${this.tool("told")}'
+  pid=$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f2)
+done`;
+    writeFileSync(path, `#!/bin/sh\n${existsSync("/proc/self/stat") ? tell : ""}\n${work}\n`);
+    chmodSync(path, 0o755);
+    return path;
+  }
+
+  /** Runs a command and looks everywhere. */
+  async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
+    const { stdout = [], under, ...options } = allowed;
+    this.runs += 1;
+    const trace = this.tool("trace");
+    const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
+    const ended = await home.integ(words, { ...options, under: under ?? (straceAbsent ? [] : tracer) });
+    const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
+    // The masks of GitHub Actions are the one exception of cli.md §4.
+    const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
+    const found = [
+      ...this.canaries.search("stdout", ended.stdout).filter(({ role }) => !stdout.includes(role)),
+      ...this.canaries.search("stderr", options.env?.GITHUB_ACTIONS ? unmasked : ended.stderr),
+      ...this.#searchChildren(trace),
+      ...this.#searchHome(home),
+    ];
+    this.sightings.push(...found.map((one) => ({ ...one, place: `${one.place} after ${what}` })));
+    return ended;
+  }
+
+  /** What was handed to the processes that the program started: arguments and environments. */
+  #searchChildren(trace: string): Sighting[] {
+    const found: Sighting[] = [];
+    if (existsSync(trace)) {
+      // The first is the program itself: what stands in its environment was put there by the person.
+      const [, ...children] = readFileSync(trace, "latin1")
+        .split("\n")
+        .filter((line) => line.includes("execve("));
+      this.children += children.length;
+      for (const line of children) found.push(...this.canaries.search("a child's arguments or environment", line));
+      rmSync(trace);
+    }
+    if (!existsSync(this.tool("told"))) return found;
+    found.push(...this.canaries.search("what a child sees of itself and those above", readFileSync(this.tool("told"))));
+    rmSync(this.tool("told"));
+    return found;
+  }
+
+  #searchHome(home: Home): Sighting[] {
+    const files = readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((file) => places.test(file));
+    this.openToOthers.push(...readableByOthers(home.folder, files));
+    return this.canaries.searchFiles(home.folder, (file) => places.test(file));
+  }
+
+  /** Rooms that were kept for secrets and are still there. */
+  leftovers(home: Home): string[] {
+    return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+      /\.integ-|^state\/undelivered\/./.test(file),
+    );
+  }
+
+  /** Puts a secret where it must not be: the search has to find it. */
+  plant(home: Home, file: string, text: string): void {
+    appendFileSync(home.path(file), text);
+  }
+}

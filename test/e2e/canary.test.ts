@@ -1,0 +1,391 @@
+// Canary secrets (Reliability, quality.md): every secret of every command that bears one is looked for in every file of
+// the home, on both streams, in the debug log, in arguments and environments of all children: 0 outside its destination.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { readJournal } from "../support/journal-file.ts";
+import type { Ended, Home } from "../support/program.ts";
+import type { Heard, Unkind } from "../support/recording-relay.ts";
+import { killedAt, straceAbsent } from "../support/strace.ts";
+import { type Allowed, CanaryWorld } from "./canary-world.ts";
+
+let world: CanaryWorld;
+
+beforeAll(async () => {
+  world = await CanaryWorld.open();
+  if (straceAbsent)
+    console.warn(`arguments and environments of children are seen by the children alone: ${straceAbsent}`);
+});
+
+let seen = 0;
+
+afterEach(async () => {
+  await world.calm();
+  const sightings = world.sightings.splice(0);
+  seen += sightings.length;
+  expect(sightings).toEqual([]);
+  expect(world.openToOthers.splice(0)).toEqual([]);
+});
+
+afterAll(async () => {
+  const { canaries, runs, children } = world;
+  console.log(
+    `canaries: ${canaries.secrets} secrets looked for in ${canaries.places} places after ${runs} commands, which started ${children} children: ${seen} outside their destination`,
+  );
+  await world.close();
+});
+
+async function ends(code: number, home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
+  const ended = await world.run(home, words, allowed);
+  expect(ended.code, `integ ${words.join(" ")}\n${ended.stderr}`).toBe(code);
+  return ended;
+}
+
+function createWords(...more: string[]): string[] {
+  const account = world.service.us.service_account_id;
+  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json", ...more];
+}
+
+function unsettledOf(home: Home): string {
+  return readJournal(home.path("state", "journal.ndjson")).findLast(({ state }) => state === "undelivered")!.id;
+}
+
+const files = [
+  ["raw", "out/raw"],
+  ["json", "out/json"],
+  ["env", "out/env"],
+] as const;
+
+describe("canary secrets of OAuth clients", () => {
+  it("go to each destination in each format, and nowhere else", async () => {
+    const home = world.home(world.env);
+    await ends(0, home, createWords(), { stdout: ["client secret"] });
+    await ends(0, home, createWords(), { stdout: ["client secret"], env: { GITHUB_ACTIONS: "true" } });
+    for (const [format, file] of files) {
+      await ends(0, home, createWords("--secret-file", file, "--secret-format", format));
+      const taker = world.teller("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
+      await ends(0, home, createWords("--secret-command", taker, "--secret-format", format));
+    }
+    await ends(
+      0,
+      home,
+      ["profiles", "add", "target", ...world.address, "--token-endpoint", endpoint(), "--api-key-stdin"],
+      {
+        input: world.service.us.second_api_key,
+      },
+    );
+    await ends(0, home, createWords("--secret-profile", "target"));
+    await ends(0, home, ["oauth-clients", "token", "--from-profile", "-p", "target", "--json"], {
+      stdout: ["bearer token"],
+    });
+    await ends(0, home, ["entities", "list", "-p", "target"]);
+    await ends(0, home, ["profiles", "show", "target", "--json"]);
+  });
+
+  it("stay kept when the destination breaks, until they are claimed", async () => {
+    const home = world.home(world.env);
+    const broken = world.teller("broken", "cat > /dev/null; echo no >&2; exit 3");
+    for (const to of [["--secret-file", "out/claimed"], ["--secret-command", "cat > /dev/null"], []]) {
+      await ends(12, home, createWords("--secret-command", broken, "--new"));
+      const entry = unsettledOf(home);
+      await ends(0, home, ["journal", "show", entry, "--json"]);
+      await ends(12, home, ["journal", "recover", entry]);
+      await ends(0, home, ["journal", "claim", entry, ...to], { stdout: to.length === 0 ? ["client secret"] : [] });
+    }
+    expect(world.leftovers(home)).toEqual([]);
+  });
+
+  it("are lost, replaced, recovered and rotated without a trace", async () => {
+    const home = world.home(world.env);
+    await world.service.fault("POST /v1/oauth_clients drop=after times=1");
+    await ends(9, home, createWords("--secret-file", "out/a"));
+    await ends(0, home, ["journal", "recover", "--replace-lost-secret", "--json"]);
+    await world.service.fault("POST /v1/oauth_clients secret=withheld times=1");
+    const made = await ends(0, home, createWords("--secret-file", "out/b", "--replace-lost-secret"));
+    await world.service.fault("POST /v1/oauth_clients drop=before times=1");
+    await ends(7, home, createWords("--secret-file", "out/c", "--retry-for", "0"));
+    await ends(0, home, ["journal", "recover"]);
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    await ends(0, home, ["oauth-clients", "rotate", id, "--secret-file", "out/d", "--secret-format", "json"]);
+    await ends(0, home, ["oauth-clients", "list", "--json"]);
+    await ends(0, home, ["journal", "list", "--all", "--json"]);
+    await ends(0, home, ["journal", "verify"]);
+    expect(world.leftovers(home)).toEqual([]);
+  });
+
+  it("are exchanged for tokens from standard input", async () => {
+    const home = world.home(world.env);
+    const client = await world.account.make(["entity:read"]);
+    world.canaries.add("client secret", client.client_secret);
+    const words = ["oauth-clients", "token", "--client-id", client.client_id, "--client-secret-stdin", "--json"];
+    await ends(0, home, words, { input: client.client_secret, stdout: ["bearer token"] });
+    world.canaries.add("client secret", "a-secret-that-nobody-gave/to+anyone=");
+    await ends(3, home, words, { input: "a-secret-that-nobody-gave/to+anyone=" });
+  });
+});
+
+function endpoint(): string {
+  return world.relay.through(world.service.us.token_endpoint);
+}
+
+describe("canary secrets of profiles", () => {
+  it("are kept in a 0600 file or left where the person has them", async () => {
+    const home = world.home();
+    const { us } = world.service;
+    const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
+    const asUser = ["--api-key-stdin", "--basic-style", "key-as-user"];
+    await ends(0, home, ["profiles", "add", "key", ...world.address, "--api-key-stdin", ...exchange], {
+      input: us.access_key_secret,
+    });
+    await ends(0, home, ["profiles", "add", "user", ...world.address, ...asUser], { input: us.second_api_key });
+    const printer = world.teller("printer", `cat '${world.vault("API key", us.api_key)}'`);
+    const answerer = world.teller("answerer", `cat > /dev/null; cat '${world.vault("bearer token", us.access_token)}'`);
+    const commands = ["--api-key-command", printer, "--access-token-command", answerer];
+    await ends(0, home, ["profiles", "add", "command", ...world.address, ...commands]);
+    const client = await world.account.make(["entity:read"]);
+    const oauth = ["--client-id", client.client_id, "--token-endpoint", endpoint()];
+    const secretPrinter = world.teller("secret-printer", `cat '${world.vault("client secret", client.client_secret)}'`);
+    await ends(0, home, ["profiles", "add", "oauth", ...world.address, ...oauth, "--client-secret-stdin"], {
+      input: client.client_secret,
+    });
+    const posted = [...oauth, "--client-auth", "client_secret_post", "--client-secret-command", secretPrinter];
+    await ends(0, home, ["profiles", "add", "posted", ...world.address, ...posted]);
+    for (const profile of ["user", "command", "oauth", "posted"])
+      await ends(0, home, ["entities", "list", "-p", profile, "--json"]);
+    for (const profile of ["key", "command"]) await ends(0, home, ["keys", "list", "-p", profile, "--json"]);
+    for (const profile of ["key", "oauth"]) await world.run(home, ["doctor", "-p", profile, "-o", "json"]);
+    await ends(0, home, ["profiles", "list", "--json"]);
+    await ends(0, home, ["profiles", "edit", "user", "--base-url", "https://elsewhere.example"]);
+    await ends(0, home, ["profiles", "remove", "oauth", "--yes"]);
+  });
+
+  it("are not quoted where they are typed, piped or kept wrong", async () => {
+    const home = world.home();
+    const { us } = world.service;
+    await ends(2, home, ["profiles", "add", "x", ...world.address, `--api-key=${us.api_key}`]);
+    await ends(2, home, ["profiles", "add", "x", ...world.address, "--api-key", us.api_key]);
+    await ends(2, home, ["profiles", "add", "x", ...world.address, "--api-key-stdin", us.api_key]);
+    await ends(2, home, ["profiles", "add", "x", ...world.address, "--api-key-stdin"], {
+      input: `${us.api_key}\n${us.second_api_key}`,
+    });
+    const printer = world.teller("two-lines", `cat '${world.vault("API key", us.api_key)}'; exit 4`);
+    await ends(0, home, ["profiles", "add", "failing", ...world.address, "--api-key-command", printer]);
+    await ends(3, home, ["entities", "list", "-p", "failing"]);
+    await ends(0, home, ["profiles", "add", "kept", ...world.address, "--api-key-stdin"], { input: us.api_key });
+    const { profiles } = JSON.parse(readFileSync(home.path("config", "profiles.json"), "utf8")) as {
+      profiles: { name: string; credential: { ref?: string } }[];
+    };
+    const kept = profiles.find(({ name }) => name === "kept")!.credential.ref;
+    writeFileSync(home.path("config", "credentials", `${kept}.json`), us.api_key);
+    await ends(3, home, ["entities", "list", "-p", "kept"]);
+    await ends(2, home, ["entities", "list"], { env: { ...world.env, INTEG_API_KEY: `${us.api_key}\n` } });
+  });
+});
+
+describe("canary secrets of access keys", () => {
+  it("go to each destination, by creation, rotation and replacement", async () => {
+    const home = world.home();
+    const { us } = world.service;
+    const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
+    const first = await ends(
+      0,
+      world.home({ ...world.env, INTEG_ACCESS_TOKEN: us.access_token }),
+      ["keys", "create", "--name", "own", "--json"],
+      {
+        stdout: ["access key secret"],
+      },
+    );
+    const own = JSON.parse(first.stdout) as { id: string; secret: string };
+    const add = ["profiles", "add", "p", ...world.address, "--api-key-stdin", "--api-key-id", own.id, ...exchange];
+    await ends(0, home, add, { input: own.secret });
+    for (const [format, file] of files) {
+      await ends(0, home, ["keys", "create", "--name", format, "--secret-file", file, "--secret-format", format]);
+      const taker = world.teller("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
+      await ends(0, home, [
+        "keys",
+        "create",
+        "--name",
+        `${format}-2`,
+        "--secret-command",
+        taker,
+        "--secret-format",
+        format,
+      ]);
+    }
+    const made = await ends(0, home, ["keys", "create", "--name", "last", "--secret-file", "out/key", "--json"]);
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    await ends(0, home, ["keys", "rotate", id, "--secret-file", "out/rotated"]);
+    await ends(0, home, ["keys", "rotate", id, "--by-replacement", "--secret-file", "out/replaced"]);
+    await ends(0, home, ["keys", "rotate", own.id, "--update-profile"]);
+    await ends(12, home, ["keys", "create", "--name", "kept", "--secret-command", "exit 1"]);
+    await ends(0, home, [
+      "journal",
+      "claim",
+      unsettledOf(home),
+      "--secret-format",
+      "env",
+      "--secret-file",
+      "out/claimed",
+    ]);
+    await ends(0, home, ["keys", "list", "--json"]);
+    await ends(0, home, ["people", "search", "a", "--json"]);
+    expect(world.leftovers(home)).toEqual([]);
+  });
+});
+
+describe("canary secrets of any endpoint", () => {
+  it("are shown only where the answer is the result", async () => {
+    const home = world.home({ ...world.env, INTEG_ACCESS_TOKEN: world.service.us.access_token });
+    const body = JSON.stringify({ service_account_id: world.service.us.service_account_id, scopes: ["entity:read"] });
+    await ends(0, home, ["api", "/v1/entities", "-f", "limit=1", "--include"]);
+    await ends(0, home, ["api", "/api/v1/access-keys", "--json"]);
+    await ends(0, home, ["api", "/v1/oauth_clients", "--input", "-", "-H", "Idempotency-Key: canary-1"], {
+      input: body,
+      stdout: ["client secret"],
+    });
+    await ends(2, home, ["api", "/v1/entities", "-H", `Authorization: Bearer ${world.service.us.access_token}`]);
+  });
+});
+
+/** An error that says back all that it heard, in every field, and in headers that are shown. */
+function echo(status: number): (heard: Heard) => Unkind {
+  return ({ credentials, answer }) => {
+    const said = `you sent ${credentials.join(" and ")}`;
+    const secret = /"(?:client_secret|secret)":"([^"]+)"/.exec(answer)?.[1];
+    const one = credentials[0] ?? "none";
+    return {
+      status,
+      headers: { "request-id": one.slice(0, 180), "retry-after": one.slice(0, 180) },
+      body: JSON.stringify({
+        type: `https://docs.example/${one}`,
+        title: said,
+        code: one,
+        param: one,
+        detail: `${said} ${"x".repeat(1900)} ${said}, ${secret === undefined ? "nothing" : `and made ${secret}`}`,
+        ...(secret === undefined ? {} : { client_secret: secret, secret }),
+      }),
+    };
+  };
+}
+
+describe("canary secrets that an answer says back", () => {
+  const once = ["--retry-for", "0"];
+
+  const statuses =
+    process.env.INTEG_TEST_FULL === "1" ? [400, 401, 403, 404, 409, 422, 429, 500, 502, 503] : [401, 409, 500];
+
+  it.each(statuses)("with status %d", async (status) => {
+    const home = world.home({ ...world.env, INTEG_ACCESS_TOKEN: world.service.us.access_token });
+    world.relay.answer(/./, echo(status));
+    for (const format of ["table", "json"]) {
+      await world.run(home, ["entities", "list", ...once, "-o", format]);
+      await world.run(home, [...createWords("--secret-file", `out/${format}`, "--new"), ...once, "-o", format]);
+      await world.run(home, [
+        "keys",
+        "create",
+        "--name",
+        "echoed",
+        "--new",
+        "--secret-file",
+        `out/${format}2`,
+        ...once,
+        "-o",
+        format,
+      ]);
+    }
+    const client = await world.account.make(["entity:read"]);
+    world.canaries.add("client secret", client.client_secret);
+    const token = ["oauth-clients", "token", "--client-id", client.client_id, "--client-secret-stdin", ...once];
+    await world.run(home, token, { input: client.client_secret });
+    await ends(0, home, ["journal", "list", "--all", "--json"]);
+    await ends(0, home, ["journal", "verify"]);
+  });
+
+  it.each([
+    ["the token endpoint", "access-tokens"],
+    ["a body that is no JSON", "."],
+  ])("from %s", async (_what, path) => {
+    const home = world.home();
+    const { us } = world.service;
+    const exchange = ["--access-token-endpoint", world.relay.through(us.access_token_endpoint)];
+    await ends(0, home, ["profiles", "add", "p", ...world.address, "--api-key-stdin", ...exchange], {
+      input: us.access_key_secret,
+    });
+    world.relay.answer(new RegExp(path), (heard) =>
+      path === "." ? { status: 200, body: `${heard.credentials.join(" ")} {` } : echo(401)(heard),
+    );
+    expect((await world.run(home, ["keys", "list", ...once])).code).not.toBe(0);
+    expect((await world.run(home, ["keys", "create", "--name", "n", "--secret-file", "out/n", ...once])).code).not.toBe(
+      0,
+    );
+    expect(
+      (await world.run(home, ["keys", "create", "--name", "m", "--secret-file", "out/n", ...once, "--json"])).code,
+    ).not.toBe(0);
+  });
+
+  it("too late", async () => {
+    const home = world.home(world.env);
+    await world.service.fault("POST /v1/oauth_clients latency=3s times=1");
+    await ends(7, home, [...createWords("--secret-file", "out/late"), "--timeout", "500ms", ...once]);
+    await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
+  });
+});
+
+describe("canary secrets of a run that dies", () => {
+  const points: readonly (readonly [string, number])[] = [
+    ...[9, 10, 11, 12, 13].map((nth) => ["fsync", nth] as const),
+    ["ftruncate", 3],
+    ["link", 4],
+  ];
+
+  it.runIf(straceAbsent === undefined)("killed with the secret in hand: only in its place's own reserve", async () => {
+    let held = 0;
+    for (const [call, nth] of points) {
+      const home = world.home(world.env);
+      const words = createWords("--secret-file", "out/killed");
+      await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
+      held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
+        ? 1
+        : 0;
+      await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
+      expect(world.leftovers(home)).toEqual([]);
+    }
+    expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
+  });
+
+  it("by a bug, with its stack", async () => {
+    const home = world.home(world.env);
+    const bug = world.tool("bug.cjs");
+    writeFileSync(
+      bug,
+      `const fs = require("node:fs"); const link = fs.linkSync;
+       fs.linkSync = (from, to) => { if (String(to).includes("/out/")) throw new TypeError("a bug"); return link(from, to); };`,
+    );
+    for (const format of ["table", "json"]) {
+      const words = [...createWords("--new", "--secret-file", join("out", format)), "-o", format];
+      const ended = await world.run(home, words, { env: { NODE_OPTIONS: `--require ${bug}` } });
+      expect(ended.code, ended.stderr).not.toBe(0);
+      await world.run(home, ["journal", "recover"]);
+    }
+  });
+});
+
+it("a canary that sits where it should not is seen, in every form", () => {
+  const home = world.home();
+  const key = world.service.us.api_key;
+  const forms: [string, string][] = [
+    ["tmp/raw", key],
+    ["tmp/basic", Buffer.from(`apikey:${key}`).toString("base64")],
+    ["cache/user", Buffer.from(`${key}:`).toString("base64")],
+    ["tmp/hex", Buffer.from(key).toString("hex")],
+    ["tmp/torn", key.slice(0, -4)],
+  ];
+  world.plant(home, "out/allowed", key);
+  for (const [file, text] of forms) {
+    world.plant(home, file, `before ${text} after`);
+  }
+  const found = world.canaries.searchFiles(home.folder, (file) => file.startsWith("out/"));
+  const where = new Set(found.map(({ place }) => place));
+  expect([...where].sort()).toEqual(["cache/user", "tmp/basic", "tmp/hex", "tmp/raw", "tmp/torn"]);
+  expect(world.canaries.search("stdout", key)).toMatchObject([{ role: "API key", form: "as it is" }]);
+});

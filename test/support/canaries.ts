@@ -1,0 +1,96 @@
+// Canaries: every secret of a run, in every form in which it could be written down, looked for wherever it has no
+// business. A place is text with a name; what may stand where is said by the test.
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+
+/** A secret found in a place. */
+export interface Sighting {
+  readonly role: string;
+  readonly secret: string;
+  readonly form: string;
+  readonly place: string;
+}
+
+interface Form {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/** How a secret could be written: base64 at each of its three offsets finds it within any longer text (Basic, a dump). */
+function formsOf(secret: string): Form[] {
+  const raw = Buffer.from(secret);
+  const inBase64 = [0, 1, 2].map((offset) => {
+    const text = Buffer.concat([Buffer.alloc(offset), raw])
+      .toString("base64")
+      .replace(/=+$/, "");
+    // The characters at both ends depend on what stands beside it.
+    return { name: `base64 (offset ${offset})`, bytes: Buffer.from(text.slice(offset === 0 ? 0 : offset + 1, -1)) };
+  });
+  return [
+    { name: "as it is", bytes: raw },
+    { name: "percent-encoded", bytes: Buffer.from(encodeURIComponent(secret)) },
+    { name: "hexadecimal", bytes: Buffer.from(raw.toString("hex")) },
+    { name: "UTF-16", bytes: Buffer.from(secret, "utf16le") },
+    { name: "half of it", bytes: raw.subarray(0, Math.ceil(raw.length * 0.7)) },
+    ...inBase64,
+    ...inBase64.map(({ name, bytes }) => ({
+      name: `${name}, for URLs`,
+      bytes: Buffer.from(bytes.toString().replaceAll("+", "-").replaceAll("/", "_")),
+    })),
+  ];
+}
+
+export class Canaries {
+  readonly #forms = new Map<string, { role: string; forms: Form[] }>();
+  #places = 0;
+
+  /** Looked for from now on. Too short a text would be found anywhere. */
+  add(role: string, secret: string): void {
+    if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is no canary`);
+    if (!this.#forms.has(secret)) this.#forms.set(secret, { role, forms: formsOf(secret) });
+  }
+
+  get secrets(): number {
+    return this.#forms.size;
+  }
+
+  /** Texts and files that were searched so far. */
+  get places(): number {
+    return this.#places;
+  }
+
+  rolesOf(sightings: readonly Sighting[]): string[] {
+    return [...new Set(sightings.map(({ role }) => role))].sort();
+  }
+
+  search(place: string, content: Buffer | string): Sighting[] {
+    this.#places += 1;
+    const bytes = Buffer.from(content as string);
+    const found: Sighting[] = [];
+    for (const [secret, { role, forms }] of this.#forms) {
+      const form = forms.find((one) => bytes.includes(one.bytes));
+      if (form) found.push({ role, secret, form: form.name, place });
+    }
+    return found;
+  }
+
+  /**
+   * Every file below a folder, its name too. A link is searched as what it says, not as what it points to.
+   * @param mayHold true for a file, by its name relative to the folder, that is a destination
+   */
+  searchFiles(folder: string, mayHold: (file: string) => boolean): Sighting[] {
+    const found: Sighting[] = [];
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      const name = relative(folder, path);
+      found.push(...this.search(`the name ${name}`, name));
+      if (entry.isFile() && !mayHold(name)) found.push(...this.search(name, readFileSync(path)));
+    }
+    return found;
+  }
+}
+
+/** Files that hold a secret and can be read by others, among those that may hold one. */
+export function readableByOthers(folder: string, files: readonly string[]): string[] {
+  return files.filter((file) => (lstatSync(join(folder, file)).mode & 0o077) !== 0);
+}

@@ -1,0 +1,108 @@
+// Stands between the program and a service, passes everything on, and writes down every secret that goes by: so that a
+// test knows all of them, also those that no destination has seen. It can answer in the service's place, unkindly.
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What an answer in the service's place may say back. */
+export interface Heard {
+  readonly method: string;
+  readonly path: string;
+  /** Credentials of the request as they came, and what they are made of. */
+  readonly credentials: readonly string[];
+  /** What the service itself answered. */
+  readonly answer: string;
+}
+
+export interface Unkind {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface RecordingRelay {
+  /** The same address on the relay for one of the service's. */
+  through(address: string): string;
+  /** Answers matching requests in the service's place, once it has done its part. */
+  answer(path: RegExp, unkind: (heard: Heard) => Unkind): void;
+  calm(): void;
+  close(): Promise<void>;
+}
+
+/** @param onSecret told of each secret that goes by, and of what it is */
+export async function startRecordingRelay(
+  target: string,
+  onSecret: (role: string, secret: string) => void,
+): Promise<RecordingRelay> {
+  const { hostname, port, origin } = new URL(target);
+  let unkind: { path: RegExp; answer: (heard: Heard) => Unkind } | undefined;
+  const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const body = await bytesOf(incoming);
+    const credentials = credentialsIn(incoming.headers.authorization, body.toString("latin1"));
+    for (const [role, secret] of credentials) onSecret(role, secret);
+    const { method = "GET", url: path = "/", headers } = incoming;
+    const answered = await new Promise<IncomingMessage>((resolve, reject) => {
+      const onward = request({ hostname, port, method, path, headers: { ...headers, connection: "close" } }, resolve);
+      onward.on("error", reject);
+      onward.end(body);
+    });
+    const answer = await bytesOf(answered);
+    for (const [role, secret] of secretsIn(answer.toString("utf8"))) onSecret(role, secret);
+    const instead = unkind?.path.test(path)
+      ? unkind.answer({ method, path, credentials: credentials.map(([, secret]) => secret), answer: answer.toString() })
+      : undefined;
+    const { "content-length": _, "transfer-encoding": _te, connection: _c, ...kept } = answered.headers;
+    if (instead)
+      outgoing.writeHead(instead.status, { ...kept, "content-type": "application/json", ...instead.headers });
+    else outgoing.writeHead(answered.statusCode ?? 502, kept);
+    outgoing.end(instead ? instead.body : answer);
+  };
+  // Where the service drops the connection, so does the relay.
+  const server = createServer((incoming, outgoing) => void pass(incoming, outgoing).catch(() => outgoing.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    through: (address) => address.replace(origin, here),
+    answer: (path, answer) => void (unkind = { path, answer }),
+    calm: () => void (unkind = undefined),
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function bytesOf(message: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function credentialsIn(authorization: string | undefined, body: string): [string, string][] {
+  const found: [string, string][] = secretsIn(body);
+  const posted = new URLSearchParams(body).get("client_secret");
+  if (posted) found.push(["client secret", posted]);
+  const [scheme = "", value = ""] = (authorization ?? "").split(" ");
+  if (/^bearer$/i.test(scheme)) found.push(["bearer token", value]);
+  if (!/^basic$/i.test(scheme)) return found;
+  const pair = Buffer.from(value, "base64").toString();
+  const [user, password] = [pair.slice(0, pair.indexOf(":")), pair.slice(pair.indexOf(":") + 1)];
+  const secret = password === "" ? user : password;
+  return [
+    ...found,
+    ["Basic credential", value],
+    [user === "apikey" || password === "" ? "API key" : "client secret", secret],
+  ];
+}
+
+const roles: Readonly<Record<string, string>> = {
+  client_secret: "client secret",
+  secret: "access key secret",
+  access_token: "bearer token",
+};
+
+function secretsIn(text: string): [string, string][] {
+  return [...text.matchAll(/"(client_secret|secret|access_token)"\s*:\s*"([^"]{12,})"/g)].map(([, name, secret]) => [
+    roles[name!]!,
+    secret!,
+  ]);
+}
