@@ -7,7 +7,7 @@ import { readyHelp } from "./ready-help.mts";
 const require = createRequire(import.meta.url);
 
 /** A place in a package's own text, and what stands there in the bundle. */
-interface Cut {
+export interface Cut {
   readonly file: RegExp;
   readonly from: string;
   readonly to: string;
@@ -58,13 +58,19 @@ const cuts: readonly Cut[] = [
 /** The parser for processors without SIMD: 72 kB that hardly any machine reads, in a file of its own. */
 const plainParser = "./llhttp-wasm.cjs";
 
-function lean(): Plugin {
-  const missed = new Set(cuts);
+/**
+ * Leaves out what is never used.
+ * @param alone for one file that has nothing beside it: what else to cut, and the plain parser stays inside
+ */
+export function lean(alone?: { readonly cuts: readonly Cut[] }): Plugin {
+  const all = [...cuts, ...(alone?.cuts ?? [])];
+  const missed = new Set(all);
   return {
     name: "lean",
-    resolveId: (source) => (source === "../llhttp/llhttp-wasm.js" ? { id: plainParser, external: true } : null),
+    resolveId: (source) =>
+      source === "../llhttp/llhttp-wasm.js" && !alone ? { id: plainParser, external: true } : null,
     transform(code, id) {
-      const here = cuts.filter(({ file }) => file.test(id));
+      const here = all.filter(({ file }) => file.test(id));
       for (const cut of here) if (code.split(cut.from).length === 2) missed.delete(cut);
       return here.length === 0 ? null : here.reduce((text, { from, to }) => text.replace(from, () => to), code);
     },
@@ -73,6 +79,7 @@ function lean(): Plugin {
         throw new Error(`not found once: ${[...missed].map(({ from }) => from).join("; ")}`);
     },
     generateBundle(_options, bundle) {
+      if (alone) return;
       refuseCircles(bundle);
       const source = readFileSync(require.resolve("undici/lib/llhttp/llhttp-wasm.js"));
       this.emitFile({ type: "asset", fileName: plainParser.slice(2), source });

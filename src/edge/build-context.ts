@@ -74,7 +74,11 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
     cwd: machine.cwd,
     journalPath: journalPath(env, { stateDir, cwd: machine.cwd }),
     version,
-    self: [process.execPath, process.argv[1] ?? ""],
+    get self() {
+      // A single executable is program and script in one.
+      const { isSea } = process.getBuiltinModule("node:sea");
+      return isSea() ? [process.execPath] : [process.execPath, process.argv[1] ?? ""];
+    },
     childEnvironment: withoutOurs(env),
   };
 }

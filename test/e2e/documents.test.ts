@@ -1,10 +1,10 @@
 // The documents are true: every recipe of docs/scripting.md is run as it stands, and the exit codes are the program's.
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
-import { Home, root, script } from "../support/program.ts";
+import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
 const scripting = readFileSync(join(root, "docs/scripting.md"), "utf8");
@@ -14,10 +14,7 @@ let at: Home;
 beforeAll(async () => {
   service = await startService(["--entities", "1500"]);
   at = new Home({ ...service.env, SERVICE_ACCOUNT: service.us.service_account_id });
-  // `integ` on the path, as a person has it.
-  mkdirSync(at.path("bin"));
-  writeFileSync(at.path("bin/integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
-  chmodSync(at.path("bin/integ"), 0o755);
+  at.addToPath();
 });
 
 afterAll(async () => {
@@ -37,7 +34,7 @@ describe("docs/scripting.md", () => {
   it.each(recipes)("%s", (_what, text) => {
     const { status, stdout, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", `${text}\necho "id: \${id-}"`], {
       cwd: at.folder,
-      env: { ...at.env, PATH: `${at.path("bin")}:${at.env.PATH}` },
+      env: at.env,
       encoding: "utf8",
       maxBuffer: 1 << 28,
     });

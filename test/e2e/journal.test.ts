@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home, script, type Ended } from "../support/program.ts";
+import { Home, shellProgram, type Ended } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -102,7 +102,7 @@ describe("a secret that could not be delivered", () => {
     const at = home();
     const before = await clientCount();
     const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`;
-    const { status } = spawnSync("bash", ["-c", `${redirect}${process.execPath} ${script} ${words}`], { env: at.env });
+    const { status } = spawnSync("bash", ["-c", `${redirect}${shellProgram} ${words}`], { env: at.env });
     expect(status).toBe(2);
     expect(await clientCount()).toBe(before);
   });

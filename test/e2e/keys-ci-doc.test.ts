@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type Ended, ended, Home, root, script } from "../support/program.ts";
+import { type Ended, ended, Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
@@ -32,14 +32,14 @@ beforeAll(async () => {
   service = await startService();
   desk = new KeysDesk(service, service.eu);
   at = new Home();
-  for (const folder of ["bin", "etc", "var"]) mkdirSync(at.path(folder));
-  writeFileSync(at.path("bin", "integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
+  for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
+  at.addToPath();
   // Stands for GitHub's own command line: takes the secret from its standard input, as it does.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
   );
-  for (const name of ["integ", "gh"]) chmodSync(at.path("bin", name), 0o755);
+  chmodSync(at.path("bin", "gh"), 0o755);
   deploy = await desk.makeKey({ name: "deploy", keyType: "service_account", expiresAt: "2030-01-01T00:00:00.000Z" });
   own = await desk.makeKey({ name: "rotator" });
 });
@@ -66,7 +66,7 @@ async function run(shell: readonly string[], text: string, env: Record<string, s
   const [program = "", ...words] = shell;
   const child = spawn(program, [...words, text], {
     cwd: at.folder,
-    env: { ...at.env, PATH: `${at.path("bin")}:${process.env.PATH}`, ...env },
+    env: { ...at.env, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   const done = await ended(child);

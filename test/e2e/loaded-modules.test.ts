@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import config from "../../rolldown.config.mts";
 import { treeOf, nodesBelow } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
-import { ended, Home, root } from "../support/program.ts";
+import { ended, Home, isOtherBinary, root } from "../support/program.ts";
 
 /** Packages that a person who asks for help or presses Tab does not wait for. */
 const heavy = ["zod", "undici", "conf", "ora", "@clack/prompts", "oauth4webapi", "yaml"];
@@ -69,7 +69,7 @@ async function loadedBy(words: readonly string[]): Promise<string[]> {
 const heavyLoadedBy = async (words: readonly string[]): Promise<string[]> =>
   (await loadedBy(words)).filter((name) => heavy.includes(name));
 
-describe("what is loaded", () => {
+describe.skipIf(isOtherBinary("which of the package's files a command loads"))("what is loaded", () => {
   it("would be noticed", async () => {
     expect(await heavyLoadedBy(["entities", "list", "--profile", "sandbox"])).toEqual(
       expect.arrayContaining(["zod", "undici"]),

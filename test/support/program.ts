@@ -1,11 +1,27 @@
 // The built program as a person runs it: its own process, its own folders, a clean environment.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 export const root = resolve(import.meta.dirname, "../..");
-export const script = join(root, "bin", "integ.js");
+
+/** The binary under test where it is not the built package; it is not built anew. */
+export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
+
+/** The program under test: its file, and the words that come before a command's. */
+export const program: readonly [file: string, ...words: string[]] = binary
+  ? [binary]
+  : [process.execPath, join(root, "bin", "integ.js")];
+
+/** The program as a POSIX shell reads it. */
+export const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+
+/** Says aloud, once for each file of tests, that a part of it is about the package alone. @returns whether to skip it */
+export function isOtherBinary(what: string): boolean {
+  if (binary) console.warn(`skipped with INTEG_TEST_BINARY: ${what}`);
+  return binary !== undefined;
+}
 
 /** Lets the answers of a sandbox in any process of a test be recorded, see recorded-answers.ts. */
 const { INTEG_TEST_ANSWERS: answers } = process.env;
@@ -53,11 +69,11 @@ export class Home {
 
   /** Starts the program and gives the process. */
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
-    const [program = "", ...rest] = [...(options.under ?? []), process.execPath, script, ...words];
+    const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
     // Where calls are counted, a file more to read would be calls more.
     if (options.under) delete env.NODE_OPTIONS;
-    return spawn(program, rest, {
+    return spawn(first, rest, {
       cwd: options.cwd ?? this.folder,
       env,
       stdio: ["pipe", "pipe", "pipe"],
@@ -68,6 +84,16 @@ export class Home {
   integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const child = this.start(words, options);
     return ended(child, options);
+  }
+
+  /** Puts `integ` on the path, as a person has it. @returns the folder it is in */
+  addToPath(): string {
+    const folder = this.path("bin");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec ${shellProgram} "$@"\n`);
+    chmodSync(join(folder, "integ"), 0o755);
+    this.env.PATH = `${folder}:${this.env.PATH}`;
+    return folder;
   }
 
   remove(): void {

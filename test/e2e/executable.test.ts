@@ -1,0 +1,144 @@
+// The single executable: one file that needs nothing beside it, and loads nothing that lies beside it. Its bundle is made
+// and run here by whatever Node runs the tests; the executable itself where its Node can be had.
+// `npm run test:executable` runs all end-to-end tests with it.
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { rolldown } from "rolldown";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import config from "../../executable/rolldown.config.mts";
+import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
+
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+const isElse = isOtherBinary("how the executable is built");
+const flat = new Home();
+const single = new Home();
+afterAll(() => [flat, single].forEach((home) => home.remove()));
+
+/** Packages that leave a mark when they are loaded, and an answer that is none, beside a program. */
+function layTrap(folder: string): string {
+  const mark = join(folder, "loaded");
+  for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
+    mkdirSync(join(folder, "node_modules", name), { recursive: true });
+    writeFileSync(
+      join(folder, "node_modules", name, "index.js"),
+      `require("node:fs").appendFileSync(${JSON.stringify(mark)}, ${JSON.stringify(`${name}\n`)});`,
+    );
+  }
+  for (const width of [80, 100]) writeFileSync(join(folder, `help-${width}.txt`), "a trap");
+  return mark;
+}
+
+/** Runs a program with its own folders, and nothing on its path. */
+function runAlone(at: Home, line: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const [file = "", ...words] = line;
+  const child = spawn(file, words, {
+    cwd: at.folder,
+    env: { ...at.env, PATH: "", ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  return ended(child, { input: "a-key\n" });
+}
+
+/** The main job, the credential file, the journal's lock, and what the program tells of itself. */
+function works(at: Home, program: readonly string[]): void {
+  const run = (words: readonly string[], env?: Record<string, string>): Promise<Ended> =>
+    runAlone(at, [...program, ...words], env);
+  const json = async (...words: string[]): Promise<Record<string, unknown>> => {
+    const { code, stdout, stderr } = await run([...words, "--json"]);
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  };
+
+  it("tells its version, its commands and its completion", async () => {
+    expect((await run(["--version"])).stdout).toBe(`${version}\n`);
+    expect((await run(["--help"])).stdout).toContain("oauth-clients");
+    expect(await json("commands")).toHaveProperty("commands");
+    for (const [shell, file] of Object.entries({
+      bash: "integ.bash",
+      zsh: "_integ",
+      fish: "integ.fish",
+      powershell: "integ.ps1",
+    }))
+      expect((await run(["completion", shell])).stdout).toBe(readFileSync(join(root, "completions", file), "utf8"));
+  });
+
+  it("does the main job against the sandbox inside it, with the owner's lock", async () => {
+    expect((await json("entities", "list", "-p", "sandbox")).data).toHaveLength(25);
+    const create = ["oauth-clients", "create", "-p", "sandbox", "--service-account", "sa_us_automation"];
+    const made = await json(...create, "--scope", "entity:read");
+    expect(made).toMatchObject({ status: "active", client_secret: expect.stringMatching(/^sbx_/) });
+    const again = await json(...create, "--scope", "entity:read", "--secret-file", "secret");
+    expect(again).toMatchObject({ status: "active", client_secret: null });
+    expect(statSync(at.path("secret")).mode & 0o777).toBe(0o600);
+    expect(await json("journal", "verify")).toBeTruthy();
+  });
+
+  it("keeps a credential in the file, and says so", async () => {
+    const words = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key-stdin"];
+    const { code, stderr } = await run(words);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("There is no keychain here")]);
+    expect(await json("profiles", "show", "p")).toMatchObject({ credential: { kept_in: "file" } });
+    expect((await run(["profiles", "remove", "p", "-y"])).code).toBe(0);
+  });
+
+  it("loads nothing that lies beside it", async () => {
+    const mark = layTrap(at.folder);
+    expect((await run(["--help"])).stdout).not.toContain("a trap");
+    expect((await run(["doctor", "-p", "sandbox"])).code).toBe(0);
+    await run(["oauth-clients", "revoke", "oac_none", "-p", "sandbox", "-y"], {
+      NODE_PATH: at.path("node_modules"),
+    });
+    expect(existsSync(mark)).toBe(false);
+  });
+}
+
+describe.skipIf(isElse)("the flat bundle, by this Node", () => {
+  beforeAll(async () => {
+    const building = await rolldown(config);
+    await building.write({ ...config.output, dir: flat.folder, cleanDir: false });
+    await building.close();
+  });
+  works(flat, [process.execPath, flat.path("integ.cjs")]);
+});
+
+/** Why the executable is not built here, or undefined. */
+function whyNotBuilt(): string | undefined {
+  if (existsSync(join(root, "build", "node")) || process.env.INTEG_TEST_FULL) return undefined;
+  return "its Node has not been fetched yet (`npm run executable` fetches it; so does INTEG_TEST_FULL=1)";
+}
+
+const absent = isElse ? "another binary is under test" : whyNotBuilt();
+if (absent) console.warn(`skipped: building the executable: ${absent}`);
+
+describe.skipIf(absent)("the executable", () => {
+  const built = single.path("built");
+  const alone = single.path("integ");
+
+  beforeAll(() => {
+    execFileSync(process.execPath, [join(root, "executable", "build.mjs"), "--out", built], {
+      cwd: single.folder,
+      encoding: "utf8",
+    });
+    copyFileSync(join(built, "integ"), alone);
+  }, 300_000);
+  works(single, [alone]);
+
+  it("starts itself for the steps of the tour", async () => {
+    const { code, stderr } = await runAlone(single, [alone, "sandbox", "tour"]);
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
+  it("takes no words that are meant for Node", async () => {
+    const { code, stdout } = await runAlone(single, [alone, "--version"], {
+      NODE_OPTIONS: "--require /nowhere/hook.js",
+    });
+    expect([code, stdout]).toEqual([0, `${version}\n`]);
+  });
+
+  it("comes with the licences of Node and of what is bundled", () => {
+    const text = readFileSync(join(built, "THIRD-PARTY-LICENSES.txt"), "utf8");
+    for (const name of ["Node.js", "commander", "undici", "zod"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
+    expect(text).toContain("V8");
+  });
+});
