@@ -12,14 +12,14 @@ const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
 
 /** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length counts the scopes' characters, no separators */
 export const OAuthClientCreation = z.strictObject({
-  service_account_id: z.string().check(z.minLength(1), z.maxLength(255)),
+  service_account_id: z.string().check(z.minLength(1)),
   scopes: z
-    .array(z.string().check(z.regex(explicitScope, "must be explicit permissions without wildcards or spaces")))
+    .array(z.string().check(z.regex(explicitScope, "they must be explicit permissions without wildcards or spaces")))
     .check(
       z.minLength(1),
       z.maxLength(mostScopes),
       z.refine((scopes) => scopes.join("").length <= mostScopeCharacters, {
-        error: `must not be longer than ${mostScopeCharacters} characters together`,
+        error: `they must not be longer than ${mostScopeCharacters} characters together`,
       }),
     ),
 });
@@ -69,7 +69,7 @@ function parseJson(call: Call): unknown {
 /** The body as `schema` wants it. @throws Problem 415, and 400 naming the first field that is wrong */
 export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schema): z.output<Schema> {
   requireMediaType(call, "application/json");
-  const read = schema.safeParse(parseJson(call));
+  const read = schema.safeParse(parseJson(call), { reportInput: true });
   if (read.success) return read.data;
   const issue = read.error.issues[0]!;
   if (issue.code === "unrecognized_keys") throw invalidRequest(`The body has an unknown field.`, issue.keys[0]);
@@ -80,9 +80,27 @@ export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schem
   );
 }
 
+/** What the field must be. zod/mini has no words of its own. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "invalid_type" && issue.input === undefined) return `it must be given, as ${issue.expected}.`;
-  return `${issue.message}.`;
+  switch (issue.code) {
+    case "invalid_type":
+      return `${issue.input === undefined ? "it must be given, as" : "it must be"} ${issue.expected}.`;
+    case "too_small":
+      return `it must have at least ${counted(issue.minimum, issue.origin)}.`;
+    case "too_big":
+      return `it must have at most ${counted(issue.maximum, issue.origin)}.`;
+    case "invalid_value":
+      return `it must be one of ${issue.values.join(", ")}.`;
+    case "invalid_format":
+      return issue.format === "regex" ? `${issue.message}.` : "it must be an ISO 8601 timestamp with its offset.";
+    default:
+      return `${issue.message}.`;
+  }
+}
+
+function counted(count: number | bigint, origin: string): string {
+  const unit = origin === "array" ? "item" : "character";
+  return `${count} ${unit}${Number(count) === 1 ? "" : "s"}`;
 }
 
 /** True where no body was sent at all. */

@@ -7,6 +7,7 @@ export interface RegionDescription {
   readonly token_endpoint: string;
   readonly access_token_endpoint: string;
   readonly service_account_id: string;
+  readonly caller_service_account_id: string;
   readonly poor_service_account_id: string;
   readonly api_key: string;
   readonly second_api_key: string;
@@ -16,7 +17,7 @@ export interface RegionDescription {
   readonly access_token: string;
   readonly access_key_id: string;
   readonly access_key_secret: string;
-  readonly cohort_ids: readonly string[];
+  readonly cohort_ids: string[];
   readonly control_url: string;
 }
 

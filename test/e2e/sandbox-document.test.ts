@@ -1,0 +1,219 @@
+// docs/sandbox.md is true: every example of a fault does what its row says, and the lines for curl are run as they stand.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { faultKeys, type RegionDescription } from "../../src/sandbox/sandbox.ts";
+import { root } from "../support/program.ts";
+import { startService } from "../support/service.ts";
+import { aSandbox, ask, basic, type Came, control, create, list } from "../unit/sandbox/a-sandbox.ts";
+
+const document = readFileSync(join(root, "docs/sandbox.md"), "utf8");
+
+/** The rows of the two tables of faults: key → example. */
+const examples = new Map(
+  [...document.matchAll(/^\| `([a-z-]+)=.*` \| .* \| `([^`]+)` \|$/gm)].map(([, key, example]) => [key!, example!]),
+);
+
+interface Scene {
+  readonly us: RegionDescription;
+  /** Moves the service's clock on, in seconds. */
+  readonly wait: (seconds: number) => void;
+}
+
+const statuses = async (count: number, send: () => Promise<Came>): Promise<(number | "lost")[]> => {
+  const all: (number | "lost")[] = [];
+  for (let n = 0; n < count; n++)
+    all.push(
+      await send().then(
+        ({ status }) => status,
+        () => "lost" as const,
+      ),
+    );
+  return all;
+};
+
+async function created(
+  us: RegionDescription,
+  key: string,
+): Promise<{ id: string; status: string; client_secret: string | null }> {
+  return JSON.parse((await create(us, key)).text);
+}
+
+function client(us: RegionDescription, id: string, method = "GET"): Promise<Came> {
+  return ask(`${us.base_url}/v1/oauth_clients/${id}`, { method, headers: basic(us.api_key) });
+}
+
+function createKey(us: RegionDescription): Promise<Came> {
+  const headers = {
+    authorization: `Bearer ${us.access_token}`,
+    "x-organization-id": us.organization_id,
+    "content-type": "application/json",
+  };
+  return ask(`${us.base_url}/api/v1/access-keys`, { method: "POST", headers, body: '{"name":"k"}' });
+}
+
+async function slots(us: RegionDescription): Promise<number> {
+  const accounts = (await control(us, "/service_accounts")) as { id: string; slots: number }[];
+  return accounts.find(({ id }) => id === us.service_account_id)!.slots;
+}
+
+/** What a person sees who has given the example of a key. */
+const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  times: async ({ us }) => expect(await statuses(4, () => create(us, "k"))).toEqual([503, 503, 201, 201]),
+  after: async ({ us }) => expect(await statuses(5, () => list(us))).toEqual([200, 200, 200, "lost", 200]),
+  probability: async ({ us }) => {
+    const all = await statuses(300, () => list(us));
+    expect(new Set(all)).toEqual(new Set([200, 429]));
+    expect(all.filter((status) => status === 429).length).toBeLessThan(100);
+  },
+  status: async ({ us }) => expect(JSON.parse((await list(us)).text)).toMatchObject({ status: 500, retryable: true }),
+  "retry-after": async ({ us }) => {
+    const wanted = new Date(startMs + 3000).toUTCString();
+    expect(await list(us)).toMatchObject({ status: 429, headers: { "retry-after": wanted } });
+    expect((await list(us)).status).toBe(200);
+  },
+  latency: async ({ us }) => {
+    const began = performance.now();
+    expect((await list(us)).status).toBe(200);
+    expect(performance.now() - began).toBeGreaterThan(290);
+  },
+  drop: async ({ us }) => {
+    expect(await statuses(1, () => create(us, "k"))).toEqual(["lost"]);
+    expect(await created(us, "k")).toMatchObject({ status: "active", client_secret: null });
+  },
+  cut: async ({ us }) => {
+    const came = await list(us);
+    expect([came.whole, came.text.length]).toEqual([false, 100]);
+    expect((await list(us)).whole).toBe(true);
+  },
+  slow: async ({ us }) => {
+    const began = performance.now();
+    const came = await list(us, "?limit=5");
+    expect([came.status, came.whole]).toEqual([200, true]);
+    // It goes out in beats of 100 ms, the first at once.
+    expect(performance.now() - began).toBeGreaterThan((came.text.length / 2000) * 1000 - 250);
+  },
+  body: async ({ us }) => {
+    expect((await createKey(us)).text).toMatch(/^<!DOCTYPE html>/);
+    expect(JSON.parse((await createKey(us)).text)).toMatchObject({ name: "k" });
+    const keys = (await control(us, "/access_keys")) as { name: string }[];
+    expect(keys.filter(({ name }) => name === "k")).toHaveLength(2);
+  },
+  redirect: async ({ us }) =>
+    expect(await list(us)).toMatchObject({
+      status: 307,
+      headers: { location: "https://elsewhere.example/v1/entities" },
+    }),
+  envelope: async ({ us }) => {
+    expect(JSON.parse((await list(us)).text)).toMatchObject({ has_more: true, next_page_token: expect.any(String) });
+    expect(JSON.parse((await list(us)).text)).toMatchObject({ has_more: true, next_page_token: null });
+  },
+  token: async ({ us }) => {
+    const tokens: string[] = [];
+    for (const _ of [1, 2, 3, 4]) {
+      const query = tokens.length === 0 ? "" : `&page_token=${tokens.at(-1)}`;
+      tokens.push(JSON.parse((await list(us, `?limit=5${query}`)).text).next_page_token);
+    }
+    expect(new Set(tokens.slice(0, 2)).size).toBe(2);
+    expect([tokens[2], tokens[3]]).toEqual([tokens[1], tokens[1]]);
+  },
+  text: async ({ us }) => expect(JSON.parse((await list(us)).text).data[0].display_name).toContain("\u001b"),
+  rate: async ({ us, wait }) => {
+    expect(await statuses(6, () => list(us))).toEqual([200, 200, 200, 200, 200, 429]);
+    expect((await list(us)).headers["retry-after"]).toBe("1");
+    wait(1);
+    expect((await list(us)).status).toBe(200);
+  },
+  pending: async ({ us }) => {
+    const { id, status } = await created(us, "k");
+    const looks = [status];
+    for (const _ of [1, 2, 3]) looks.push(JSON.parse((await client(us, id)).text).status);
+    expect(looks).toEqual(["pending", "pending", "pending", "active"]);
+    expect(await created(us, "other")).toMatchObject({ status: "active" });
+  },
+  secret: async ({ us }) => {
+    const { id, status } = await created(us, "k");
+    expect(status).toBe("pending");
+    for (const _ of [1, 2, 3]) expect(JSON.parse((await client(us, id)).text).status).toBe("pending");
+    expect(await created(us, "k")).toMatchObject({ id, status: "active", client_secret: expect.any(String) });
+    expect(await created(us, "k")).toMatchObject({ id, status: "active", client_secret: null });
+  },
+  effect: async ({ us }) => {
+    expect((await create(us, "k")).status).toBe(500);
+    expect(await control(us, "/oauth_clients")).toMatchObject([{ status: "active", idempotency_key: "k" }]);
+  },
+  cleanup: async ({ us }) => {
+    const { id } = await created(us, "k");
+    expect((await client(us, id, "DELETE")).status).toBe(200);
+    expect(await slots(us)).toBe(1);
+    await control(us, `/oauth_clients/${id}`, { cleanup: "confirmed" });
+    expect(await slots(us)).toBe(0);
+  },
+};
+
+const startMs = Date.UTC(2026, 10, 21);
+
+describe("the examples of faults", () => {
+  it("are one for each key, and each has its test", () => {
+    expect([...examples.keys()].toSorted()).toEqual(Object.keys(faultKeys).toSorted());
+    expect(Object.keys(seen).toSorted()).toEqual(Object.keys(faultKeys).toSorted());
+  });
+
+  it.each([...examples])("%s: %s", async (key, example) => {
+    let now = startMs;
+    const { us } = await aSandbox({ faults: [example], now: () => now });
+    const wait = (seconds: number) => {
+      now += seconds * 1000;
+    };
+    await seen[key]!({ us, wait });
+  });
+
+  it("are taken by sandbox start, one --fault each; each host counts for itself", async () => {
+    const words = ["times", "redirect"].flatMap((key) => ["--fault", examples.get(key)!]);
+    const { us, eu, stop } = await startService(words);
+    onTestFinished(async () => void (await stop()));
+    expect(await statuses(3, () => create(us, "k"))).toEqual([503, 503, 201]);
+    expect((await create(eu, "k")).status).toBe(503);
+    expect((await list(us)).status).toBe(307);
+  });
+});
+
+describe("the lines for a shell", () => {
+  const blocks = [...document.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1]!);
+  const curls = blocks.filter((block) => block.startsWith("curl"));
+
+  it("are two blocks of curl", () => expect([blocks.length, curls.length]).toEqual([3, 2]));
+
+  it("do what they say", async () => {
+    const { us, stop } = await startService();
+    onTestFinished(async () => void (await stop()));
+    const { client_id, client_secret } = JSON.parse((await create(us, "k")).text) as Record<string, string>;
+    const env = {
+      PATH: process.env.PATH,
+      API_KEY: us.api_key,
+      BASE_URL: us.base_url,
+      ACCESS_TOKEN: us.access_token,
+      ORGANIZATION_ID: us.organization_id,
+      CLIENT_ID: client_id,
+      CLIENT_SECRET: client_secret,
+      TOKEN_ENDPOINT: us.token_endpoint,
+      CONTROL_URL: us.control_url,
+    };
+    const said = curls
+      .flatMap((block) => block.trim().split("\n"))
+      .map((line) => {
+        const run = spawnSync("bash", ["-euo", "pipefail", "-c", line.replace("curl ", "curl -sS ")], { env });
+        expect(run.status, `${line}: ${run.stderr.toString()}`).toBe(0);
+        return JSON.parse(run.stdout.toString()) as unknown;
+      });
+    expect(said).toMatchObject([
+      { object: "list", data: [{ object: "entity" }, { object: "entity" }] },
+      { data: expect.any(Array) },
+      { token_type: "Bearer", expires_in: 900 },
+      { openapi: "3.1.0" },
+      expect.anything(),
+      1,
+    ]);
+  });
+});
