@@ -31,6 +31,12 @@ export interface PageRequest {
 /** Gets one page, with whatever retries; throws `Failure`. */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
+/**
+ * Turns of the event loop after which a request that was asked for has left over a connection that is kept: in the first
+ * the last answer is done with, in the second it is seen that the connection was not closed meanwhile.
+ */
+const turnsToLeave = 2;
+
 type Coming = ReturnType<FetchPage>;
 
 export interface WalkOptions {
@@ -75,7 +81,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
       // A token that the page turns out not to have costs a read, and its answer is thrown away.
       const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
-      if (ahead) await yieldOnce();
+      for (let turn = 0; ahead && turn < turnsToLeave; turn++) await yieldOnce();
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;

@@ -70,12 +70,12 @@ describe("walk", () => {
     expect(asked).toEqual([2, 3, 4, 5, 5]);
   });
 
-  test("and leaves before the last is checked: a turn of the event loop lies between", async () => {
+  test("and has time to leave before the last is checked: two turns of the event loop lie between", async () => {
     const { fetchPage } = serviceOf(30);
     let left = 0;
     const given: number[] = [];
     const sending: FetchPage = (request) => {
-      setImmediate(() => left++);
+      setImmediate(() => setImmediate(() => left++));
       return fetchPage(request);
     };
     for await (const _ of walk(sending, { ...what, limit: 10 })) given.push(left);

@@ -1,0 +1,33 @@
+// The next page is on its way before this one is checked and printed: seen from outside, in the order of system calls.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+import { record, sayWhetherTraced } from "../support/strace.ts";
+import { type ListServer, pagesOf, startListServer } from "./list-server.ts";
+
+const sizes = [3, 4, 2, 5, 1];
+
+let server: ListServer;
+let at: Home;
+beforeAll(async () => {
+  server = await startListServer(pagesOf(sizes));
+  at = new Home(server.env);
+});
+afterAll(async () => {
+  at.remove();
+  await server.stop();
+});
+
+describe.runIf(sayWhetherTraced("pages that are asked for ahead"))("--all", () => {
+  it("sends the next request before a page is printed", async () => {
+    const words = ["entities", "list", "--all", "--limit", "5", "--ndjson"];
+    const { ended, points } = await record((under) => at.integ(words, { under }));
+    expect(ended.code).toBe(0);
+    const order = points.flatMap(({ call, text }) => {
+      if (!call.startsWith("write")) return [];
+      if (text.includes("GET /v1/entities")) return ["asked"];
+      return text.startsWith('1, "{') || text.startsWith('1, [{iov_base="{') ? ["printed"] : [];
+    });
+    const each = sizes.slice(1).flatMap(() => ["asked", "printed"]);
+    expect(order).toEqual(["asked", ...each, "printed"]);
+  });
+});
