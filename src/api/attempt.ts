@@ -64,6 +64,8 @@ export type Attempt<T> =
       readonly failure?: Failure;
       /** The same again may succeed although the reason usually stays (a name server that is busy). */
       readonly temporary?: boolean;
+      /** What to do about this one, where more is known than the reason tells. */
+      readonly hint?: string;
       /** What the token endpoint asked for, where it was the one that gave no answer. */
       readonly retryAfterSeconds?: number;
     };

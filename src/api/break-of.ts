@@ -6,6 +6,8 @@ export interface Broken {
   readonly reason: Break;
   readonly detail: string;
   readonly temporary?: boolean;
+  /** See attempt.ts. */
+  readonly hint?: string;
 }
 
 /** A connection that never came about. undici would try one again for ever where the error's code is one of its own. */
@@ -21,20 +23,59 @@ export class NoConnection extends Error {
 /** @param error what a connection attempt failed with: nothing was sent */
 export function breakOfConnect({ cause, stage }: NoConnection): Broken {
   const code = codeOf(cause);
-  const words = wordsOf(cause);
-  if (stage === "proxy" && !isTls(code)) return { reason: "proxy", detail: `the proxy makes no connection: ${words}` };
+  if (stage === "proxy" && !isTls(code)) return breakOfProxy(wordsOf(cause));
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
     return {
       reason: "dns",
       detail: `its name cannot be resolved (${code})`,
       ...(code === "EAI_AGAIN" ? { temporary: true } : {}),
     };
-  if (isTls(code)) return { reason: "tls", detail: `the TLS handshake failed: ${words}` };
+  if (isTls(code)) return breakOfHandshake(cause);
   if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
     return { reason: "timeout", detail: "no connection within the time allowed" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
-  return { reason: "refused", detail: `no connection: ${words}` };
+  return { reason: "refused", detail: `no connection: ${wordsOf(cause)}` };
+}
+
+/** @param words undici's: it gives the status of a proxy's answer in no other way */
+function breakOfProxy(words: string): Broken {
+  const status = /^Proxy response \((\d{3})\)/.exec(words)?.[1];
+  if (status === "407")
+    return {
+      reason: "proxy",
+      detail: "the proxy asks who you are (407)",
+      hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>",
+    };
+  const why = status === undefined ? words : `it answered ${status}`;
+  return { reason: "proxy", detail: `the proxy makes no connection: ${why}` };
+}
+
+/** What Node calls a certificate whose authority it does not know. */
+const untrusted: ReadonlySet<string> = new Set([
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_UNTRUSTED",
+]);
+
+function breakOfHandshake(error: unknown): Broken {
+  // Through a proxy a certificate of another name comes wrapped.
+  const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
+  const broken: Broken = { reason: "tls", detail: `the TLS handshake failed: ${wordsOf(cause)}` };
+  const code = codeOf(cause);
+  if (untrusted.has(code))
+    return {
+      ...broken,
+      hint: "If that authority is your organization's own: NODE_EXTRA_CA_CERTS=<its certificates>.pem",
+    };
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
+    return { ...broken, hint: "Check this machine's date; if it is right, whoever runs the service has to renew it." };
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return { ...broken, hint: "Check the host in the address of the profile: integ profiles show" };
+  return broken;
 }
 
 /** @param error what an established connection broke with, after the request was handed to it */
@@ -67,6 +108,8 @@ function isTls(code: string): boolean {
 
 function wordsOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
-  const words = first instanceof Error ? first.message : String(first);
+  const text = first instanceof Error ? first.message : String(first);
+  // OpenSSL's line: thread, code, library, function, what it was, place.
+  const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }

@@ -191,8 +191,9 @@ function broken<T>(
 }
 
 function ofBroken<T>(exchange: Extract<Exchange, { kind: "broken" }>, reading: Reading<T>): Attempt<T> {
-  const { sent, reason, detail, temporary, partial } = exchange;
-  if (!sent) return { kind: "not_sent", reason, detail, ...(temporary ? { temporary } : {}) };
+  const { sent, reason, detail, temporary, hint, partial } = exchange;
+  if (!sent)
+    return { kind: "not_sent", reason, detail, ...(temporary ? { temporary } : {}), ...(hint ? { hint } : {}) };
   if (!partial) return { kind: "unknown", reason, detail };
   const problem = readProblem(partial.status, undefined, partial.headers["request-id"]);
   return { kind: "unknown", status: partial.status, problem, reason, detail, ...salvageFrom(partial.body, reading) };

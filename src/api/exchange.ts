@@ -43,6 +43,8 @@ export type Exchange =
       readonly detail: string;
       /** See attempt.ts. */
       readonly temporary?: boolean;
+      /** See attempt.ts. */
+      readonly hint?: string;
       /** What had come: the response's head was whole, its body may be cut anywhere. It may hold a secret. */
       readonly partial?: { readonly status: number; readonly headers: Headers; readonly body: Buffer };
     };

@@ -106,7 +106,7 @@ function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>,
     return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
   return new Failure("unreachable", `The service cannot be reached to ${context.what}: ${attempt.detail}.`, {
     ...details,
-    hint: context.hint ?? hintFor(attempt.reason),
+    hint: context.hint ?? attempt.hint ?? hintFor(attempt.reason),
   });
 }
 
@@ -118,7 +118,7 @@ function hintFor(reason: Break | "status"): string | undefined {
     case "malformed":
       return "Check the address of the profile: integ profiles show";
     case "tls":
-      return "Check the address, or name your own certificate authority in NODE_EXTRA_CA_CERTS.";
+      return "Check the address: does the server speak TLS at this port? integ profiles show";
     case "proxy":
       return "Check HTTPS_PROXY and NO_PROXY.";
     case "timeout":

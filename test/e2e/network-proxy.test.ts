@@ -1,0 +1,294 @@
+// Proxies and private certificate authorities, through the variables that every tool knows, against a real CONNECT proxy
+// and a real TLS server: what is sent where, what never leaks, and what a failure means for a change.
+import { mkdirSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Authority, makeAuthority, opensslAbsent } from "../support/certificates.ts";
+import {
+  type ConnectProxy,
+  startClosingServer,
+  startConnectProxy,
+  startTlsFront,
+  type TlsFront,
+} from "../support/connect-proxy.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+if (opensslAbsent) console.warn(`skipped: proxies and private authorities: ${opensslAbsent}`);
+
+let service: Service;
+let authority: Authority;
+let front: TlsFront;
+let proxy: ConnectProxy;
+let at: Home;
+const place = new Home();
+
+/** The environment with no proxy: the service behind TLS, its authority trusted. */
+let trusting: Record<string, string>;
+const portOf = (url: string): number => Number(new URL(url).port);
+
+beforeAll(async () => {
+  if (opensslAbsent) return;
+  mkdirSync(place.path("ca"));
+  authority = makeAuthority(place.path("ca"));
+  service = await startService();
+  front = await startTlsFront(portOf(service.us.base_url), {
+    ...authority.sign(["DNS:localhost"]),
+    maxVersion: "TLSv1.2",
+  });
+  proxy = await startConnectProxy();
+  trusting = {
+    ...service.env,
+    INTEG_BASE_URL: `https://localhost:${front.port}`,
+    NODE_EXTRA_CA_CERTS: authority.path,
+  };
+});
+
+beforeEach(() => {
+  at = new Home();
+  if (proxy) {
+    proxy.behaviour = "tunnel";
+    proxy.asked.length = 0;
+    proxy.plain.length = 0;
+  }
+});
+
+afterEach(() => at.remove());
+
+afterAll(async () => {
+  place.remove();
+  if (opensslAbsent) return;
+  await Promise.all([front.close(), proxy.close()]);
+  await service.stop();
+});
+
+const list = ["entities", "list", "--json", "--retry-for", "0", "--timeout", "5s"];
+
+function create(): string[] {
+  const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+  return [...words, "--scope", "entity:read", "--secret-file", "secret", "--retry-for", "0", "--timeout", "5s"];
+}
+
+const through = (more: Record<string, string> = {}): Record<string, string> => ({
+  ...trusting,
+  HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
+  ...more,
+});
+
+async function clients(): Promise<number> {
+  return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
+}
+
+/** A change that never left: exit 11, said so, nothing made, its entry refused. @returns what was told */
+async function nothingSent(env: Record<string, string>): Promise<string> {
+  const before = await clients();
+  const { code, stdout, stderr } = await at.integ(create(), { env });
+  expect([code, stdout], stderr).toEqual([11, ""]);
+  expect(stderr).toContain("Nothing was sent.");
+  expect(await clients()).toBe(before);
+  const { data } = JSON.parse((await at.integ(["journal", "list", "--all", "--json"], { env })).stdout) as {
+    data: { state: string }[];
+  };
+  expect(data.map(({ state }) => state)).toEqual(["refused"]);
+  return stderr;
+}
+
+const rows = ({ stdout }: Ended): number => (JSON.parse(stdout) as { data: unknown[] }).data.length;
+
+describe.skipIf(opensslAbsent)("a proxy", () => {
+  it("carries reads and changes; it learns the host and nothing else", async () => {
+    const env = through();
+    const read = await at.integ(list, { env });
+    expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
+    const made = await at.integ(create(), { env });
+    expect(made.code, made.stderr).toBe(0);
+    expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`localhost:${front.port}`]));
+    expect(proxy.plain).toEqual([]);
+    for (const { headers } of proxy.asked)
+      expect(Object.keys(headers).filter((name) => !["host", "connection", "proxy-connection"].includes(name))).toEqual(
+        [],
+      );
+  });
+
+  it.each([
+    ["https_proxy in lower case", () => ({ HTTPS_PROXY: "", https_proxy: `http://127.0.0.1:${proxy.port}` }), 1],
+    ["HTTP_PROXY, which is for plain http", () => ({ HTTPS_PROXY: "", HTTP_PROXY: "http://127.0.0.1:9" }), 0],
+    ["NO_PROXY with the host", () => ({ NO_PROXY: "example.com,localhost" }), 0],
+    ["NO_PROXY with the host and the port", () => ({ NO_PROXY: `localhost:${front.port}` }), 0],
+    ["NO_PROXY with another port", () => ({ NO_PROXY: "localhost:1" }), 1],
+    ["NO_PROXY with a domain that only ends alike", () => ({ NO_PROXY: "calhost" }), 1],
+    ["NO_PROXY with a star", () => ({ NO_PROXY: "*" }), 0],
+    ["no_proxy in lower case", () => ({ no_proxy: "localhost" }), 0],
+    ["HTTPS_PROXY that is empty", () => ({ HTTPS_PROXY: "" }), 0],
+  ])("%s", async (_what, env, tunnels) => {
+    const { code, stderr } = await at.integ(list, { env: through(env()) });
+    expect([code, proxy.asked.length], stderr).toEqual([0, tunnels]);
+  });
+
+  it("is never between this machine and itself", async () => {
+    const env = {
+      HTTPS_PROXY: "http://127.0.0.1:9",
+      HTTP_PROXY: "http://127.0.0.1:9",
+      http_proxy: "http://127.0.0.1:9",
+    };
+    expect((await at.integ([...list, "-p", "sandbox"], { env })).code).toBe(0);
+    expect((await at.integ(list, { env: { ...service.env, ...env } })).code).toBe(0);
+  });
+
+  it("gets its own user and password, and nobody else does", async () => {
+    const [user, password] = ["proxy-user", "pa:ss/w@rd"];
+    const address = `http://${user}:${encodeURIComponent(password)}@127.0.0.1`;
+    const basic = Buffer.from(`${user}:${password}`).toString("base64");
+    const told: string[] = [];
+    for (const behaviour of ["tunnel", 407, "close"] as const) {
+      proxy.behaviour = behaviour;
+      const ended = await at.integ([...list, "--debug"], { env: through({ HTTPS_PROXY: `${address}:${proxy.port}` }) });
+      expect(ended.code, ended.stderr).toBe(behaviour === "tunnel" ? 0 : 11);
+      told.push(ended.stdout, ended.stderr);
+    }
+    told.push((await at.integ(list, { env: through({ HTTPS_PROXY: `${address}:9` }) })).stderr);
+    told.push((await at.integ(list, { env: through({ HTTPS_PROXY: `${address}:no-port` }) })).stderr);
+    expect(proxy.asked).toHaveLength(3);
+    for (const { headers } of proxy.asked) expect(headers["proxy-authorization"]).toBe(`Basic ${basic}`);
+    for (const secret of [user, password, encodeURIComponent(password), basic])
+      expect(told.join("\n")).not.toContain(secret);
+  });
+
+  it("that asks for a password is told apart, and how to give one is said", async () => {
+    proxy.behaviour = 407;
+    const stderr = await nothingSent(through());
+    expect(stderr).toContain("407");
+    expect(stderr).toContain("HTTPS_PROXY=http://<user>:<password>@");
+  });
+
+  it.each([
+    [502, "502"],
+    [403, "403"],
+    ["close", "HTTPS_PROXY"],
+    ["hang", "within 5 s"],
+  ] as const)("that answers %s: nothing was sent", async (behaviour, words) => {
+    proxy.behaviour = behaviour;
+    expect(await nothingSent(through())).toContain(words);
+  });
+
+  it.each([
+    ["at which nobody listens", () => "http://127.0.0.1:9", /proxy .*ECONNREFUSED[\s\S]*HTTPS_PROXY/],
+    ["whose name is none", () => "http://proxy.invalid:3128", /proxy[\s\S]*HTTPS_PROXY/],
+  ])("%s: nothing was sent", async (_what, address, words) => {
+    expect(await nothingSent(through({ HTTPS_PROXY: address() }))).toMatch(words);
+  });
+
+  it.each(["not an address", "localhost:3128", "ftp://proxy.example"])(
+    "HTTPS_PROXY=%s is a usage error",
+    async (address) => {
+      const { code, stderr } = await at.integ(create(), { env: through({ HTTPS_PROXY: address }) });
+      expect([code, stderr]).toEqual([2, expect.stringContaining("HTTPS_PROXY")]);
+    },
+  );
+
+  it("that breaks the tunnel when the answer comes leaves the outcome unknown", async () => {
+    proxy.behaviour = "cut";
+    const before = await clients();
+    const { code, stderr } = await at.integ(create(), { env: through() });
+    expect(code, stderr).toBe(7);
+    expect(await clients()).toBe(before + 1);
+    proxy.behaviour = "tunnel";
+    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"], { env: through() });
+    expect(recovered.code, recovered.stderr).toBe(0);
+  });
+
+  it("spoken to by TLS is trusted like any other server, or not at all", async () => {
+    const secure = await startConnectProxy(authority.sign(["DNS:localhost"]));
+    try {
+      const env = through({ HTTPS_PROXY: `https://localhost:${secure.port}` });
+      const read = await at.integ(list, { env });
+      expect([read.code, secure.asked.length], read.stderr).toEqual([0, 1]);
+      expect(await nothingSent({ ...env, NODE_EXTRA_CA_CERTS: "" })).toContain("NODE_EXTRA_CA_CERTS");
+    } finally {
+      await secure.close();
+    }
+  });
+
+  it("carries the exchange of client credentials too", async () => {
+    const made = await at.integ([...create(), "--secret-format", "env"], { env: through() });
+    expect(made.code, made.stderr).toBe(0);
+    const { client_id, client_secret } = await freshClient();
+    const words = ["oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin", "--retry-for", "0"];
+    const endpoint = service.us.token_endpoint.replace(service.us.base_url, trusting.INTEG_BASE_URL!);
+    proxy.asked.length = 0;
+    const env = through({ INTEG_TOKEN_ENDPOINT: endpoint });
+    const { code, stderr } = await at.integ(words, { env, input: `${client_secret}\n` });
+    expect([code, proxy.asked.length > 0], stderr).toEqual([0, true]);
+  });
+});
+
+async function freshClient(): Promise<{ client_id: string; client_secret: string }> {
+  const words = create().filter((word) => word !== "--secret-file" && word !== "secret");
+  const { stdout, stderr, code } = await at.integ([...words, "--new", "--json"], { env: trusting });
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as { client_id: string; client_secret: string };
+}
+
+describe.skipIf(opensslAbsent)("a private certificate authority", () => {
+  it("is trusted where NODE_EXTRA_CA_CERTS names it", async () => {
+    const read = await at.integ(list, { env: trusting });
+    expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
+  });
+
+  it("that is not named: nothing was sent, and what to set is said", async () => {
+    const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: "" });
+    expect(stderr).toMatch(/unable to (verify|get)/);
+    expect(stderr).toMatch(/NODE_EXTRA_CA_CERTS=<[^>]+>\.pem/);
+  });
+
+  it("another one is not it", async () => {
+    mkdirSync(at.path("other"));
+    expect(await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: makeAuthority(at.path("other")).path })).toContain(
+      "NODE_EXTRA_CA_CERTS",
+    );
+  });
+
+  it("NODE_TLS_REJECT_UNAUTHORIZED changes nothing", async () => {
+    const env = { ...trusting, NODE_EXTRA_CA_CERTS: "", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+    expect(await nothingSent(env)).toContain("NODE_EXTRA_CA_CERTS");
+  });
+
+  it("a file that is not there is said", async () => {
+    const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: at.path("nowhere.pem") });
+    expect(stderr).toContain("nowhere.pem");
+  });
+});
+
+describe.skipIf(opensslAbsent)("a certificate that does not fit", () => {
+  it.each([
+    ["is of another name", ["DNS:api.example.com"], false, /localhost[\s\S]*api\.example\.com/],
+    ["has expired", ["DNS:localhost"], true, /expired/],
+  ] as const)("%s: nothing was sent, and no authority is asked for", async (_what, names, isExpired, words) => {
+    const wrong = await startTlsFront(portOf(service.us.base_url), authority.sign(names, { isExpired }));
+    try {
+      for (const env of [trusting, through()]) {
+        at.remove();
+        at = new Home();
+        const stderr = await nothingSent({ ...env, INTEG_BASE_URL: `https://localhost:${wrong.port}` });
+        expect(stderr).toMatch(words);
+        expect(stderr).not.toContain("NODE_EXTRA_CA_CERTS");
+      }
+    } finally {
+      await wrong.close();
+    }
+  });
+
+  it("a server that ends the connection before the handshake got nothing", async () => {
+    const closing = await startClosingServer();
+    try {
+      await nothingSent({ ...trusting, INTEG_BASE_URL: `https://localhost:${closing.port}` });
+    } finally {
+      await closing.close();
+    }
+  });
+
+  it("plain http where TLS is spoken, and TLS where http is", async () => {
+    const plain = new URL(service.us.base_url).port;
+    const stderr = await nothingSent({ ...trusting, INTEG_BASE_URL: `https://localhost:${plain}` });
+    expect(stderr).toMatch(/the TLS handshake failed: wrong version number\.[\s\S]*does the server speak TLS/);
+  });
+});

@@ -1,0 +1,56 @@
+// A certificate authority of the test's own, made by openssl when it is needed, and the certificates that it signs.
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export interface Authority {
+  /** Path of its own certificate: what NODE_EXTRA_CA_CERTS names. */
+  readonly path: string;
+  /** @param names as the certificate lists them, such as `DNS:localhost` */
+  sign(names: readonly string[], options?: { readonly isExpired?: boolean }): Certificate;
+}
+
+/** Why no certificate can be made here, or undefined. */
+export const opensslAbsent: string | undefined = spawnSync("openssl", ["version"]).error
+  ? "openssl is not installed"
+  : undefined;
+
+const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+
+/** @param folder of its own, for its files */
+export function makeAuthority(folder: string): Authority {
+  const openssl = (...words: string[]): void => {
+    execFileSync("openssl", words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  };
+  let count = 0;
+  openssl(
+    "req",
+    "-x509",
+    ...curve,
+    "-days",
+    "2",
+    "-subj",
+    "/CN=A test's own CA",
+    "-keyout",
+    "ca.key",
+    "-out",
+    "ca.pem",
+  );
+  return {
+    path: join(folder, "ca.pem"),
+    sign(names, { isExpired = false } = {}) {
+      const name = `leaf-${(count += 1)}`;
+      writeFileSync(join(folder, `${name}.ext`), `subjectAltName=${names.join(",")}\n`);
+      openssl("req", ...curve, "-subj", "/CN=leaf", "-keyout", `${name}.key`, "-out", `${name}.csr`);
+      const signing = ["x509", "-req", "-in", `${name}.csr`, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+      openssl(...signing, "-days", isExpired ? "-1" : "2", "-extfile", `${name}.ext`, "-out", `${name}.pem`);
+      const read = (kind: string): string => readFileSync(join(folder, `${name}.${kind}`), "utf8");
+      return { key: read("key"), cert: read("pem") };
+    },
+  };
+}

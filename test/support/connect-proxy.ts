@@ -1,0 +1,132 @@
+// A real HTTP CONNECT proxy, which does what a test wants it to do, and a front that speaks TLS before a plain service.
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server as TcpServer,
+  type Socket,
+} from "node:net";
+import { createServer as createTlsFront, type TlsOptions } from "node:tls";
+import type { Duplex } from "node:stream";
+import type { Certificate } from "./certificates.ts";
+
+/**
+ * `tunnel`: as asked; a number: that status instead; `close`: no answer, the connection ends; `hang`: no answer;
+ * `cut`: the tunnel ends with the first byte of an answer.
+ */
+export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
+
+export interface ConnectProxy {
+  readonly port: number;
+  /** The request line and headers of each CONNECT. */
+  readonly asked: {
+    readonly target: string;
+    readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  }[];
+  /** Requests that were not CONNECT. */
+  readonly plain: string[];
+  behaviour: Behaviour;
+  close(): Promise<void>;
+}
+
+/** @param certificate where the proxy itself is spoken to by TLS */
+export async function startConnectProxy(certificate?: Certificate): Promise<ConnectProxy> {
+  const server: Server = certificate ? createTlsServer(certificate) : createServer();
+  const asked: ConnectProxy["asked"] = [];
+  const plain: string[] = [];
+  const open = trackOpen(server);
+  const proxy = { asked, plain, behaviour: "tunnel" as Behaviour };
+  server.on("request", (request, response) => {
+    plain.push(`${request.method} ${request.url}`);
+    response.writeHead(400).end();
+  });
+  server.on("connect", (request, near: Duplex) => {
+    near.on("error", () => {});
+    asked.push({ target: request.url!, headers: request.headers });
+    const { behaviour } = proxy;
+    if (behaviour === "hang") return;
+    if (behaviour === "close") return void near.destroy();
+    if (typeof behaviour === "number") {
+      const more = behaviour === 407 ? 'Proxy-Authenticate: Basic realm="proxy"\r\n' : "";
+      return void near.end(`HTTP/1.1 ${behaviour} No\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`);
+    }
+    open.add(tunnel(request.url!, near, behaviour === "cut"));
+  });
+  const port = await listen(server);
+  return Object.assign(proxy, { port, close: () => end(server, open) });
+}
+
+/** @param isCut after the handshake, the second time that the far side speaks, both ends go */
+function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
+  const [host = "", port = ""] = target.split(/:(?=\d+$)/);
+  const far = connect(Number(port), host, () => {
+    near.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    near.pipe(far);
+    if (!isCut) far.pipe(near);
+  });
+  if (isCut) cutAnswer(near, far);
+  far.on("error", () => near.destroy()).on("close", () => near.destroy());
+  near.on("close", () => far.destroy());
+  return far;
+}
+
+/** Lets the handshake pass, and ends both sides when the answer to what came after it begins. */
+function cutAnswer(near: Duplex, far: Socket): void {
+  let isRequestSent = false;
+  // TLS record type 23 is application data: in TLS 1.2, which the front of these tests then speaks, the request itself.
+  near.on("data", (chunk: Buffer) => (isRequestSent ||= chunk[0] === 23));
+  far.on("data", (chunk: Buffer) => {
+    if (isRequestSent) far.destroy();
+    else near.write(chunk);
+  });
+}
+
+export interface TlsFront {
+  readonly port: number;
+  /** How many handshakes came to an end. */
+  readonly handshakes: () => number;
+  close(): Promise<void>;
+}
+
+/** @param target port of the plain service behind it */
+export async function startTlsFront(target: number, options: TlsOptions): Promise<TlsFront> {
+  let handshakes = 0;
+  const server = createTlsFront(options, (near) => {
+    handshakes += 1;
+    const far = connect(target, "127.0.0.1");
+    open.add(far);
+    near.on("error", () => far.destroy()).on("close", () => far.destroy());
+    far.on("error", () => near.destroy()).on("close", () => near.destroy());
+    near.pipe(far).pipe(near);
+  });
+  const open = trackOpen(server);
+  return { port: await listen(server), handshakes: () => handshakes, close: () => end(server, open) };
+}
+
+/** A server that ends every connection before a handshake. */
+export async function startClosingServer(): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const server = createTcpServer((socket) => void socket.on("error", () => {}).once("data", () => socket.destroy()));
+  const open = trackOpen(server);
+  return { port: await listen(server), close: () => end(server, open) };
+}
+
+function trackOpen(server: TcpServer): Set<Socket> {
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.on("error", () => {}).on("close", () => open.delete(socket));
+  });
+  return open;
+}
+
+async function listen(server: TcpServer): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+function end(server: TcpServer, open: ReadonlySet<Socket>): Promise<void> {
+  for (const socket of open) socket.destroy();
+  return new Promise((resolve) => server.close(() => resolve()));
+}
