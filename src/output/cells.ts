@@ -46,6 +46,11 @@ export function rowsOf(page: RowPage): Row[] {
   return values.map((value, row) => new Row(value, { page, row }));
 }
 
+/** The top-level keys of a page's rows, in the order in which they are first met. */
+export function keysOf(page: RowPage): string[] {
+  return [...new Set(rowsOf(page).flatMap(({ value }) => (isObject(value) ? Object.keys(value) : [])))];
+}
+
 /** One row out of its own text. */
 export function rowOf(text: string): Row {
   const page = pageOf([text]);
@@ -96,7 +101,10 @@ export interface CellColumn extends Column {
 /** The columns to show: the documented ones, or the fields asked for, with the heading and kind of the documented. */
 export function cellColumns(columns: readonly Column[], fields: readonly FieldPath[] | undefined): CellColumn[] {
   if (fields === undefined) {
-    return columns.map((column) => ({ ...column, field: { name: column.path, steps: column.path.split(".") } }));
+    return columns.map((column) => {
+      const { path, isKey = false } = column;
+      return { ...column, field: { name: path, steps: isKey ? [path] : path.split(".") } };
+    });
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.name);

@@ -52,7 +52,10 @@ async function listWriter(
   }
 }
 
-/** A list whose format is loaded when there is something to write. */
+/**
+ * A list whose format is loaded when there is something to write. Where the view has no columns, those of a table and of
+ * CSV are the keys of the first rows that come.
+ */
 export class LazyList implements ListWriter {
   private writer: ListWriter | undefined;
 
@@ -66,11 +69,26 @@ export class LazyList implements ListWriter {
   }
 
   async page(...[page]: Parameters<ListWriter["page"]>): Promise<void> {
+    if (this.writer === undefined && this.lacksColumns()) {
+      if (page.spans.length === 0) return;
+      const { keysOf } = await import("./cells.ts");
+      const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true }));
+      this.writer = await listWriter({ ...this.view, columns }, this.options);
+    }
     this.writer ??= await listWriter(this.view, this.options);
     await this.writer.page(page);
   }
 
+  private lacksColumns(): boolean {
+    const { format, target } = this.options;
+    return this.view.columns.length === 0 && target.fields === undefined && (format === "csv" || format === "table");
+  }
+
   async end(...[state]: Parameters<ListWriter["end"]>): Promise<void> {
+    if (this.writer === undefined && this.lacksColumns()) {
+      if (this.options.target.isTerminal) this.options.target.note(`no ${this.view.plural}`);
+      return;
+    }
     this.writer ??= await listWriter(this.view, this.options);
     await this.writer.end(state);
   }

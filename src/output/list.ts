@@ -10,6 +10,8 @@ export interface Column {
   readonly heading: string;
   /** `text` where nothing is said. `time`: ISO 8601; `status`: a word; `list`: an array shown with commas. */
   readonly kind?: "text" | "time" | "status" | "list";
+  /** The path is one key, whatever dots are in it. */
+  readonly isKey?: boolean;
 }
 
 export interface ListView {

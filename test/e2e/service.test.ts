@@ -50,6 +50,16 @@ describe("api", () => {
   it("--paginate walks, --include shows the head", async () => {
     const rows = await at.integ(["api", "/v1/entities", "--paginate", "--ndjson"]);
     expect(rows.stdout.trim().split("\n")).toHaveLength(120);
+    for (const [format, heading] of [
+      ["table", /^ID +OBJECT +TYPE /],
+      ["csv", /^id,object,type,/],
+    ] as const) {
+      const shown = await at.integ(["api", "/v1/entities?limit=50", "--paginate", "-o", format]);
+      const [first, ...lines] = shown.stdout.trim().split("\n");
+      expect(first).toMatch(heading);
+      expect(lines).toHaveLength(120);
+      expect(lines[119]).toContain("@example.com");
+    }
     const { stdout } = await at.integ(["api", "/v1/entities?limit=1", "--include"]);
     expect(stdout).toMatch(/^HTTP 200\n/);
     expect(stdout).toMatch(/^request-id: /m);

@@ -71,8 +71,9 @@ export class Home {
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // Where calls are counted, a file more to read would be calls more.
-    if (options.under) delete env.NODE_OPTIONS;
+    // Where calls are counted, a file more to read would be calls more; without a sandbox there is nothing to record.
+    const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
+    if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     return spawn(first, rest, {
       cwd: options.cwd ?? this.folder,
       env,

@@ -245,3 +245,30 @@ describe("every format", () => {
     expect(out).not.toBe("");
   });
 });
+
+describe("a list whose columns nobody knows", () => {
+  const shown = async (options: StageOptions & { pages: string[][] }) => {
+    const { output, stdout, stderr } = stage(options);
+    const writer = output.list({ columns: [], singular: "row", plural: "rows" });
+    for (const page of options.pages) await writer.page(pageOf(page));
+    await writer.end({ nextPageToken: null, hasMore: false });
+    return [stdout.text, stderr.text];
+  };
+  const pages = [[], ['{"a.b":1,"c":"x"}', '{"d":{"e":[1]}}'], ['{"c":"y","later":2}']];
+
+  it("has the keys of the first rows, each as one, in a table", async () => {
+    const [out] = await shown({ format: "table", pages });
+    expect(out).toBe('A.B  C  D\n1    x  -\n-    -  {"e":[1]}\n-    y  -\n');
+  });
+
+  it("and in CSV, where a later key is told", async () => {
+    const [out, err] = await shown({ format: "csv", pages });
+    expect(out).toBe('a.b,c,d\r\n1,x,\r\n,,"{""e"":[1]}"\r\n,y,\r\n');
+    expect(err).toContain("later");
+  });
+
+  it("is nothing where it is empty", async () => {
+    for (const format of ["table", "csv"] as const) expect(await shown({ format, pages: [[]] })).toEqual(["", ""]);
+    expect((await shown({ format: "table", tty: true, pages: [[]] }))[1]).toContain("no rows");
+  });
+});
