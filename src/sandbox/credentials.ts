@@ -3,7 +3,7 @@
 import { type Call, headerOf, type LegacyCaller, type V1Caller } from "./call.ts";
 import { invalidRequest, Problem } from "./problem.ts";
 import { hashOf, seal, unseal } from "./signing.ts";
-import type { OAuthClientRecord, RegionState, ServiceAccount } from "./state.ts";
+import type { ApiKey, OAuthClientRecord, RegionState, ServiceAccount } from "./state.ts";
 
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token («short-lived», §5.3) */
 export const accessTokenSeconds = 900;
@@ -52,12 +52,24 @@ type Known = Omit<V1Caller, "version">;
 function byApiKey(call: Call, pair: { user: string; password: string }): Known {
   const given = pair.user === "apikey" ? pair.password : pair.password === "" ? pair.user : "";
   const hash = hashOf(given);
-  const apiKey = call.here.apiKeys.find((candidate) => candidate.keyHash === hash);
+  const apiKey = call.here.apiKeys.find((candidate) => candidate.keyHash === hash) ?? accessKeyOf(call, hash);
   if (given === "" || !apiKey) throw unauthenticated(`The API key is not one of the ${call.region} region.`);
   if (apiKey.status !== "active") throw unauthenticated(`The API key is ${apiKey.status}.`);
   if (apiKey.expiresAt !== null && apiKey.expiresAt <= call.now) throw unauthenticated("The API key has expired.");
   const account = accountOf(call.here, apiKey.serviceAccountId);
   return { account, permissions: meet(account.permissions, apiKey.scopes) };
+}
+
+/**
+ * An access key as an API key of `/v1`: one credential serves both contracts.
+ * @assumed §5.1 does not say what an API key is: the secret of an access key is one, of the account that makes keys here
+ */
+function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
+  const key = call.here.accessKeys.find((candidate) => candidate.secretHash === hash);
+  if (!key) return undefined;
+  const { status, expiresAt } = key;
+  const scopes = key.scopes.includes("*") ? null : [];
+  return { status, expiresAt, scopes, serviceAccountId: `sa_${call.region}_admin` };
 }
 
 interface OAuthTokenFacts {

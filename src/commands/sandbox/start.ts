@@ -66,7 +66,7 @@ Use it from another terminal:
   export INTEG_REGION=us INTEG_BASE_URL=${us.base_url} INTEG_ORGANIZATION_ID=${us.organization_id}
   export INTEG_API_KEY=${us.api_key}
 or as a profile:
-  echo ${us.api_key} | integ profiles add local --region us --base-url ${us.base_url} \\
+  echo ${us.access_key_secret} | integ profiles add local --region us --base-url ${us.base_url} \\
     --organization-id ${us.organization_id} --access-token-endpoint ${us.access_token_endpoint} --api-key-stdin
 and then:
   integ entities list

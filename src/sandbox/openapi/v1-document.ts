@@ -144,6 +144,9 @@ const components = (tokenUrl: string): JsonObject => ({
       type: "http",
       scheme: "basic",
       description: "User apikey with the key as password, or the key alone as user.",
+      ...choice(
+        "The secret of an access key is an API key too; one that may only push-ingest:* holds no permission of /v1.",
+      ),
     },
     oauth: {
       type: "oauth2",

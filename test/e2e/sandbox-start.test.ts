@@ -1,0 +1,70 @@
+// What `sandbox start` prints for a person is typed as it stands, and leads somewhere: the exports, the profile, the
+// first commands, in both contracts.
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+
+let standing: ReturnType<Home["start"]>;
+const server = new Home();
+/** What was printed. */
+let told = "";
+
+beforeAll(async () => {
+  standing = server.start(["sandbox", "start"]);
+  await new Promise<void>((ready, failed) => {
+    standing.stdout!.setEncoding("utf8").on("data", (text: string) => {
+      told += text;
+      if (/--scope entity:read\n/.test(told)) ready();
+    });
+    standing.on("close", (code) => failed(new Error(`sandbox start ended with ${code}`)));
+  });
+});
+
+afterAll(() => {
+  standing.removeAllListeners("close").kill("SIGINT");
+  server.remove();
+});
+
+/** The indented lines after a line that ends with a colon. */
+function linesAfter(heading: string): string {
+  const rest = told.slice(told.indexOf(heading) + heading.length);
+  return /^(?:.*\n)((?: {2}.+\n)+)/.exec(rest)?.[1] ?? "";
+}
+
+/** A shell of its own, with `integ` in its path. */
+function type(at: Home, text: string): { status: number | null; stdout: string; stderr: string } {
+  at.addToPath();
+  return spawnSync("bash", ["-euo", "pipefail", "-c", text], { cwd: at.folder, env: at.env, encoding: "utf8" });
+}
+
+it.each([
+  ["the exports", "Use it from another terminal:", "integ people search wanda --json | jq -r .data[0].email || true"],
+  ["the profile", "or as a profile:", "integ keys list --json | jq -r .data[0].id"],
+])("%s, then the commands that follow", (_, heading, more) => {
+  const at = new Home();
+  const first = linesAfter(heading);
+  const commands = linesAfter("and then:");
+  expect(first.trim().split("\n").length).toBeGreaterThanOrEqual(2);
+  expect(commands.trim().split("\n")).toHaveLength(2);
+  const { status, stdout, stderr } = type(at, `${first}\n${commands}\n${more}`);
+  at.remove();
+  expect(status, stderr).toBe(0);
+  expect(stdout).toContain("ent_us_0000001");
+  expect(stdout).toContain("oac_us_");
+});
+
+it("the profile's key speaks both contracts, and is no more than it may be", async () => {
+  const at = new Home();
+  expect(type(at, linesAfter("or as a profile:")).status).toBe(0);
+  const keys = await at.integ(["keys", "list", "--json"]);
+  expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
+  expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);
+
+  // A key made here becomes the profile's; one for ingestion alone may read nothing.
+  expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local"])).code).toBe(0);
+  expect((await at.integ(["entities", "list"])).code).toBe(0);
+  const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local"];
+  expect((await at.integ(narrow)).code).toBe(0);
+  expect((await at.integ(["entities", "list"])).code).toBe(3);
+  at.remove();
+});
