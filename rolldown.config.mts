@@ -96,10 +96,7 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
     "start",
     /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]duration|profiles[\\/](json-place|names)|api[\\/]contract-version)\.ts$|rolldown[\\/]runtime/,
   ],
-  [
-    "acting",
-    /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command|private-file)\.ts$/,
-  ],
+  ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
   ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials|owner-lock)\.ts$/],
   [
     "reading",
@@ -107,7 +104,7 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
   ],
   [
     "undici",
-    /[\\/]src[\\/]api[\\/](transport|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
+    /[\\/]src[\\/]api[\\/](transport|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
   ],
 ];
 

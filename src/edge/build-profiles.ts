@@ -23,14 +23,15 @@ export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: Pr
     return credentialsAt({ configDir: settings.configDir, env });
   });
   const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
-    const [{ resolveProfile }, { activate }] = await Promise.all([
+    const [{ needsStored, noneStored, resolveProfile }, { activate }] = await Promise.all([
       import("../profiles/resolution.ts"),
       import("../profiles/active-profile.ts"),
     ]);
-    const resolution = resolveProfile({ flagProfile, env, stored: await store() });
+    const stored = needsStored({ flagProfile, env }) ? await store() : noneStored;
+    const resolution = resolveProfile({ flagProfile, env, stored });
     return activate(resolution, {
       env,
-      credentials: await credentials(),
+      credentials: { read: async (source, origins) => (await credentials()).read(source, origins) },
       sandbox: (region) => sandbox.access(region),
       onStderr: (chunk) => terminal.writeErr(chunk.toString("utf8")),
       commandLimitMs: settings.timeoutMs,

@@ -26,7 +26,7 @@ export interface SandboxAccess {
 
 export interface ActivationTools {
   readonly env: Environment;
-  readonly credentials: Credentials;
+  readonly credentials: Pick<Credentials, "read">;
   /** Brings up the embedded service of a region; asked for by the profiles `sandbox` and `sandbox-eu` alone. */
   readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
   /** Gets what a credential command writes to its standard error. */

@@ -1,7 +1,6 @@
 // Owns: adding, changing and removing a profile together with its secret, in an order that a crash cannot spoil: the
 // new secret is kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
 // Must not know: flags, prompts, the network. Design: cli.md §3, §4 (`--secret-profile`).
-import { randomUUID } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
@@ -141,7 +140,7 @@ export async function addProfile(
     });
   }
   const { name, region, base_url } = settings;
-  const bare: Profile = { id: randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
+  const bare: Profile = { id: crypto.randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
   const blank = patched(bare, settings);
   const saved = await saveSecret(settings.credential, { baseUrl: base_url, credentials });
   return orForget({ store, credentials }, { name, saved }, async () => {

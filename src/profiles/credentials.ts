@@ -1,6 +1,5 @@
 // Owns: where the secret part of a credential is kept: the keychain where there is one, else a file of its owner's.
 // Must not know: what the secret opens, the network. Design: cli.md §3; Security 1, 6 and 7.
-import { randomUUID } from "node:crypto";
 import { unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -80,7 +79,7 @@ class LayeredCredentials implements Credentials {
   }
 
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
-    const ref = randomUUID();
+    const ref = crypto.randomUUID();
     const text = JSON.stringify({ origins, secret });
     const absence = await this.#whyNoKeychain();
     if (absence !== undefined) {
@@ -130,7 +129,7 @@ class LayeredCredentials implements Credentials {
 
   async tryOut(): Promise<void> {
     const absence = await this.#whyNoKeychain();
-    const ref = randomUUID();
+    const ref = crypto.randomUUID();
     if (absence !== undefined) {
       this.#writeFile(ref, " ".repeat(tryOutBytes));
       return this.destroy({ ref, kept: "file" });
@@ -154,7 +153,7 @@ class LayeredCredentials implements Credentials {
     const remembered = Absence.safeParse(parseJson(readPrivateFile(this.#absencePath) ?? ""));
     const age = remembered.success ? now - remembered.data.checked_at : Number.NaN;
     if (remembered.success && age >= 0 && age < rememberMs) return this.#absenceWords(remembered.data.why);
-    const answer = await this.#keychain.probe(`probe-${randomUUID()}`);
+    const answer = await this.#keychain.probe(`probe-${crypto.randomUUID()}`);
     if (answer.ok) return undefined;
     const absence = { keychain: "absent", why: answer.why, checked_at: now };
     ensurePrivateFolder(this.#options.configDir);

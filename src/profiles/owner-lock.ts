@@ -7,7 +7,6 @@
 // more, so "still the dead one?" and the rename over it need not be one step. Tokens never repeat: a right that came
 // late finds another token and does nothing.
 import { linkSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, unlinkSync } from "node:fs";
-import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,7 +53,7 @@ function describeMyself(): Owner {
     boot: readText("/proc/sys/kernel/random/boot_id"),
     pid_namespace: pidNamespace,
     started: processFacts("self").started,
-    token: randomUUID(),
+    token: crypto.randomUUID(),
   };
 }
 

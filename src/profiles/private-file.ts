@@ -18,7 +18,6 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
 
@@ -196,7 +195,7 @@ export function writeNewPrivateFile(path: string, text: string): void {
 export function replacePrivateFile(path: string, text: string): void {
   try {
     const target = realPath(path);
-    const temporary = `${target}.${randomUUID()}.tmp`;
+    const temporary = `${target}.${crypto.randomUUID()}.tmp`;
     writeNewPrivateFile(temporary, text);
     try {
       renameSync(temporary, target);

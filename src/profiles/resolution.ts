@@ -159,6 +159,17 @@ function nothingChosen(stored: StoredProfiles): Failure {
   });
 }
 
+/** What stands for the stored profiles where they have no say. */
+export const noneStored: StoredProfiles = { default: null, list: () => [], get: () => undefined };
+
+/** Whether the stored profiles have a say in the choice: reading them is a good part of a start. */
+export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
+  if (flagProfile === "env") return false;
+  if (flagProfile === undefined && variable(env, "INTEG_BASE_URL") !== undefined) return false;
+  const named = flagProfile ?? variable(env, "INTEG_PROFILE");
+  return named === undefined || !sandboxRegions.has(named);
+}
+
 /**
  * Chooses the profile, in the order of cli.md §1: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
  * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Profile, StoredProfiles } from "../../../src/profiles/profile.ts";
-import { resolveProfile } from "../../../src/profiles/resolution.ts";
+import { needsStored, noneStored, resolveProfile } from "../../../src/profiles/resolution.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
 
 const prod = aProfile({ name: "prod", base_url: "https://prod.example.com/" });
@@ -86,6 +86,30 @@ describe("the order of cli.md §1", () => {
     expect(resolveProfile({ env: { ...address, INTEG_API_KEY: "k" }, stored: unreadable }).name).toBe("env");
     expect(resolveProfile({ flagProfile: "sandbox", env: {}, stored: unreadable }).name).toBe("sandbox");
     expect(() => resolveProfile({ env: {}, stored: unreadable })).toThrow("profiles.json is broken");
+  });
+
+  it("does not read the store where it has no say: whatever is stored, the same comes of it", async () => {
+    const outcome = async (flagProfile: string | undefined, env: Record<string, string>, store: StoredProfiles) =>
+      await Promise.resolve()
+        .then(() => resolveProfile({ flagProfile, env, stored: store }))
+        .catch((error: unknown) => (error as Failure).message);
+    const names = [undefined, "env", "sandbox", "sandbox-eu", "test", "nobody"];
+    const environments: Record<string, string>[] = [
+      {},
+      { INTEG_API_KEY: "k" },
+      address,
+      { ...address, INTEG_API_KEY: "k" },
+    ];
+    const needed: string[] = [];
+    for (const flagProfile of names)
+      for (const named of names)
+        for (const one of environments) {
+          const env = { ...one, ...(named === undefined ? {} : { INTEG_PROFILE: named }) };
+          if (needsStored({ flagProfile, env })) needed.push(`${flagProfile} ${named}`);
+          else expect(await outcome(flagProfile, env, noneStored)).toEqual(await outcome(flagProfile, env, stored()));
+        }
+    expect(new Set(needed)).toContain("undefined undefined");
+    expect(needed.some((line) => line.startsWith("sandbox") || line.startsWith("env"))).toBe(false);
   });
 });
 
