@@ -120,7 +120,7 @@ function pathOf(id: string): string {
 
 /**
  * @param documented true for the creation, whose answer is shown: it has an id
- * @assumed The answer to a rotation may wrap the key in one object, under any name.
+ * @assumed §4.4 does not show the answer to a rotation: it may wrap the key in one object, under any name.
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
   const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? (isObject(value) ? value : undefined);

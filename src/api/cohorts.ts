@@ -1,5 +1,6 @@
 // Owns: the list of a cohort's members (§4.3): its one-attempt request.
-// Must not know: walking (pages.ts), what a member is: the document does not show it, and rows are handed on as they came.
+// Must not know: walking (pages.ts), what a member is.
+// @assumed §4.3 rule 6 and §2.5 do not show a member: rows are handed on as they came
 import type { Attempt } from "./attempt.ts";
 import { type ListRequest, type RawPage, requestPage } from "./list-request.ts";
 import { segment } from "./path.ts";

@@ -1,5 +1,6 @@
 // Owns: the list of entities (§2.2, §4.3): its one-attempt request.
 // Must not know: walking (pages.ts), what a row means: rows are handed on as they came.
+// @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./attempt.ts";
 import { type ListRequest, type RawPage, requestPage } from "./list-request.ts";

@@ -13,7 +13,7 @@ export interface ListRequest {
   readonly limit?: number;
   /** As the service gave it; omitted for the first page. */
   readonly pageToken?: string;
-  /** Further parameters, as the person names them. An unsupported one is refused by the service. */
+  /** Further parameters, as the person names them. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
   /** Where the page is received. It is whole until the room is handed in again; without one it stays. */

@@ -14,7 +14,7 @@ export interface TokenSourceOptions {
 
 /** A token is renewed so long before its end, or after three quarters of a short life. */
 const marginMs = 30_000;
-/** @assumed A token whose life is not told is used for a minute. */
+/** @assumed §5.2 rule 7 shows no answer: a token whose life is not told is used for a minute. */
 const untoldLifeMs = 60_000;
 
 export interface TokenSource {

@@ -57,7 +57,7 @@ export interface RevocationOptions {
 
 /**
  * DELETE until the key is seen revoked, or gone, retried within `retryForMs`.
- * @assumed §4.4 does not show the operation: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after an attempt that may
+ * @assumed §4.4 does not show the operation, nor §3.2 its effect: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after an attempt that may
  * have arrived can mean that it did; then the list decides.
  */
 export function untilKeyRevoked(bench: Workbench, id: string, options: RevocationOptions = {}): Promise<KeyRevoked> {

@@ -178,7 +178,10 @@ async function makeReady(course: Course): Promise<void> {
   }
 }
 
-/** `pending` (§4.2): the key is kept, the resource inspected, nothing created anew. */
+/**
+ * `pending` (§4.2): the key is kept, the resource inspected, nothing created anew.
+ * @assumed §3.1 does not show how it ends: it is looked at again and again, and any other status is its end
+ */
 async function inspect(course: Course, client: OAuthClient): Promise<undefined> {
   const { bench, drive, options } = course;
   course.uncertain = true;

@@ -1,6 +1,7 @@
 // Owns: API access keys of the legacy contract (§2.4, §3.2, §4.4) and the exchange of a key's secret (§5.3).
 // Must not know: `/v1`.
-// @assumed everything but the creation's request and response (§4.4 «not shown»)
+// @assumed everything but the creation's request and response (§4.4 «not shown»), and what becomes of a key's status (§3.2 «not
+// shown»): a rotated key stays active, a revoked one stays revoked
 import { type Call, headerOf, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
 import { accessTokenSeconds, legacyToken } from "./credentials.ts";
 import { type Answer, invalidRequest, notFound, Problem } from "./problem.ts";
@@ -12,7 +13,7 @@ import type { AccessKeyRecord } from "./state.ts";
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
 
-/** §4.4 names the header for creation only. @assumed every other legacy operation wants it too */
+/** @assumed §4.4 names the header for creation only: every other legacy operation wants it too */
 export function requireOrganization(call: Call): void {
   const id = headerOf(call, "x-organization-id");
   if (id === undefined || !uuid.test(id))

@@ -51,7 +51,7 @@ export function listEntities(call: Call, caller: V1Caller): Answer {
 
 /**
  * GET /v1/cohorts/{id}/members
- * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6 «not shown»)
+ * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 «not shown»)
  */
 export function listMembers(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");

@@ -24,7 +24,7 @@ function idempotencyKeyOf(call: Call): string {
   return key;
 }
 
-/** @assumed scopes are a set: their order, and one named twice, make no difference (RFC 6749 §3.3) */
+/** @assumed scopes are a set, which §4.2 rule 2 does not say: their order, and one named twice, make no difference (RFC 6749 §3.3) */
 function identityOf(call: Call, caller: V1Caller): Identity {
   const body = readBody(call, OAuthClientCreation);
   return {
@@ -51,7 +51,8 @@ function conflict(detail: string, param?: string): Problem {
 
 /**
  * The target must be able to hold what is granted, and have a free slot.
- * @assumed a target that does not exist is 404 (§7 «resource not owned by the caller»)
+ * @assumed a target that does not exist is 404 (§7 «resource not owned by the caller»); a scope that §5.1 rule 6 does not show is a
+ * permission that nobody holds
  */
 function checkTarget(call: Call, identity: Identity): void {
   const id = identity.serviceAccountId;

@@ -9,7 +9,7 @@ import type { OAuthClientRecord, Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** @assumed OAuth that is off answers 404 to every operation here (§4.2 rule 5, §7) */
+/** OAuth that is off answers 404 to every operation here (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
@@ -42,7 +42,7 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 /**
  * One look at a client from outside. A pending one counts it, and is completed by the look after the last.
  * @returns the secret where this look, a replayed creation, is the request that completes (§2.3), else null
- * @assumed what completes a pending creation, and that nobody gets the secret of one that completes by itself
+ * @assumed what completes a pending creation (§3.1 «not shown»), and that nobody gets the secret of one that completes by itself
  */
 export function inspect(
   client: OAuthClientRecord,
@@ -72,7 +72,7 @@ export function retrievalChanges(call: Call): boolean {
   return call.here.oauthClients.some((client) => client.id === call.parts.id && client.pending !== null);
 }
 
-/** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does */
+/** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does (§4.2 names it there) */
 export function getOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);
   requirePermission(caller, management);
@@ -83,7 +83,7 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 
 /**
  * DELETE /v1/oauth_clients/{id}: revoked at once, safe to repeat (§3.1).
- * @assumed a disabled or expired client can be revoked too; remote cleanup is confirmed at once unless a fault says else
+ * @assumed a disabled or expired client can be revoked too (§3.1 tells of active and pending); remote cleanup is confirmed at once unless a fault says else
  */
 export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);

@@ -1,6 +1,6 @@
 // Owns: people of the legacy contract: search and membership (§4.4).
 // Must not know: `/v1`.
-// @assumed parameters and responses of both (§4.4 «not shown»)
+// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 «not shown»)
 import { requireFullAccess, requireOrganization } from "./access-keys.ts";
 import { type Call, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
 import { cohortIds, populationOf, sizeOfCohort } from "./entities.ts";

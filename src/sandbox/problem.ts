@@ -55,7 +55,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons, so that nothing is told about what the caller does not own */
+/** @assumed one 404 for all reasons (§7 «not shown beyond status»), so that nothing is told about what the caller does not own */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

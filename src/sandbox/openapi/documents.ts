@@ -22,12 +22,12 @@ export function publishVersion(call: Call): Answer {
   return documentOf(call, version);
 }
 
-/** GET /api/v1-reference/openapi.json @assumed the address of the legacy contract's own specification */
+/** GET /api/v1-reference/openapi.json @assumed its address (§4.5 shows those of `/v1`) */
 export function publishLegacy(call: Call): Answer {
   return jsonAnswer(200, legacyDocument(call.baseUrl));
 }
 
-/** GET /oauth/openapi.json @assumed the token endpoint's own specification */
+/** GET /oauth/openapi.json @assumed that it has one (§5.2 rule 7 «not shown») */
 export function publishTokenEndpoint(call: Call): Answer {
   return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

@@ -1,0 +1,79 @@
+// Every «not shown» of the API document that this program or its sandbox had to settle is marked `@assumed` with its §,
+// and nothing that the document does show is: one grep lists every invention, and that list is whole.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+const source = join(import.meta.dirname, "../src");
+
+type Side = "client" | "sandbox";
+
+/** The document's «not shown», and who could not go on without settling it. */
+const notShown: readonly (readonly [section: string, what: string, ...settledBy: Side[]])[] = [
+  ["1", "domain meaning of entities and cohorts"],
+  ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
+  ["2.5", "fields of person records, members, cohorts, key list items and memberships", "client", "sandbox"],
+  ["3.1", "pending to active; into disabled and expired", "client", "sandbox"],
+  ["3.2", "effects of rotate and revoke on a key's status", "client", "sandbox"],
+  ["4.3", "rule 6: other filters, member records", "client", "sandbox"],
+  ["4.4", "requests and responses of all but the creation of keys", "client", "sandbox"],
+  ["5.1", "rule 6: the list of permissions and scopes", "sandbox"],
+  ["5.2", "rule 7: the token exchange", "client", "sandbox"],
+  ["5.3", "rule 2: the exchange of a key's secret", "client", "sandbox"],
+  ["6", "events, webhooks, notifications"],
+  ["7", "codes beyond the status, and errors of the legacy contract", "client", "sandbox"],
+  ["8", "numeric rate limits and headers", "sandbox"],
+  ["9", "rule 7: compatibility and deprecation"],
+];
+
+/** § that show a thing and leave a part of it open, without the words «not shown». */
+const leftOpen = ["4.2", "4.5"];
+
+interface Assumption {
+  readonly side: Side;
+  readonly place: string;
+  readonly text: string;
+  readonly sections: readonly string[];
+}
+
+/** The comment that each `@assumed` stands in, from the mark on to its end. */
+function assumptions(): Assumption[] {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  return files.flatMap((name) => {
+    const lines = readFileSync(join(source, name), "utf8").split("\n");
+    return lines.flatMap((line, index) => {
+      if (!line.includes("@assumed")) return [];
+      const text = textFrom(lines, index);
+      const sections = [...text.matchAll(/(RFC \d+ )?§([\d.]*\d)/g)]
+        .filter(([, rfc]) => !rfc)
+        .map((match) => match[2]!);
+      const side: Side = name.startsWith("sandbox") ? "sandbox" : "client";
+      return [{ side, place: `${name}:${index + 1}`, text, sections }];
+    });
+  });
+}
+
+function textFrom(lines: readonly string[], from: number): string {
+  const first = lines[from]!.slice(lines[from]!.indexOf("@assumed"));
+  if (first.includes("*/")) return first;
+  const goesOn = lines.slice(from + 1).findIndex((line) => !/^\s*(\*(?!\/)|\/\/)/.test(line) || /\*\s+@/.test(line));
+  return [first, ...lines.slice(from + 1, from + 1 + goesOn)].join(" ");
+}
+
+it("each names the § that leaves it open, and that § does", () => {
+  const open = new Set([...notShown.filter(([, , ...by]) => by.length > 0).map(([section]) => section), ...leftOpen]);
+  const all = assumptions();
+  expect(all.length).toBeGreaterThan(30);
+  const wrong = all.filter(({ sections }) => sections.length === 0 || !sections.some((section) => open.has(section)));
+  expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
+});
+
+it("each «not shown» is settled where it had to be", () => {
+  const all = assumptions();
+  const missing = notShown.flatMap(([section, what, ...settledBy]) =>
+    settledBy
+      .filter((side) => !all.some((one) => one.side === side && one.sections.includes(section)))
+      .map((side) => `§${section} (${what}) in the ${side}`),
+  );
+  expect(missing).toEqual([]);
+});
