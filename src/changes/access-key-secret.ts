@@ -58,7 +58,7 @@ export async function bringHome(
   }
   try {
     await prove?.(secret.secret);
-    await work.destination.deliver(secret);
+    await work.bench.clock.finishing(() => work.destination.deliver(secret));
   } catch (error) {
     throw notDelivered(work, { kept, error, known });
   }

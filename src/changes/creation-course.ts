@@ -8,7 +8,14 @@ import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
-import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  isInterruption,
+  lastErrorOf,
+  outcomeUnknown,
+  recordAfterwards,
+  type Workbench,
+} from "./workbench.ts";
 
 export interface CreationOptions {
   readonly destination: Destination;
@@ -68,7 +75,7 @@ export function giveUp(course: Course, failure: Failure): Failure {
   if (course.uncertain) {
     if (drive.entry.state === "pending") {
       noteError(course, failure, "pending");
-      return stillPending(drive.entry);
+      return stillPending(drive.entry, failure);
     }
     noteError(course, failure, "unknown");
     return outcomeUnknown(drive.entry, failure);
@@ -81,8 +88,10 @@ export function noteError(course: Course, failure: Failure, state: Entry["state"
   recordAfterwards(course.bench, course.drive, { state, last_error: lastErrorOf(failure) });
 }
 
-export function stillPending(entry: Entry): Failure {
-  return new Failure("pending", "The service accepted the creation and has not completed it yet.", {
+/** @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown */
+export function stillPending(entry: Entry, because?: unknown): Failure {
+  const kind = because instanceof Failure && isInterruption(because) ? because.kind : "pending";
+  return new Failure(kind, "The service accepted the creation and has not completed it yet.", {
     ...detailsOf(entry),
     meaning: "The key is saved; the creation goes on by itself.",
     hint: nextStep(entry) ?? undefined,

@@ -29,7 +29,7 @@ export async function deliver(
     detail: { ...drive.entry.detail, client_id: client.client_id },
   };
   try {
-    await options.destination.deliver(secret);
+    await bench.clock.finishing(() => options.destination.deliver(secret));
   } catch (error) {
     await keep(course, secret, error);
     recordAfterwards(bench, drive, { ...known, state: "undelivered" });

@@ -196,7 +196,9 @@ async function inspect(course: Course, client: OAuthClient): Promise<undefined> 
     }
     const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + bench.clock.random() / 2);
     if (bench.clock.now() + pauseMs > deadline) throw stillPending(drive.entry);
-    await waitOr(course, pauseMs, `Client ${client.id} is pending`, () => stillPending(drive.entry));
+    await waitOr(course, pauseMs, `Client ${client.id} is pending`, () =>
+      stillPending(drive.entry, bench.clock.interruption.reason),
+    );
   }
 }
 

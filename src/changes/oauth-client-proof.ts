@@ -5,7 +5,7 @@ import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { proven, rereadSecret } from "./overlap.ts";
-import type { Workbench } from "./workbench.ts";
+import { isInterruption, type Workbench } from "./workbench.ts";
 
 interface Proof {
   readonly child: Entry;
@@ -52,7 +52,8 @@ function clientIdOf(child: Entry): string {
 
 function unproven(child: Entry, error: unknown): unknown {
   if (!(error instanceof Failure)) return error;
-  return new Failure("pending", `The new client ${child.resource_id} could not be proven: ${error.message}`, {
+  const kind = isInterruption(error) ? error.kind : "pending";
+  return new Failure(kind, `The new client ${child.resource_id} could not be proven: ${error.message}`, {
     ...error.details,
     meaning: "The old client is untouched and works on; the new one's secret is delivered.",
   });

@@ -13,7 +13,7 @@ import { driveCreation } from "./oauth-client-creation.ts";
 import { begunReplacement, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
 import { driveRotation } from "./oauth-client-rotation.ts";
-import { detailsOf, type Account, type Workbench } from "./workbench.ts";
+import { detailsOf, isInterruption, type Account, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
   /** Where a secret goes that still comes: asked for, else where the original command wanted it. */
@@ -101,14 +101,11 @@ function rootOf(journal: Journal, id: string): Entry {
   return above ? rootOf(journal, above.id) : entry;
 }
 
-/** An entry that is still unknown is unknown, whatever stood in the way this time. */
+/** An entry that is still unknown is unknown, whatever stood in the way this time, Ctrl-C too (cli.md, exit 7). */
 function told(entry: Entry, failure: Failure): Failure {
-  const kind: FailureKind =
-    entry.state === "unknown" || entry.state === "open"
-      ? failure.kind === "interrupted" || failure.kind === "terminated"
-        ? failure.kind
-        : "outcome_unknown"
-      : failure.kind;
+  const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0);
+  const isLeft = entry.state === "open" && !isInterruption(failure);
+  const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : failure.kind;
   return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));
 }
 

@@ -130,6 +130,11 @@ export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
 
+/** True of Ctrl-C and SIGTERM. */
+export function isInterruption({ kind }: Failure): boolean {
+  return kind === "interrupted" || kind === "terminated";
+}
+
 /** The failure of a change whose outcome nobody knows (exit 7). */
 export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   return new Failure(

@@ -30,7 +30,7 @@ export async function buildContext(
   const { clock, cut } = interruption;
   const output = createOutput({ ...globals, terminal, now: () => clock.now(), interruption: clock.interruption });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
-  const profiles = buildProfiles({ env, terminal, settings, sandbox, tellNote: (text) => output.note(text) });
+  const profiles = buildProfiles({ env, terminal, settings, sandbox, cut, tellNote: (text) => output.note(text) });
   const connections = new Connections({
     env,
     settings,
@@ -47,7 +47,7 @@ export async function buildContext(
       const { openJournal } = await import("../journal/journal.ts");
       return openJournal({ path: settings.journalPath, now: () => clock.now() });
     }),
-    secrets: buildSecrets({ env, terminal, settings, profiles, tellNote: (text) => output.note(text) }),
+    secrets: buildSecrets({ env, terminal, settings, profiles, cut, tellNote: (text) => output.note(text) }),
     output,
     clock,
   };

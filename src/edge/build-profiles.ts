@@ -10,10 +10,12 @@ export interface ProfileParts {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly sandbox: EmbeddedSandbox;
+  /** Ends what must not be waited for any longer. */
+  readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
 }
 
-export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: ProfileParts): Profiles {
+export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote }: ProfileParts): Profiles {
   const store = once(async () => {
     const { openProfileStore } = await import("../profiles/store.ts");
     return openProfileStore({ configDir: settings.configDir });
@@ -35,6 +37,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, tellNote }: Pr
       sandbox: (region) => sandbox.access(region),
       onStderr: (chunk) => terminal.writeErr(chunk.toString("utf8")),
       commandLimitMs: settings.timeoutMs,
+      signal: cut,
     });
   };
   const rooms = async () => ({ store: await store(), credentials: await credentials() });

@@ -9,10 +9,12 @@ export interface SecretParts {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly profiles: Profiles;
+  /** Ends what must not be waited for any longer. */
+  readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
 }
 
-export function buildSecrets({ env, terminal, settings, profiles, tellNote }: SecretParts): Secrets {
+export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   return {
     async destination(options, print) {
@@ -25,6 +27,7 @@ export function buildSecrets({ env, terminal, settings, profiles, tellNote }: Se
         print,
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
         profiles: rooms,
+        signal: cut,
         ...(issuedBy && { issuedBy }),
         note: tellNote,
       });

@@ -16,8 +16,11 @@ export interface Interruption {
   release(): void;
 }
 
-/** @param process where signals come from */
-export function listenForInterruption(process: NodeJS.Process): Interruption {
+/**
+ * @param process where signals come from
+ * @param onWait told when the first signal finds work whose answer is waited for
+ */
+export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
   let finishing = 0;
@@ -30,8 +33,9 @@ export function listenForInterruption(process: NodeJS.Process): Interruption {
     const failure =
       signal === "SIGTERM" ? new Failure("terminated", "Terminated.") : new Failure("interrupted", "Interrupted.");
     stop.abort(failure);
-    if (finishing === 0) cut.abort(failure);
-    else grace = setTimeout(() => cut.abort(failure), graceMs);
+    if (finishing === 0) return cut.abort(failure);
+    grace = setTimeout(() => cut.abort(failure), graceMs);
+    onWait();
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
   return {

@@ -46,17 +46,27 @@ async function runVerb(
   { typed, version }: { typed: Typed; version: string },
 ): Promise<number> {
   const globals = chooseGlobals(typed.globals, process.env);
-  const interruption = listenForInterruption(process);
+  let tellWait = (): void => {};
+  const interruption = listenForInterruption(process, () => tellWait());
   const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
+  tellWait = () =>
+    context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
   try {
     await typed.verb.run(context, { args: typed.args, options: typed.options });
     return 0;
   } catch (error) {
-    return await tell(terminal, error, globals.format);
+    return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);
   } finally {
     await close();
     interruption.release();
   }
+}
+
+/** Whoever was cut off knows that it was, and not by which signal: the exit code is that of the signal (cli.md §2). */
+function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
+  const isCutOff = error instanceof Failure && error.kind === "interrupted";
+  if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;
+  return new Failure(reason.kind, error.message, error.details);
 }
 
 /** Says what went wrong, on stderr, in the form that was asked for. */

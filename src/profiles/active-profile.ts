@@ -33,6 +33,8 @@ export interface ActivationTools {
   readonly onStderr?: (chunk: Buffer) => void;
   /** Time a credential command may take (default 30 s). */
   readonly commandLimitMs?: number;
+  /** Ends a credential command when it is aborted. */
+  readonly signal?: AbortSignal;
 }
 
 type Ways = Pick<ActiveProfile, "credential" | "legacy">;
@@ -54,6 +56,7 @@ function shellOptions(tools: ActivationTools): ShellOptions {
     env: tools.env,
     timeLimitMs: tools.commandLimitMs ?? 30_000,
     ...(tools.onStderr !== undefined && { onStderr: tools.onStderr }),
+    ...(tools.signal !== undefined && { signal: tools.signal }),
   };
 }
 

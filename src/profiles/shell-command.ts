@@ -29,6 +29,8 @@ export interface ShellOptions {
   readonly onStderr?: (chunk: Buffer) => void;
   /** Hands the output to `onStderr` instead of keeping it. */
   readonly echo?: boolean;
+  /** Ends the command when it is aborted, its reason the Failure to end with. */
+  readonly signal?: AbortSignal;
 }
 
 // A child's standard input made by Node is a socket: `/dev/stdin` cannot be opened there, which kubectl, vault and gh
@@ -51,23 +53,44 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
   });
 }
 
-/** Waits for the end of the child and of its streams; past the limit the child is killed and its pipes are let go. */
-function endOf(child: ChildProcess, timeLimitMs: number, streams: Promise<unknown>): Promise<ChildProcess | "late"> {
+interface Patience {
+  readonly timeLimitMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Waits for the end of the child and of its streams; past the limit, or when it is called off, the child is killed and its
+ * pipes are let go.
+ */
+function endOf(
+  child: ChildProcess,
+  streams: Promise<unknown>,
+  { timeLimitMs, signal }: Patience,
+): Promise<ChildProcess | "late" | "called off"> {
   return new Promise((resolve, reject) => {
     const letGo = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
-    const timer = setTimeout(() => {
+    const give = (up: "late" | "called off") => (): void => {
+      clearTimeout(timer);
       child.kill("SIGKILL");
       letGo();
-      resolve("late");
-    }, timeLimitMs);
-    child.on("error", (error) => {
+      resolve(up);
+    };
+    const callOff = give("called off");
+    const timer = setTimeout(give("late"), timeLimitMs);
+    if (signal?.aborted) return callOff();
+    signal?.addEventListener("abort", callOff, { once: true });
+    const settled = (): void => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", callOff);
+    };
+    child.on("error", (error) => {
+      settled();
       reject(error);
     });
     child.on("exit", () => {
-      clearTimeout(timer);
+      settled();
       const linger = setTimeout(letGo, lingerMs);
       void streams.then(() => {
         clearTimeout(linger);
@@ -79,7 +102,7 @@ function endOf(child: ChildProcess, timeLimitMs: number, streams: Promise<unknow
 
 /**
  * Runs a command through the shell.
- * @throws Failure `failed` where it cannot be started, takes too long or prints far too much
+ * @throws Failure `failed` where it cannot be started, takes too long or prints far too much; the signal's reason
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const { spawn } = await import("node:child_process");
@@ -109,9 +132,10 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   // A command that ends without reading breaks the pipe: told by `unread` and by its status, not by this stream.
   child.stdin?.on("error", () => {});
   child.stdin?.end(options.input);
-  const ended = await endOf(child, options.timeLimitMs, streams).catch((error: unknown) => {
+  const ended = await endOf(child, streams, options).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
+  if (ended === "called off") throw options.signal?.reason;
   if (ended === "late") {
     throw new Failure("failed", `The command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s.`);
   }
@@ -145,6 +169,7 @@ export async function secretFromCommand(
   try {
     run = await runShell(command, options);
   } catch (error) {
+    if (options.signal?.aborted) throw error;
     throw new Failure("auth", `The ${what} gave nothing. ${error instanceof Failure ? error.message : ""}`.trim(), {
       cause: error,
     });

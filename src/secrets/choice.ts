@@ -39,6 +39,8 @@ export interface DestinationTools {
   readonly note?: (text: string) => void;
   /** Time `--secret-command` may take (default 60 s). */
   readonly commandLimitMs?: number;
+  /** Ends `--secret-command` when it is aborted. */
+  readonly signal?: AbortSignal;
 }
 
 function checkTogether(options: SecretOptions): void {

@@ -18,6 +18,8 @@ export interface CommandTools {
   readonly onStderr: (chunk: Uint8Array) => void;
   /** Default 60 s. */
   readonly commandLimitMs?: number;
+  /** Ends the command when it is aborted: the secret was then not taken. */
+  readonly signal?: AbortSignal;
 }
 
 function notTaken(why: string, more = ""): Failure {
@@ -59,6 +61,7 @@ class CommandDestination implements Destination {
         timeLimitMs: this.#tools.commandLimitMs ?? 60_000,
         onStderr: this.#tools.onStderr,
         echo: true,
+        ...(this.#tools.signal && { signal: this.#tools.signal }),
       });
     } catch (error) {
       throw notTaken("did not take the secret", error instanceof Failure ? error.message : "");

@@ -19,11 +19,19 @@ export interface Unkind {
   readonly body: string;
 }
 
+export interface Held {
+  /** The request is there, and the service has answered. */
+  readonly arrived: Promise<void>;
+  letGo(): void;
+}
+
 export interface RecordingRelay {
   /** The same address on the relay for one of the service's. */
   through(address: string): string;
   /** Answers matching requests in the service's place, once it has done its part. */
   answer(path: RegExp, unkind: (heard: Heard) => Unkind): void;
+  /** Keeps the next answer to a matching request (`POST /v1/…`) back until it is let go; the service has done its part. */
+  hold(path: RegExp): Held;
   calm(): void;
   close(): Promise<void>;
 }
@@ -31,10 +39,11 @@ export interface RecordingRelay {
 /** @param onSecret told of each secret that goes by, and of what it is */
 export async function startRecordingRelay(
   target: string,
-  onSecret: (role: string, secret: string) => void,
+  onSecret: (role: string, secret: string) => void = () => {},
 ): Promise<RecordingRelay> {
   const { hostname, port, origin } = new URL(target);
   let unkind: { path: RegExp; answer: (heard: Heard) => Unkind } | undefined;
+  let held: { path: RegExp; arrive: () => void; mayGo: Promise<void> } | undefined;
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming);
     const credentials = credentialsIn(incoming.headers.authorization, body.toString("latin1"));
@@ -50,6 +59,12 @@ export async function startRecordingRelay(
     const instead = unkind?.path.test(path)
       ? unkind.answer({ method, path, credentials: credentials.map(([, secret]) => secret), answer: answer.toString() })
       : undefined;
+    if (held?.path.test(`${method} ${path}`)) {
+      const { arrive, mayGo } = held;
+      held = undefined;
+      arrive();
+      await mayGo;
+    }
     const { "content-length": _, "transfer-encoding": _te, connection: _c, ...kept } = answered.headers;
     if (instead)
       outgoing.writeHead(instead.status, { ...kept, "content-type": "application/json", ...instead.headers });
@@ -63,12 +78,23 @@ export async function startRecordingRelay(
   return {
     through: (address) => address.replace(origin, here),
     answer: (path, answer) => void (unkind = { path, answer }),
-    calm: () => void (unkind = undefined),
+    hold(path) {
+      const [arrived, going] = [latch(), latch()];
+      held = { path, arrive: arrived.open, mayGo: going.opened };
+      return { arrived: arrived.opened, letGo: going.open };
+    },
+    calm: () => void (unkind = held = undefined),
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+function latch(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
 }
 
 async function bytesOf(message: IncomingMessage): Promise<Buffer> {

@@ -26,7 +26,7 @@ export const command = defineVerb({
       await destination.check();
       drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
       try {
-        await destination.deliver(kept);
+        await context.clock.finishing(() => destination.deliver(kept));
       } finally {
         await destination.release();
       }

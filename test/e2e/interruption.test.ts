@@ -1,0 +1,323 @@
+// Ctrl-C and SIGTERM (cli.md exit codes 130, 143, 7; journal.md): the first stops retrying, waits briefly for the answer
+// and delivers it; the second leaves; the journal is true either way. By kill() here, at a terminal in test/terminal/.
+import type { ChildProcess } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { readJournal, type ReadEntry } from "../support/journal-file.ts";
+import { ended, type Ended, Home } from "../support/program.ts";
+import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
+import { startService, type Service } from "../support/service.ts";
+
+type Signal = "SIGINT" | "SIGTERM";
+const signals: readonly [Signal, number][] = [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+];
+
+let service: Service;
+let account: Account;
+let relay: RecordingRelay;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+  relay = await startRecordingRelay(service.us.base_url);
+});
+
+afterEach(async () => {
+  home.remove();
+  relay.calm();
+  await account.clear();
+});
+
+afterAll(async () => {
+  await relay.close();
+  await service.stop();
+});
+
+/** A home whose requests go through the relay. */
+function through(env: Readonly<Record<string, string>> = {}): Home {
+  home = new Home({
+    ...service.env,
+    INTEG_BASE_URL: relay.through(service.us.base_url),
+    INTEG_TOKEN_ENDPOINT: relay.through(service.us.token_endpoint),
+    INTEG_ACCESS_TOKEN: service.us.access_token,
+    ...env,
+  });
+  return home;
+}
+
+/** The first signal: it was taken, and the answer is waited for. */
+async function interrupt({ child, stderr }: Running, signal: Signal): Promise<void> {
+  child.kill(signal);
+  await until("the first signal", () => stderr().includes("Ctrl-C again leaves at once"));
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly end: Promise<Ended>;
+  readonly stderr: () => string;
+}
+
+function begin(words: readonly string[]): Running {
+  const child = home.start(words);
+  let stderr = "";
+  child.stderr!.on("data", (text) => (stderr += String(text)));
+  return { child, end: ended(child), stderr: () => stderr };
+}
+
+function createWords(...more: string[]): string[] {
+  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`;
+  return [...words.split(" "), "--secret-file", "a.secret", ...more];
+}
+
+function entries(): ReadEntry[] {
+  return readJournal(home.path("state", "journal.ndjson"));
+}
+
+/** The journal tells an answer of that status: what follows is the wait for the next attempt. */
+function hasMet(status: number): boolean {
+  const path = home.path("state", "journal.ndjson");
+  return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
+}
+
+async function until(what: string, isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; !isTrue(); tries += 1) {
+    if (tries > 1500) throw new Error(`waited in vain for ${what}`);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
+/** The delivered secret opens a live client. */
+async function opensOne(file = "a.secret"): Promise<boolean> {
+  const secret = readFileSync(home.path(file), "utf8").trim();
+  for (const { client_id } of await account.live())
+    if (client_id !== null && (await account.opens(client_id, secret))) return true;
+  return false;
+}
+
+/** What the journal says is recovered to one live client with its secret in place. */
+async function recovers(code = 0): Promise<void> {
+  const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
+  expect(recovered.code, recovered.stderr).toBe(code);
+  expect((await account.live()).length).toBe(1);
+  expect(await opensOne()).toBe(true);
+}
+
+describe.each(signals)("%s once, while an answer is under way", (signal) => {
+  it("waits for it, delivers the secret, and ends as what was asked for", async () => {
+    through();
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const run = begin(createWords());
+    await held.arrived;
+    await interrupt(run, signal);
+    held.letGo();
+    expect(await run.end).toMatchObject({ code: 0 });
+    expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
+    expect(await opensOne()).toBe(true);
+  });
+
+  it("does not retry an answer of unknown outcome: 7", async () => {
+    through();
+    await service.fault("POST /v1/oauth_clients status=503 effect=kept times=1");
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const run = begin(createWords());
+    await held.arrived;
+    await interrupt(run, signal);
+    held.letGo();
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(7);
+    expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
+    expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
+    await recovers();
+  });
+
+  it("waits for the key of the legacy contract, which could not be asked for again", async () => {
+    through();
+    const held = relay.hold(/^POST .*access-keys/);
+    const run = begin(["keys", "create", "--name", `held-${signal}`, "--secret-file", "key.secret"]);
+    await held.arrived;
+    await interrupt(run, signal);
+    held.letGo();
+    expect(await run.end).toMatchObject({ code: 0 });
+    expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
+    expect(readFileSync(home.path("key.secret"), "utf8")).toMatch(/^sbx_us_aks_/);
+  });
+});
+
+describe.each(signals)("%s twice, while an answer is under way", (signal) => {
+  it.each([
+    ["a client", /^POST .*oauth_clients/, () => createWords()],
+    [
+      "a key",
+      /^POST .*access-keys/,
+      () => ["keys", "create", "--name", `twice-${signal}`, "--secret-file", "a.secret"],
+    ],
+  ] as const)("leaves at once, the outcome of %s unknown: 7", async (_what, path, words) => {
+    through();
+    const held = relay.hold(path);
+    const run = begin(words());
+    await held.arrived;
+    await interrupt(run, signal);
+    run.child.kill(signal);
+    const { code, stderr } = await run.end;
+    held.letGo();
+    expect(code, stderr).toBe(7);
+    expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
+    expect(stderr).toContain(entries()[0]!.id);
+    if (path.source.includes("oauth")) await recovers();
+  });
+});
+
+it("an answer that does not come within a few seconds of the first one: 7", async () => {
+  through();
+  const held = relay.hold(/^POST .*oauth_clients/);
+  const run = begin(createWords());
+  await held.arrived;
+  await interrupt(run, "SIGINT");
+  const { code } = await run.end;
+  held.letGo();
+  expect(code).toBe(7);
+  await recovers();
+});
+
+describe.each(signals)("%s between attempts", (signal, interrupted) => {
+  it("nothing unknown was sent: the entry is refused, exit as the signal says", async () => {
+    through();
+    await service.fault("POST /v1/oauth_clients status=429 retry-after=60 times=1");
+    const run = begin(createWords("--retry-for", "5m"));
+    await until("the wait", () => hasMet(429));
+    run.child.kill(signal);
+    expect(await run.end).toMatchObject({ code: interrupted });
+    expect(entries()).toMatchObject([{ state: "refused", attempts: 1 }]);
+    expect(await account.live()).toEqual([]);
+    expect(existsSync(home.path("a.secret"))).toBe(false);
+  });
+
+  it("something unknown was sent: 7", async () => {
+    through();
+    await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=60 times=1");
+    const run = begin(createWords("--retry-for", "5m"));
+    await until("the wait", () => hasMet(503));
+    run.child.kill(signal);
+    expect(await run.end).toMatchObject({ code: 7 });
+    expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
+    await recovers();
+  });
+
+  it("a client is pending: the entry stays so", async () => {
+    through();
+    await service.fault("POST /v1/oauth_clients pending=1000 times=1");
+    const run = begin(createWords("--wait", "10m"));
+    await until("the wait", () => entries()[0]?.state === "pending");
+    run.child.kill(signal);
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(interrupted);
+    expect(entries()).toMatchObject([{ state: "pending" }]);
+    expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
+  });
+
+  it("of a read: at once", async () => {
+    through();
+    const held = relay.hold(/^GET .*entities/);
+    const run = begin(["entities", "list"]);
+    await held.arrived;
+    run.child.kill(signal);
+    expect(await run.end).toMatchObject({ code: interrupted, stdout: "" });
+    held.letGo();
+  });
+});
+
+describe.each(signals)("%s in a rotation", (signal, interrupted) => {
+  it("while the new client is made: its secret is delivered, the old one works, recovery finishes", async () => {
+    through();
+    const old = await account.make(["entity:read"]);
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const run = begin(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret"]);
+    await held.arrived;
+    await interrupt(run, signal);
+    held.letGo();
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(interrupted);
+    expect(await opensOne()).toBe(true);
+    expect((await account.live()).map(({ id }) => id)).toContain(old.id);
+    expect(entries()).toMatchObject([{ operation: "oauth_client.rotate", state: "pending" }, { state: "done" }]);
+    expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
+    await recovers();
+  });
+
+  it("while the overlap is waited for: recovery finishes", async () => {
+    through();
+    const old = await account.make(["entity:read"]);
+    const run = begin(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret", "--overlap", "10m"]);
+    await until("the overlap", () => entries()[0]?.state === "pending");
+    run.child.kill(signal);
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(interrupted);
+    expect((await account.live()).length).toBe(2);
+    expect(entries()[0]).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
+  });
+});
+
+describe.each(signals)("%s in a recovery", (signal) => {
+  it("the entry under way is finished, the next one not begun and still unknown: 7", async () => {
+    through();
+    for (const file of ["a.secret", "b.secret"]) {
+      await service.fault("POST /v1/oauth_clients drop=before times=1");
+      const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
+      expect((await home.integ(words)).code).toBe(7);
+    }
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const run = begin(["journal", "recover"]);
+    await held.arrived;
+    await interrupt(run, signal);
+    held.letGo();
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(7);
+    expect(entries()).toMatchObject([{ state: "done" }, { state: "unknown", attempts: 1 }]);
+    expect(await opensOne()).toBe(true);
+    const again = await home.integ(["journal", "recover"]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(await opensOne("b.secret")).toBe(true);
+    expect((await account.live()).length).toBe(2);
+  });
+});
+
+describe("a command of the person's that hangs", () => {
+  it("--secret-command: the second Ctrl-C ends it, and the secret is kept: 12", async () => {
+    through();
+    writeFileSync(
+      home.path("hang.sh"),
+      `trap '' INT TERM; cat > /dev/null; : > '${home.path("begun")}'; sleep 300 & wait; sleep 300\n`,
+    );
+    const run = begin(
+      createWords()
+        .slice(0, -2)
+        .concat("--secret-command", `sh '${home.path("hang.sh")}'`),
+    );
+    await until("the command", () => existsSync(home.path("begun")));
+    await interrupt(run, "SIGINT");
+    run.child.kill("SIGINT");
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(12);
+    expect(entries()).toMatchObject([{ state: "undelivered" }]);
+    const claimed = await home.integ(["journal", "claim", entries()[0]!.id, "--secret-file", "a.secret"]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect(await opensOne()).toBe(true);
+  });
+
+  it.each(signals)("--api-key-command: the first %s ends it, nothing was sent", async (signal, interrupted) => {
+    through({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
+    const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-command"];
+    const added = await home.integ([...words, `: > '${home.path("begun")}'; exec sleep 300`]);
+    expect(added.code, added.stderr).toBe(0);
+    const run = begin(["entities", "list", "-p", "p"]);
+    await until("the command", () => existsSync(home.path("begun")));
+    run.child.kill(signal);
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(interrupted);
+    expect(stderr).not.toContain("not done after");
+  });
+});

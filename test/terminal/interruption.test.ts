@@ -1,0 +1,147 @@
+// Ctrl-C as a person presses it: the terminal sends the signal to the program and to every command that it runs.
+import { spawn } from "@lydell/node-pty";
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { readJournal, type ReadEntry } from "../support/journal-file.ts";
+import { Home, script } from "../support/program.ts";
+import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
+import { startService, type Service } from "../support/service.ts";
+
+const ctrlC = "\u0003";
+const again = /Ctrl-C again leaves at once/;
+
+let service: Service;
+let account: Account;
+let relay: RecordingRelay;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+  relay = await startRecordingRelay(service.us.base_url);
+});
+
+beforeEach(() => {
+  const token_endpoint = relay.through(service.us.token_endpoint);
+  const base_url = relay.through(service.us.base_url);
+  home = new Home({ ...service.env, INTEG_BASE_URL: base_url, INTEG_TOKEN_ENDPOINT: token_endpoint });
+});
+
+afterEach(async () => {
+  home.remove();
+  relay.calm();
+  await account.clear();
+});
+
+afterAll(async () => {
+  await relay.close();
+  await service.stop();
+});
+
+interface Session {
+  press(keys: string): void;
+  until(what: string, isTrue: () => boolean): Promise<void>;
+  shown(): string;
+  readonly ended: Promise<{ exitCode: number; signal?: number }>;
+}
+
+function at(words: readonly string[]): Session {
+  const pty = spawn(process.execPath, [script, ...words], {
+    cols: 120,
+    rows: 40,
+    cwd: home.folder,
+    env: { ...home.env, TERM: "xterm-256color" },
+  });
+  let shown = "";
+  pty.onData((text) => (shown += text));
+  return {
+    press: (keys) => pty.write(keys),
+    shown: () => shown,
+    async until(what, isTrue) {
+      for (let tries = 0; !isTrue(); tries += 1) {
+        if (tries > 1500) throw new Error(`waited in vain for ${what}: ${shown}`);
+        await new Promise((done) => setTimeout(done, 20));
+      }
+    },
+    ended: new Promise((done) => pty.onExit(done)),
+  };
+}
+
+function createWords(...more: string[]): string[] {
+  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`;
+  return [...words.split(" "), ...more];
+}
+
+function entries(): ReadEntry[] {
+  return readJournal(home.path("state", "journal.ndjson"));
+}
+
+async function opensOne(): Promise<boolean> {
+  const secret = readFileSync(home.path("a.secret"), "utf8").trim();
+  for (const { client_id } of await account.live())
+    if (client_id !== null && (await account.opens(client_id, secret))) return true;
+  return false;
+}
+
+describe("Ctrl-C at a terminal", () => {
+  it("once: the answer is waited for, and its secret delivered", async () => {
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const session = at(createWords("--secret-file", "a.secret"));
+    await held.arrived;
+    session.press(ctrlC);
+    await session.until("the wait", () => again.test(session.shown()));
+    held.letGo();
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 0 });
+    expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
+    expect(await opensOne()).toBe(true);
+  });
+
+  it("twice: the program leaves at once with 7, the journal says unknown, and one command brings it home", async () => {
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const session = at(createWords("--secret-file", "a.secret"));
+    await held.arrived;
+    session.press(ctrlC);
+    await session.until("the wait", () => again.test(session.shown()));
+    session.press(ctrlC);
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 7 });
+    held.letGo();
+    expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
+    expect(session.shown()).toContain(`integ journal recover ${entries()[0]!.id}`);
+    const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect((await account.live()).length).toBe(1);
+    expect(await opensOne()).toBe(true);
+  });
+
+  it("between attempts, nothing unknown: 130, and nothing was made", async () => {
+    await service.fault("POST /v1/oauth_clients status=429 retry-after=90 times=1");
+    const session = at(createWords("--secret-file", "a.secret", "--retry-for", "5m"));
+    await session.until("the countdown", () => /Trying again/.test(session.shown()));
+    session.press(ctrlC);
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
+    expect(entries()).toMatchObject([{ state: "refused" }]);
+    expect(await account.live()).toEqual([]);
+  });
+
+  it("while the person's own command takes the secret, which the same Ctrl-C ends: kept, exit 12", async () => {
+    const session = at(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
+    await session.until("the command", () => existsSync(home.path("begun")));
+    session.press(ctrlC);
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
+    const [entry] = entries();
+    expect(entry).toMatchObject({ state: "undelivered" });
+    const claimed = await home.integ(["journal", "claim", entry!.id, "--secret-file", "a.secret"]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect(await opensOne()).toBe(true);
+  });
+
+  it("during a list: at once, 130", async () => {
+    const held = relay.hold(/^GET .*entities/);
+    const session = at(["entities", "list", "--all"]);
+    await held.arrived;
+    session.press(ctrlC);
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
+    held.letGo();
+  });
+});
