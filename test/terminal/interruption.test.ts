@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
-import { Home, script } from "../support/program.ts";
+import { Home, program } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -47,7 +47,7 @@ interface Session {
 }
 
 function at(words: readonly string[]): Session {
-  const pty = spawn(process.execPath, [script, ...words], {
+  const pty = spawn(program[0], [...program.slice(1), ...words], {
     cols: 120,
     rows: 40,
     cwd: home.folder,
