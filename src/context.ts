@@ -20,6 +20,8 @@ export interface Settings {
   readonly yes: boolean;
   readonly configDir: string;
   readonly stateDir: string;
+  /** The person's own folder, whose path has their name in it. */
+  readonly home: string;
   /** What relative paths are relative to. */
   readonly cwd: string;
   /** The journal's file, or the address of a shared one. */

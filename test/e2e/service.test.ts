@@ -1,6 +1,7 @@
 // Everything else of the service from the command line: any endpoint, the published contract, the doctor, tokens.
 import { createServer, type Server } from "node:http";
-import { writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
@@ -148,6 +149,22 @@ describe("doctor", () => {
     expect(stdout).not.toContain(service.us.api_key);
   });
 
+  it("tells no path of a person's home, and what it says to type works as it stands", async () => {
+    const own = new Home(service.env);
+    mkdirSync(own.path("state"));
+    chmodSync(own.path("state"), 0o755);
+    writeFileSync(own.path("state", "journal.ndjson"), "no journal\n".repeat(2));
+    const { code, stdout } = await own.integ(["doctor", "--json"]);
+    expect(code).toBe(10);
+    expect(stdout).not.toContain(own.folder);
+    const rows = JSON.parse(stdout).data as { check: string; message: string; next: string }[];
+    expect(rows.find(({ check }) => check === "journal")?.message).toContain("~/state/journal.ndjson");
+    const { next } = rows.find(({ check, message }) => check === "file modes" && message.includes("~/state"))!;
+    expect(spawnSync("sh", ["-c", next], { env: own.env }).status).toBe(0);
+    expect(statSync(own.path("state")).mode & 0o777).toBe(0o700);
+    own.remove();
+  });
+
   it("names a dead credential, unsettled work and open folders, each with what to do", async () => {
     const own = new Home(service.env);
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -160,7 +177,6 @@ describe("doctor", () => {
       "entity:read",
     ];
     await own.integ([...create, "--retry-for", "0", "--secret-file", "s"]);
-    const { chmodSync } = await import("node:fs");
     chmodSync(own.path("state"), 0o755);
     const { code, stdout } = await own.integ(["doctor", "--json"], {
       env: { INTEG_API_KEY: service.us.revoked_api_key },

@@ -26,12 +26,20 @@ export const command = defineVerb({
     const rows: Diagnosis[] = [];
     for (const check of checks) rows.push(...(await diagnosed(context, check)));
     problems = rows.filter((row) => row.status === "problem").length;
-    await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
+    const shown = rows.map((row) => withoutHome(row, context.settings.home));
+    await list.page(pageOf(shown.map((row) => JSON.stringify(row))));
     await list.end({ nextPageToken: null, hasMore: false });
     if (problems > 0)
       throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
   },
 });
+
+/** Whose home it is goes into no ticket: `~` stands for it, in paths that are quoted for a shell too. */
+function withoutHome(row: Diagnosis, home: string): Diagnosis {
+  if (home.length < 2) return row;
+  const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
+  return { ...row, message: hidden(row.message), next: row.next === null ? null : hidden(row.next) };
+}
 
 /** A check that fails is a problem of its own; the others go on. */
 async function diagnosed(context: Context, check: (typeof checks)[number]): Promise<readonly Diagnosis[]> {
