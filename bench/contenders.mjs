@@ -1,5 +1,6 @@
 // Owns: who is measured: `integ` as a person starts it, and what would be used in its place, as command lines.
 // Must not know: time.
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,6 +22,15 @@ export class Workplace {
     const { PATH, LANG } = process.env;
     // Nothing else of the environment: NODE_EXTRA_CA_CERTS alone costs Node 20 three times its start.
     this.env = { PATH, LANG: LANG ?? "C.UTF-8", HOME: this.folder };
+    this.use(process.execPath);
+  }
+
+  /** @param node the file of the Node that is measured from now on */
+  use(node) {
+    const { status, stdout, error } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" });
+    if (status !== 0) throw new Error(`--node: ${node} is no Node`, { cause: error });
+    this.node = node;
+    this.nodeVersion = stdout.trim();
   }
 
   /** Processor time that the server has used so far. */
@@ -35,7 +45,7 @@ export class Workplace {
   }
 
   bareNode() {
-    return { name: "node -e 0", command: [process.execPath, "-e", "0"], env: this.env };
+    return { name: "node -e 0", command: [this.node, "-e", "0"], env: this.env };
   }
 
   /** @param nodeWords options of Node itself */
@@ -44,7 +54,7 @@ export class Workplace {
       list === undefined ? {} : { INTEG_REGION: "us", INTEG_BASE_URL: this.baseUrl(list), INTEG_API_KEY: key };
     return {
       name: `integ ${words.join(" ")}`,
-      command: [process.execPath, ...nodeWords, script, ...words],
+      command: [this.node, ...nodeWords, script, ...words],
       env: { ...this.env, ...service, ...env },
     };
   }

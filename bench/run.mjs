@@ -1,10 +1,12 @@
 // Owns: `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file.
 // Must not know: what a section measures. See README.md beside it.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table] [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table] [--node <file>]… [--result <file>] [--no-build]
+//
+// With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { chartLine, isReached } from "./chart.mjs";
@@ -46,6 +48,7 @@ const { values: flags } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     only: { type: "string" },
+    node: { type: "string", multiple: true },
     result: { type: "string" },
     "no-build": { type: "boolean", default: false },
   },
@@ -65,23 +68,45 @@ async function bench() {
   const server = await startServer();
   const workplace = new Workplace(server);
   const plan = { ...(flags.quick ? quick : whole), gh: !spawnSync("gh", ["--version"]).error };
-  const machine = machineOf();
-  console.log(`${machine.processor} × ${machine.processors}, Node ${machine.node}, integ ${machine.integ}\n`);
   try {
-    const result = {
-      object: "benchmark",
-      quick: flags.quick,
-      measured_at: new Date().toISOString(),
-      machine,
-      sections: {},
-    };
-    for (const name of chosen) result.sections[name] = await show(name, { workplace, plan });
-    keep(result);
-    return Object.values(result.sections).flat().every(isReached) ? 0 : 1;
+    const results = [];
+    for (const node of flags.node ?? [process.execPath]) {
+      workplace.use(node);
+      results.push(await measureAll(chosen, { workplace, plan }));
+    }
+    const missed = results.flatMap(missedOf);
+    for (const line of missed) console.log(line);
+    if (plan.isWhole && missed.length === 0) console.log("Every promised figure was reached.");
+    return missed.length === 0 ? 0 : 1;
   } finally {
     workplace.remove();
     server.stop();
   }
+}
+
+/** All chosen sections with one Node. @returns the result, which is kept in a file of its own */
+async function measureAll(chosen, { workplace, plan }) {
+  const machine = machineOf(workplace);
+  const begun = { object: "benchmark", quick: flags.quick, measured_at: new Date().toISOString(), machine };
+  console.log(`${machine.processor} × ${machine.processors}, Node ${machine.node}, integ ${machine.integ}`);
+  console.log(`load of the machine at the beginning: ${machine.load}\n`);
+  const sections = {};
+  for (const name of chosen) sections[name] = await show(name, { workplace, plan });
+  const result = { ...begun, load_at_end: loadOf(), sections };
+  keep(result);
+  return result;
+}
+
+function missedOf({ machine, sections }) {
+  const missed = Object.values(sections)
+    .flat()
+    .filter((line) => !isReached(line));
+  return missed.map((line) => `Node ${machine.node}: ${chartLine(line)}`);
+}
+
+/** How many processes wanted a processor in the last minute: a benchmark alone adds one to two. */
+function loadOf() {
+  return Number(loadavg()[0].toFixed(2));
 }
 
 async function show(name, { workplace, plan }) {
@@ -112,10 +137,12 @@ async function startServer() {
   return { port, stop: () => child.stdin.end() };
 }
 
-function machineOf() {
+/** @param workplace whose Node is measured */
+function machineOf({ nodeVersion }) {
   const [first] = cpus();
   return {
-    node: process.versions.node,
+    node: nodeVersion,
+    load: loadOf(),
     platform: `${process.platform} ${process.arch}`,
     processor: first?.model ?? "unknown processor",
     processors: cpus().length,
@@ -132,8 +159,8 @@ function versionOf(tool) {
 /** A quick run is no result: it is kept only where it was asked to be. */
 function keep(result) {
   if (flags.quick && flags.result === undefined) return;
-  const file = flags.result ?? join(root, "bench", "results", `node-${process.versions.node.split(".")[0]}.json`);
+  const file = flags.result ?? join(root, "bench", "results", `node-${result.machine.node.split(".")[0]}.json`);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
-  console.log(`written: ${file}`);
+  console.log(`written: ${file}\n`);
 }

@@ -7,7 +7,6 @@ import { peakMegabytes, sideBySide, timed } from "./measure.mjs";
 // A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
 // other), `seconds` or `megabytes`, the `bar` it is promised to keep, a `note`.
 
-const major = Number(process.versions.node.split(".")[0]);
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
 export const sections = { startUp, walk, latency, memory, table };
@@ -47,14 +46,14 @@ async function walk({ workplace, plan }) {
     const before = await workplace.serverSeconds();
     const floor = await timed(contenders.curl);
     const share = ((await workplace.serverSeconds()) - before) / floor;
-    lines.push(...walkLines(found, rows, share));
+    lines.push(...walkLines(found, { rows, serverShare: share, nodeVersion: workplace.nodeVersion }));
   }
   return [...lines, await shellLoopLine({ workplace, plan })];
 }
 
-function walkLines({ curl, ndjson, json, jq }, rows, serverShare) {
+function walkLines({ curl, ndjson, json, jq }, { rows, serverShare, nodeVersion }) {
   const count = rows.toLocaleString("en");
-  const bar = rows === 1_000_000 ? { most: major >= 24 ? 3.5 : 5.5 } : undefined;
+  const bar = rows === 1_000_000 ? { most: Number.parseInt(nodeVersion, 10) >= 24 ? 3.5 : 5.5 } : undefined;
   return [
     {
       what: `${count} rows, one curl`,

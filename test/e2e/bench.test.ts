@@ -1,0 +1,23 @@
+// The benchmark runs, whatever its figures: every contender gives an answer, and a program can read the result.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Home, root } from "../support/program.ts";
+
+const absent = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
+if (absent.length > 0) console.warn(`skipped: the benchmark: ${absent.join(" and ")} not installed`);
+
+it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, () => {
+  const home = new Home();
+  const result = home.path("result.json");
+  const words = [join(root, "bench", "run.mjs"), "--quick", "--no-build", "--result", result];
+  const { status, stderr } = spawnSync(process.execPath, words, { env: home.env, encoding: "utf8" });
+  expect([status, stderr]).toEqual([0, ""]);
+  const { object, quick, sections } = JSON.parse(readFileSync(result, "utf8"));
+  home.remove();
+  expect([object, quick]).toEqual(["benchmark", true]);
+  expect(Object.keys(sections)).toEqual(["startUp", "walk", "latency", "memory", "table"]);
+  for (const line of Object.values<{ ratio: { median: number } }[]>(sections).flat())
+    expect(line.ratio.median).toBeGreaterThan(0);
+});
