@@ -81,7 +81,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const guess: string | undefined = mayAskAhead(options) ? peekNextToken(raw.body) : undefined;
       // A token that the page turns out not to have costs a read, and its answer is thrown away.
       const ahead: Coming | undefined = guess !== undefined && !seen.has(guess) ? ask(guess, options.limit) : undefined;
-      for (let turn = 0; ahead && turn < turnsToLeave; turn++) await yieldOnce();
+      for (let turn = ahead ? 0 : turnsToLeave; turn < turnsToLeave; turn++) await yieldOnce();
       const page = checkPage(raw, options);
       yield page;
       const token = page.nextPageToken;

@@ -89,11 +89,15 @@ function parsed(text: string): (Place & { readonly identity: WalkIdentity }) | u
     version === 1 &&
     typeof identity === "object" &&
     identity !== null &&
-    Number.isSafeInteger(rows) &&
-    Number.isSafeInteger(bytes) &&
+    isCount(rows) &&
+    isCount(bytes) &&
     (nextPageToken === null || typeof nextPageToken === "string") &&
     typeof hasMore === "boolean";
   return isPlace ? (value as unknown as Place & { identity: WalkIdentity }) : undefined;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Old or new, never half: a crash between the calls leaves the old place, from which the walk goes on as well. */

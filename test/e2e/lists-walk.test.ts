@@ -246,4 +246,25 @@ describe("--out", () => {
     expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 6));
     expect(server.asked[asked]!.token).toBe("token-2");
   });
+
+  it("--resume under another profile of the same service is refused, and under the first one goes on", async () => {
+    let isBroken = true;
+    const pages = pagesOf([2, 1]);
+    const { server, home, list } = await start((asked) =>
+      asked.token === "token-1" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(asked),
+    );
+    const baseUrl = server.env.INTEG_BASE_URL!;
+    for (const name of ["first", "second"]) {
+      const words = ["profiles", "add", name, "--region", "us", "--base-url", baseUrl, "--api-key-stdin"];
+      expect((await home.integ(words, { input: "the-same-key\n" })).code).toBe(0);
+    }
+    const walk = ["--all", "--ndjson", "--out", "file", "--quiet", "--retry-for", "0"];
+    expect((await list([...walk, "-p", "first"])).code).toBe(1);
+    isBroken = false;
+    const { code, stderr } = await list([...walk, "--resume", "-p", "second"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("belongs to another walk (profile)")]);
+    expect(server.asked).toHaveLength(2);
+    expect((await list([...walk, "--resume", "-p", "first"])).code).toBe(0);
+    expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 3));
+  });
 });

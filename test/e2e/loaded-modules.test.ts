@@ -86,7 +86,8 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
   it("is no schema and no cryptography for a page that the environment serves", async () => {
     const server = await startListServer(pagesOf([3]));
     const words = ["entities", "list", "--json"];
-    const { chunks, internal } = await filesLoadedBy(words, server.env).finally(() => server.stop());
+    const { chunks, internal } = await filesLoadedBy(words, server.env);
+    await server.stop();
     const packages = chunks.flatMap((chunk) => [...packagesIn.get(chunk)!]);
     expect([...new Set(packages)].sort()).toEqual(["commander", "undici"]);
     expect(internal.filter((name) => / (crypto|http|http2|child_process)$/.test(name))).toEqual([]);

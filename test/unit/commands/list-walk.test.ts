@@ -1,0 +1,153 @@
+// What a list command does with a walk: where it goes on, what it says when it breaks, and what it asks for again.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Attempt } from "../../../src/api/attempt.ts";
+import type { ListRequest, RawPage } from "../../../src/api/list-request.ts";
+import { printList } from "../../../src/commands/list-walk.ts";
+import type { ListFlags } from "../../../src/commands/options/lists.ts";
+import type { Context } from "../../../src/context.ts";
+import { Failure } from "../../../src/errors.ts";
+import { envelope, entity, idsOf } from "../../e2e/list-server.ts";
+import { stage } from "../output/streams.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "integ-list-walk-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Scene {
+  readonly flags?: ListFlags;
+  readonly format?: "ndjson" | "json" | "table";
+  readonly profile?: Record<string, unknown>;
+  /** Rows of the service; its tokens are offsets. */
+  readonly rows?: number;
+  /** Answers with 500 from this row on. */
+  readonly breaksAt?: number;
+  /** Rows that a page has beyond what was asked for. */
+  readonly surplus?: number;
+}
+
+/** Runs a list command against a service of so many rows. */
+async function play({ flags = {}, format = "ndjson", profile = {}, rows = 10, breaksAt, surplus = 0 }: Scene) {
+  const { output, stdout, stderr } = stage({ format });
+  const asked: ListRequest[] = [];
+  const page = async (request: ListRequest): Promise<Attempt<RawPage>> => {
+    asked.push(request);
+    const from = Number(request.pageToken ?? 0);
+    if (breaksAt !== undefined && from >= breaksAt)
+      return { kind: "unknown", status: 500, reason: "status", detail: "the service answered 500" };
+    const to = Math.min(rows, from + (request.limit ?? 25) + surplus);
+    const data = Array.from({ length: to - from }, (_, row) => entity(from + row));
+    const body = Buffer.from(envelope(data, to < rows ? String(to) : null));
+    return { kind: "answered", status: 200, value: { body, requestId: undefined }, text: "" };
+  };
+  const active = { id: "p1", name: "prod", region: "us", baseUrl: "https://a.example.com", ...profile };
+  const context = {
+    settings: { cwd: folder, retryForMs: 0 },
+    profiles: { active: async () => active },
+    connect: async () => ({}),
+    output,
+    clock: { now: () => 0, random: () => 0, sleep: async () => {}, interruption: new AbortController().signal },
+  } as unknown as Context;
+  const view = { columns: [{ path: "id", heading: "id" }], singular: "entity", plural: "entities" };
+  let failure: unknown;
+  try {
+    await printList(context, view, { flags, name: "entities", pagesOf: () => page });
+  } catch (error) {
+    failure = error;
+  }
+  const tokens = asked.map(({ pageToken }) => pageToken);
+  return { failure: failure as Failure | undefined, printed: stdout.text, told: stderr.text, asked, tokens };
+}
+
+let files = 0;
+const newFile = (): string => `rows-${++files}`;
+const written = (file: string): string => readFileSync(join(folder, file), "utf8");
+const ids = (count: number): string[] => Array.from({ length: count }, (_, i) => `ent_${i}`);
+
+describe("a walk that breaks", () => {
+  it("says after how many rows, and the token to go on with", async () => {
+    const { failure, printed } = await play({ flags: { all: true, limit: "3" }, breaksAt: 6 });
+    expect(idsOf(printed)).toEqual(ids(6));
+    expect(failure?.details.meaning).toContain("after 6 entities");
+    expect(failure?.details.hint).toBe("--page-token 6 goes on from there");
+  });
+
+  it("before its first row says nothing of rows", async () => {
+    const { failure } = await play({ flags: { all: true }, breaksAt: 0 });
+    expect(failure?.kind).toBe("failed");
+    expect(JSON.stringify(failure?.details)).not.toMatch(/rows|walk broke|page-token/);
+  });
+
+  it("into a file names --resume, which goes on from there and asks for nothing twice", async () => {
+    const out = newFile();
+    const broken = await play({ flags: { all: true, limit: "3", out }, breaksAt: 6 });
+    expect(broken.failure?.details.hint).toBe("the same command with --resume (or --page-token 6)");
+    const { failure, tokens } = await play({ flags: { all: true, limit: "3", out, resume: true } });
+    expect([failure, tokens]).toEqual([undefined, ["6", "9"]]);
+    expect(idsOf(written(out))).toEqual(ids(10));
+  });
+
+  it("into a file without repeats cannot be resumed, and is not said to be", async () => {
+    const { failure } = await play({ flags: { all: true, limit: "3", unique: true, out: newFile() }, breaksAt: 6 });
+    expect(failure?.details.hint).not.toContain("--resume");
+    expect(failure?.details.hint).toContain("--page-token 6");
+  });
+});
+
+describe("--resume", () => {
+  it("of a walk that ended asks for nothing: what was missing was its end alone", async () => {
+    const out = newFile();
+    await play({ flags: { all: true, limit: "3", out }, breaksAt: 9, format: "json" });
+    const place = join(folder, `${out}.resume`);
+    const noted = JSON.parse(readFileSync(place, "utf8")) as Record<string, unknown>;
+    writeFileSync(place, JSON.stringify({ ...noted, nextPageToken: null, hasMore: false }));
+    const { failure, asked } = await play({ flags: { all: true, limit: "3", out, resume: true }, format: "json" });
+    expect([failure, asked]).toEqual([undefined, []]);
+    expect((JSON.parse(written(out)) as { data: unknown[] }).data).toHaveLength(9);
+  });
+
+  it("counts the rows of before to --max", async () => {
+    const out = newFile();
+    await play({ flags: { max: "8", limit: "3", out }, breaksAt: 6 });
+    const { failure, asked, told } = await play({ flags: { max: "8", limit: "3", out, resume: true } });
+    expect([failure, asked.map(({ pageToken, limit }) => [pageToken, limit])]).toEqual([undefined, [["6", 2]]]);
+    expect(idsOf(written(out))).toEqual(ids(8));
+    expect(told).toContain("--page-token 8");
+  });
+
+  it.each([
+    ["profile", { id: "p2" }],
+    ["base url", { baseUrl: "https://b.example.com" }],
+    ["organization", { organizationId: "11111111-2222-4333-8444-555555555555" }],
+    ["service version", { serviceVersion: "2026-08-01" }],
+  ])("under another %s is refused before anything is asked", async (what, profile) => {
+    const out = newFile();
+    await play({ flags: { all: true, limit: "3", out }, breaksAt: 6 });
+    const before = written(out);
+    const { failure, asked } = await play({ flags: { all: true, limit: "3", out, resume: true }, profile });
+    expect([failure?.kind, failure?.message]).toEqual(["usage", expect.stringContaining(`(${what})`)]);
+    expect([asked, written(out)]).toEqual([[], before]);
+  });
+
+  it("of a table is refused", async () => {
+    const { failure, asked } = await play({ flags: { all: true, out: newFile(), resume: true }, format: "table" });
+    expect([failure?.kind, asked]).toEqual(["usage", []]);
+  });
+});
+
+describe("what is not printed", () => {
+  it("is told after one page, and after --max, with where it goes on", async () => {
+    expect((await play({ flags: { limit: "4" } })).told).toContain("--all walks to the end, --page-token 4");
+    const { told } = await play({ flags: { max: "5" } });
+    expect(told).toContain("--page-token 5");
+    expect(told).not.toContain("--all");
+    expect((await play({ flags: { all: true } })).told).toBe("");
+  });
+
+  it("more rows than --max left room for: none of that page", async () => {
+    const { failure, printed } = await play({ flags: { max: "5", limit: "3" }, surplus: 1 });
+    expect(failure?.kind).toBe("unreachable");
+    expect(idsOf(printed)).toEqual(ids(4));
+  });
+});

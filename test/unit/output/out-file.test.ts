@@ -1,0 +1,201 @@
+// A list's file as rules: what is in its way, where it goes on, and what is never touched.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { OutFile, type OutFileOptions } from "../../../src/output/out-file.ts";
+import { placePath } from "../../../src/output/walk-place.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "integ-out-file-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let path: string;
+let files = 0;
+let clock: number;
+beforeEach(() => {
+  path = join(folder, `rows-${++files}`);
+  clock = 0;
+});
+
+const identity = { list: "entities", profile: "p1", filters: "[]" };
+
+function open(options: Partial<OutFileOptions> = {}): OutFile {
+  return new OutFile(path, { force: false, resume: false, identity, now: () => clock, ...options });
+}
+
+const content = (): string => readFileSync(path, "utf8");
+const note = (): Record<string, unknown> => JSON.parse(readFileSync(placePath(path), "utf8")) as never;
+
+function refusal(make: () => unknown): Failure {
+  try {
+    make();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error("not refused");
+}
+
+/** A walk of which two pages were written and noted, and a third only begun, when its process was killed. */
+async function killed(): Promise<void> {
+  const file = open();
+  await file.write("a\n");
+  file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
+  clock += 1000;
+  await file.write(Buffer.from("b\n"));
+  file.mark({ rows: 2, nextPageToken: "t2", hasMore: true });
+  clock += 999;
+  await file.write("c\nhalf a r");
+  file.mark({ rows: 3, nextPageToken: "t3", hasMore: true });
+}
+
+describe("a new file", () => {
+  it("is not there before something is written, and whole when it is finished", async () => {
+    const file = open();
+    expect(existsSync(path)).toBe(false);
+    await file.write("a\n");
+    expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: null, hasMore: true, identity });
+    await file.write("b\n");
+    file.finish();
+    expect([content(), existsSync(placePath(path))]).toEqual(["a\nb\n", false]);
+  });
+
+  it("is there even where nothing was written to it", () => {
+    open().finish();
+    expect([content(), existsSync(placePath(path))]).toEqual(["", false]);
+  });
+
+  it("is not there where the walk broke before its first row", () => {
+    open().abandon();
+    expect([existsSync(path), existsSync(placePath(path))]).toEqual([false, false]);
+  });
+
+  it("notes where a walk begins that does not begin at the first page", async () => {
+    await open({ from: "t9" }).write("a\n");
+    expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: "t9", hasMore: true });
+  });
+
+  it.each([
+    ["a file", () => writeFileSync(path, "mine"), "is there already"],
+    ["a folder", () => mkdirSync(path), "a folder"],
+    ["a link to nowhere", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
+    ["below a file", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
+  ])("is refused where %s stands", (_what, stand, words) => {
+    stand();
+    const { kind, message } = refusal(() => open());
+    expect([kind, message]).toEqual(["usage", expect.stringContaining(words)]);
+  });
+
+  it("replaces a file with force alone, and no link even then", async () => {
+    writeFileSync(path, "what was there is longer");
+    const file = open({ force: true });
+    expect(content()).toBe("what was there is longer");
+    await file.write("new\n");
+    file.finish();
+    expect(content()).toBe("new\n");
+    const target = path;
+    path = join(folder, `link-${files}`);
+    symlinkSync(target, path);
+    expect(refusal(() => open({ force: true })).kind).toBe("usage");
+    expect(readFileSync(target, "utf8")).toBe("new\n");
+  });
+
+  it("takes nothing that came to stand there meanwhile", async () => {
+    const file = open();
+    writeFileSync(path, "somebody else's");
+    await expect(file.write("a\n")).rejects.toMatchObject({ kind: "failed" });
+    expect([content(), existsSync(placePath(path))]).toEqual(["somebody else's", false]);
+  });
+});
+
+/** A file that stands in the way as a folder would. */
+function placed(name: string): string {
+  const file = join(folder, `${name}-${files}`);
+  writeFileSync(file, "");
+  return file;
+}
+
+describe("going on", () => {
+  it("begins behind the last place that was noted, once a second, and cuts what stands behind it", async () => {
+    await killed();
+    expect(content()).toBe("a\nb\nc\nhalf a r");
+    const file = open({ resume: true });
+    expect(file.before).toMatchObject({ rows: 2, bytes: 4, nextPageToken: "t2", hasMore: true });
+    expect(content()).toBe("a\nb\nc\nhalf a r");
+    await file.write("c\n");
+    expect(content()).toBe("a\nb\nc\n");
+    file.finish();
+    expect([content(), existsSync(placePath(path))]).toEqual(["a\nb\nc\n", false]);
+  });
+
+  it("begins behind the last whole page where the walk was broken off in order", async () => {
+    const file = open();
+    await file.write("a\n");
+    file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
+    await file.write("b\n");
+    file.mark({ rows: 2, nextPageToken: null, hasMore: false });
+    await file.write("no ro");
+    file.abandon();
+    expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4, nextPageToken: null, hasMore: false });
+  });
+
+  it("begins anew where nothing was begun, or the file is gone", async () => {
+    expect(open({ resume: true }).before).toBeUndefined();
+    await killed();
+    rmSync(path);
+    const file = open({ resume: true });
+    expect(file.before).toBeUndefined();
+    await file.write("a\n");
+    file.finish();
+    expect(content()).toBe("a\n");
+  });
+
+  it.each([
+    ["profile", { ...identity, profile: "p2" }],
+    ["filters", { ...identity, filters: '[["a","b"]]' }],
+    ["service version", { ...identity, service_version: "2026-08-01" }],
+  ])("is refused to a walk of another %s, which is told", async (what, other) => {
+    await killed();
+    const { kind, message } = refusal(() => open({ resume: true, identity: other }));
+    expect([kind, message]).toEqual(["usage", expect.stringContaining(`(${what})`)]);
+    expect(content()).toBe("a\nb\nc\nhalf a r");
+  });
+
+  it("is refused where nothing says how far the file is whole, or where the file is shorter", async () => {
+    writeFileSync(path, "a\nb\n");
+    expect(refusal(() => open({ resume: true })).message).toContain("nothing says");
+    rmSync(path);
+    await killed();
+    writeFileSync(path, "a\n");
+    expect(refusal(() => open({ resume: true })).message).toContain("shorter");
+    expect(content()).toBe("a\n");
+  });
+
+  it("is refused at every cut of the noted place but the last, which wants a new line alone", async () => {
+    await killed();
+    const whole = readFileSync(placePath(path));
+    for (let length = 0; length < whole.length - 1; length++) {
+      writeFileSync(placePath(path), whole.subarray(0, length));
+      expect(refusal(() => open({ resume: true })).message).toContain("damaged");
+    }
+    writeFileSync(placePath(path), whole.subarray(0, -1));
+    expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4 });
+  });
+
+  it.each([
+    ["version", 2],
+    ["rows", -1],
+    ["rows", 1.5],
+    ["bytes", -1],
+    ["bytes", "4"],
+    ["nextPageToken", 7],
+    ["hasMore", "true"],
+    ["identity", null],
+    ["object", "list"],
+  ])("is refused where the noted %s is %j", async (name, value) => {
+    await killed();
+    writeFileSync(placePath(path), JSON.stringify({ ...note(), [name]: value }));
+    expect(refusal(() => open({ resume: true })).message).toContain("damaged");
+  });
+});
