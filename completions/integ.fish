@@ -208,7 +208,7 @@ function __integ_flags
                 '--client-secret-command	a command that prints the client secret, run at each use' \
                 '--token-endpoint	where the client gets its tokens' \
                 '--audience	audience of the tokens' \
-                '--issuer	issuer of the tokens' \
+                '--issuer	issuer of the tokens: integ doctor asks it whether the token endpoint is its own' \
                 '--client-auth	how the client proves itself (client_secret_basic)' \
                 '--access-token-command	how the key becomes a legacy bearer token: it gets the key on standard input' \
                 '--access-token-endpoint	or an endpoint that exchanges it'
@@ -226,7 +226,7 @@ function __integ_flags
                 '--client-secret-command	a command that prints the client secret, run at each use' \
                 '--token-endpoint	where the client gets its tokens' \
                 '--audience	audience of the tokens' \
-                '--issuer	issuer of the tokens' \
+                '--issuer	issuer of the tokens: integ doctor asks it whether the token endpoint is its own' \
                 '--client-auth	how the client proves itself (client_secret_basic)' \
                 '--access-token-command	how the key becomes a legacy bearer token: it gets the key on standard input' \
                 '--access-token-endpoint	or an endpoint that exchanges it'

@@ -5,6 +5,7 @@ import type { Answered, Attempt } from "./attempt.ts";
 import { type Answer, toAttempt } from "./caller.ts";
 import type { TokenEndpoint } from "./credential.ts";
 import { BrokenBody, parseJson } from "./json-body.ts";
+import { Failure } from "../errors.ts";
 import { type ExchangeOptions, splitAddress } from "./token-exchange.ts";
 
 /** What of the profile's token endpoint the issuer does not say of itself. */
@@ -25,7 +26,8 @@ export async function compareIssuer(
   expected: TokenEndpoint & { readonly issuer: string },
   options: ExchangeOptions,
 ): Promise<Attempt<readonly IssuerDifference[]>> {
-  splitAddress(expected.issuer);
+  if (!URL.canParse(expected.issuer) || !/^https?:/i.test(expected.issuer))
+    throw new Failure("usage", "The issuer is no address.", { hint: "It looks like https://auth.example.com" });
   const own = await read(expected.issuer, { ...options, algorithm: "oauth2" });
   const attempt = own.kind === "refused" ? await read(expected.issuer, { ...options, algorithm: "oidc" }) : own;
   return attempt.kind === "answered" ? { ...attempt, value: differences(expected, attempt.value) } : attempt;

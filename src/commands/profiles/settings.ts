@@ -45,7 +45,7 @@ export function addProfileOptions<Args extends unknown[], Options extends Record
     .option("--client-secret-command <command>", "a command that prints the client secret, run at each use")
     .option("--token-endpoint <url>", "where the client gets its tokens")
     .option("--audience <audience>", "audience of the tokens")
-    .option("--issuer <issuer>", "issuer of the tokens")
+    .option("--issuer <issuer>", "issuer of the tokens: integ doctor asks it whether the token endpoint is its own")
     .addOption(
       command
         .createOption("--client-auth <method>", "how the client proves itself (client_secret_basic)")
