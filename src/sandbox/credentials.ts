@@ -148,7 +148,9 @@ export function legacyCaller(call: Call): LegacyCaller {
   const header = headerOf(call, "authorization");
   if (header === undefined) throw refused("The request carries no Authorization header.");
   const token = bearerOf(header);
-  const text = token === undefined ? undefined : unseal(call.here.signingKey, { token, binding: "legacy" });
+  if (token === undefined)
+    throw refused("The Authorization header is not Bearer, which is all that this contract takes.");
+  const text = unseal(call.here.signingKey, { token, binding: "legacy" });
   if (text === undefined) throw refused(`The bearer token is not one of the ${call.region} region's.`);
   const facts: LegacyTokenFacts = JSON.parse(text);
   if (facts.expires <= call.now) throw refused("The bearer token has expired.");

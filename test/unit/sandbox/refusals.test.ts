@@ -1,4 +1,4 @@
-// A body that is refused is told which field, and what it must be: §7 wants an explanation that a person can read.
+// What is refused is told which field, and what it must be: §7 wants an explanation that a person can read.
 import { describe, expect, it } from "vitest";
 import { aSandbox, ask, basic } from "./a-sandbox.ts";
 
@@ -36,6 +36,21 @@ const key: readonly Case[] = [
   [{ name: "n", scopes: ["all"] }, "scopes", "scopes: it must be one of *, push-ingest:*."],
   [{ name: "n", expiresAt: "tomorrow" }, "expiresAt", "expiresAt: it must be an ISO 8601 timestamp with its offset."],
 ];
+
+describe("a refused credential", () => {
+  it("of the legacy contract is told what is wrong with it", async () => {
+    const { us } = await aSandbox();
+    const detailOf = async (headers: Readonly<Record<string, string>>): Promise<string> => {
+      const given = { ...headers, "x-organization-id": us.organization_id };
+      const came = await ask(`${us.base_url}/api/v1/access-keys`, { headers: given });
+      expect(came.status).toBe(401);
+      return JSON.parse(came.text).detail;
+    };
+    expect(await detailOf({})).toContain("no Authorization header");
+    expect(await detailOf(basic(us.api_key))).toContain("is not Bearer");
+    expect(await detailOf({ authorization: `Bearer ${us.api_key}` })).toContain("not one of the us region's");
+  });
+});
 
 describe("a refused body", () => {
   it.each(client)("of an OAuth client: %j", async (body, param, detail) => {
