@@ -7,13 +7,14 @@ import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
+import { noSlot, notActive, refuseSecond, rotationsSettled } from "./oauth-client-rotation-refusal.ts";
 import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { prove } from "./oauth-client-proof.ts";
 import { overlap } from "./overlap.ts";
 import { WatchedDestination } from "./watched-destination.ts";
-import { detailsOf, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
+import { madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 export interface RotationRequest {
   /** Resource id of the client to be replaced. */
@@ -52,6 +53,7 @@ export async function rotateOAuthClient(
   options: RotationOptions,
 ): Promise<Rotated> {
   const destination = { ...(await options.destination.check()) };
+  const settledBefore = rotationsSettled(bench.journal, old.id);
   const admission = await bench.journal.admit({
     destination,
     ...madeFor(bench.account),
@@ -66,19 +68,14 @@ export async function rotateOAuthClient(
   try {
     if (admission.kind === "resumed")
       bench.tell.note(`Going on with the unfinished rotation ${admission.drive.entry.id}.`);
-    else if (old.status !== "active") throw notActive(bench, admission.drive, old);
+    else {
+      refuseSecond(bench, admission.drive, { oldId: old.id, settledBefore });
+      if (old.status !== "active") throw notActive(bench, admission.drive, old);
+    }
     return await driveRotation(bench, admission.drive, options);
   } finally {
     admission.drive.release();
   }
-}
-
-function notActive(bench: Workbench, drive: Drive, old: OldClient): Failure {
-  recordAfterwards(bench, drive, { state: "refused" });
-  return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
-    ...detailsOf(drive.entry),
-    hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
-  });
 }
 
 /** Picks a rotation up where it stands and brings it to its end. */
@@ -192,26 +189,4 @@ async function replaced(bench: Workbench, child: Drive, options: RotationOptions
   const end = await replaceLostSecret(bench, child, options);
   if (end.kind === "secret_lost") throw secretLost(end.entry);
   return end;
-}
-
-/** At the limit of clients nothing is revoked: the person chooses what goes. */
-function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Failure {
-  const { service_account_id } = JSON.parse(rotation.request_text) as { service_account_id: string };
-  const known = bench.journal
-    .entries()
-    .filter(
-      (entry) =>
-        entry.operation === "oauth_client.create" && entry.state === "done" && entry.base_url === rotation.base_url,
-    )
-    .filter((entry) => entry.resource_id !== null && entry.request_text.includes(JSON.stringify(service_account_id)))
-    .map((entry) => entry.resource_id as string);
-  const names = [...new Set(known)].filter((id) => id !== rotation.detail.old_client).slice(0, 20);
-  return new Failure("conflict", refusal.message, {
-    ...refusal.details,
-    meaning:
-      names.length > 0
-        ? `Nothing was revoked; the old client works on. If all 20 slots are taken, one of these could go: ${names.join(", ")}.`
-        : "Nothing was revoked; the old client works on. If all 20 slots are taken, a client made elsewhere has to go first.",
-    hint: names.length > 0 ? `integ oauth-clients revoke ${names[0]}` : refusal.details.hint,
-  });
 }

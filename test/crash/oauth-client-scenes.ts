@@ -2,9 +2,12 @@
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 import type { Arranged, Scene } from "./kill-loop.ts";
+import { readJournal } from "../support/journal-file.ts";
 import { jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
 
-export function createWords({ service }: Account, place: Place = rawFile): string[] {
+const brokenCommand: Pick<Place, "words"> = { words: ["--secret-command", "exit 1"] };
+
+export function createWords({ service }: Account, place: Pick<Place, "words"> = rawFile): string[] {
   const account = service.us.service_account_id;
   return [...`oauth-clients create --service-account ${account} --scope entity:read`.split(" "), ...place.words];
 }
@@ -52,6 +55,17 @@ export const recover: Scene = {
 export const recoverUnsent: Scene = {
   name: "journal recover (nothing had arrived)",
   arrange: (at, account) => lost(at, account, "before"),
+};
+
+/** The destination broke, the secret is kept: `journal claim` hands it over and destroys the copy. */
+export const claim: Scene = {
+  name: "journal claim",
+  arrange: async (at, account) => {
+    const { code, stderr } = await at.integ([...createWords(account, brokenCommand)]);
+    if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
+    const [entry] = readJournal(at.path("state", "journal.ndjson"));
+    return { words: ["journal", "claim", entry!.id, ...rawFile.words] };
+  },
 };
 
 async function lost(at: Home, account: Account, drop: "before" | "after"): Promise<Arranged> {

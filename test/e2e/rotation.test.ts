@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
+import { startRecordingRelay } from "../support/recording-relay.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -163,5 +164,45 @@ describe("oauth-clients list", () => {
     expect(now.stderr).toContain("journal");
     const before = await at.integ(["oauth-clients", "list", "--offline", "--json"]);
     expect(JSON.parse(before.stdout).data).toMatchObject([{ id, status: "active" }]);
+  });
+});
+
+describe("two rotations of one client at once", () => {
+  it.each([
+    ["the old one revoked", [], 1],
+    ["the old one kept", ["--keep-old"], 2],
+  ])("%s: the first makes the new client, the other is told which entry stands for it", async (_what, words, left) => {
+    const { at, id } = await begun();
+    const relay = await startRecordingRelay(service.us.base_url);
+    const moved = await at.integ(
+      ["profiles", "edit", "p", "--base-url", relay.through(service.us.base_url), "--api-key-stdin"],
+      {
+        input: service.us.api_key,
+      },
+    );
+    expect(moved.code, moved.stderr).toBe(0);
+    const held = relay.hold(/^POST .*oauth_clients/);
+    const first = rotate(at, id, "--secret-file", "one.secret", ...words);
+    await held.arrived;
+    const second = await rotate(at, id, "--secret-file", "two.secret", ...words);
+    held.letGo();
+    const { code, stderr } = await first;
+    await relay.close();
+    expect(code, stderr).toBe(0);
+    expect(second.code, second.stderr).toBe(5);
+    const { error } = JSON.parse(second.stderr.trimEnd().split("\n").at(-1)!) as { error: Record<string, string> };
+    expect(error).toMatchObject({ kind: "conflict", message: expect.stringContaining(id) });
+    const shown = await at.integ([...error.hint!.split(" ").slice(1), "--json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ operation: "oauth_client.rotate", state: "done" });
+    expect((await live()).length).toBe(left);
+    expect([existsSync(at.path("one.secret")), existsSync(at.path("two.secret"))]).toEqual([true, false]);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("one after the other is no conflict while the old one works", async () => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, "--secret-file", "one.secret", "--keep-old")).code).toBe(0);
+    expect((await rotate(at, id, "--secret-file", "two.secret", "--keep-old")).code).toBe(0);
+    expect((await live()).length).toBe(3);
   });
 });
