@@ -22,7 +22,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote 
   });
   const credentials = once(async () => {
     const { credentialsAt } = await import("../profiles/credentials.ts");
-    return credentialsAt({ configDir: settings.configDir, env });
+    return credentialsAt({ configDir: settings.configDir, env, signal: cut });
   });
   const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
     const [{ needsStored, noneStored, resolveProfile }, { activate }] = await Promise.all([

@@ -60,6 +60,8 @@ export interface CredentialOptions {
   /** `file` never asks for a keychain. Default `auto`. */
   readonly keychain?: "auto" | "file";
   readonly env: Environment;
+  /** Ends a wait for the keychain. */
+  readonly signal?: AbortSignal;
   /** The keychain to use instead of the system's. */
   readonly system?: Keychain;
   readonly now?: () => number;
@@ -75,7 +77,7 @@ class LayeredCredentials implements Credentials {
     this.#options = options;
     this.folder = join(options.configDir, "credentials");
     this.#absencePath = join(options.configDir, "keychain.json");
-    this.#keychain = options.system ?? openKeychain({ env: options.env });
+    this.#keychain = options.system ?? openKeychain({ env: options.env, signal: options.signal });
   }
 
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
@@ -143,6 +145,7 @@ class LayeredCredentials implements Credentials {
     if (answer.ok) return answer.secret ?? undefined;
     throw new Failure("auth", `The keychain did not give the profile's credential: ${answer.why}.`, {
       meaning: "No other credential was used instead.",
+      hint: "Unlock the keychain and type it again, or have a command print the key: integ profiles edit <name> --api-key-command '<cmd>'",
     });
   }
 
@@ -162,7 +165,7 @@ class LayeredCredentials implements Credentials {
   }
 
   #absenceWords(why: string): string {
-    return `There is no keychain here (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
+    return `No keychain can be used here (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
   }
 
   #pathOf(ref: string): string {

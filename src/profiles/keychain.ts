@@ -54,6 +54,8 @@ export interface KeychainOptions {
   readonly library?: string;
   readonly requestLimitMs?: number;
   readonly probeLimitMs?: number;
+  /** Aborted: nothing is waited for any more; a request ends with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 /** Path of the optional library, or undefined where it is not installed for this platform. */
@@ -84,13 +86,20 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
   const library = options.library ?? findLibrary();
   if (library === undefined) return { ok: false, why: "the keychain library is not installed" };
   const { spawn } = await import("node:child_process");
-  return new Promise((resolve) => {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["-e", childScript, library], {
       // Loader hooks of the caller's NODE_OPTIONS have no business near a secret.
       env: { ...withoutSecrets(options.env), NODE_OPTIONS: "" },
       stdio: ["pipe", "pipe", "ignore"],
       windowsHide: true,
     });
+    const giveUp = (): void => {
+      child.kill("SIGKILL");
+      reject(signal!.reason as Error);
+    };
+    signal?.addEventListener("abort", giveUp, { once: true });
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
       resolve({ ok: false, why: `no answer within ${options.limitMs / 1000} s` });
@@ -100,6 +109,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
     child.on("error", () => resolve({ ok: false, why: "its helper process could not be started" }));
     child.on("close", () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
       resolve(parseAnswer(text));
     });
     child.stdin.on("error", () => {});

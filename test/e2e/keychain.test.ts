@@ -1,0 +1,174 @@
+// The keychain, with a real gnome-keyring on a real message bus: a credential is kept in it, used from it and gone with
+// its profile; where it is locked, absent or hangs, a file takes its place, which is said each time and never silent.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Ended, Home, isOtherBinary } from "../support/program.ts";
+import { type Keyring, keyringAbsent, startKeyring } from "../support/keyring.ts";
+import { startService, type Service } from "../support/service.ts";
+
+if (keyringAbsent) console.warn(`skipped: a real keyring: ${keyringAbsent}`);
+const isSkipped =
+  isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent !== undefined;
+
+let service: Service;
+let at: Home;
+let keyring: Keyring | undefined;
+let server: Server | undefined;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+beforeEach(() => {
+  at = new Home();
+});
+
+afterEach(async () => {
+  await keyring?.end();
+  keyring = undefined;
+  server?.close();
+  server = undefined;
+  at.remove();
+});
+
+afterAll(() => service.stop());
+
+/** A desktop session with its keyring open. */
+async function logIn(): Promise<Keyring> {
+  keyring = await startKeyring(at.folder);
+  Object.assign(at.env, keyring.env);
+  return keyring;
+}
+
+function add(name: string): Promise<Ended> {
+  const words = [
+    "profiles",
+    "add",
+    name,
+    "--region",
+    "us",
+    "--base-url",
+    service.us.base_url,
+    "--api-key-stdin",
+    "--json",
+  ];
+  return at.integ(words, { input: `${service.us.api_key}\n` });
+}
+
+const keptIn = ({ stdout }: Ended): string =>
+  (JSON.parse(stdout) as { credential: { kept_in: string } }).credential.kept_in;
+
+const read = (name: string): Promise<Ended> => at.integ(["entities", "list", "-p", name, "--json"]);
+
+/** Every file of the program's own that holds the key as it is. */
+function filesWithKey(): string[] {
+  return ["config", "state"]
+    .filter((folder) => existsSync(at.path(folder)))
+    .flatMap((folder) =>
+      readdirSync(at.path(folder), { recursive: true, encoding: "utf8" })
+        .map((name) => at.path(folder, name))
+        .filter((path) => statSync(path).isFile() && readFileSync(path, "utf8").includes(service.us.api_key)),
+    );
+}
+
+describe.skipIf(isSkipped)("a keyring that is open", () => {
+  it("keeps the key, gives it at each use, and loses it with its profile", async () => {
+    const { items } = await logIn();
+    const added = await add("p");
+    expect([added.code, keptIn(added), added.stderr]).toEqual([0, "keychain", expect.not.stringContaining("keychain")]);
+    // Exactly the one: the probe leaves nothing.
+    expect([items(), filesWithKey(), existsSync(at.path("config", "credentials"))]).toEqual([1, [], false]);
+    expect((await read("p")).code).toBe(0);
+    await add("q");
+    expect(items()).toBe(2);
+    await at.integ(["profiles", "remove", "p", "--yes"]);
+    expect(items()).toBe(1);
+    const edited = await at.integ(["profiles", "edit", "q", "--base-url", service.eu.base_url]);
+    expect([edited.code, items()], edited.stderr).toEqual([0, 0]);
+  });
+
+  it("has it still in the next session", async () => {
+    const first = await logIn();
+    await add("p");
+    await first.end();
+    expect((await read("p")).code).toBe(3);
+    await logIn();
+    expect((await read("p")).code).toBe(0);
+  });
+
+  it("tells another's key apart: a profile has its own", async () => {
+    await logIn();
+    await add("p");
+    const words = ["profiles", "add", "bad", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    expect((await at.integ(words, { input: "another-key\n" })).code).toBe(0);
+    expect([(await read("bad")).code, (await read("p")).code]).toEqual([3, 0]);
+  });
+});
+
+describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it", () => {
+  it("gives nothing, soon, and nothing else is used instead", async () => {
+    const { lock } = await logIn();
+    await add("p");
+    lock();
+    const { code, stderr } = await read("p");
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/keychain did not give[\s\S]*Unlock the keychain/)]);
+  });
+
+  it("is replaced by a file: said each time, remembered, looked at again by nobody for a day", async () => {
+    const { lock, items } = await logIn();
+    await add("p");
+    lock();
+    for (const name of ["q", "r"]) {
+      const added = await add(name);
+      expect([added.code, keptIn(added)]).toEqual([0, "file"]);
+      expect(added.stderr).toMatch(/No keychain can be used here \(.+\): credentials are kept in .*credentials/);
+      expect((await read(name)).code).toBe(0);
+    }
+    expect(JSON.parse(readFileSync(at.path("config", "keychain.json"), "utf8"))).toMatchObject({ keychain: "absent" });
+    expect(items()).toBe(1);
+  });
+});
+
+describe.skipIf(isSkipped)("no keyring", () => {
+  it("is no silent choice: the file, said each time", async () => {
+    for (const name of ["p", "q"]) {
+      const added = await add(name);
+      expect([added.code, keptIn(added)]).toEqual([0, "file"]);
+      expect(added.stderr).toContain("No keychain can be used here");
+    }
+    expect((await read("p")).code).toBe(0);
+  });
+
+  it("is what a message bus that never answers comes to, within seconds; the next time nobody waits", async () => {
+    let asked = 0;
+    server = createServer((socket) => void (asked++, socket.on("error", () => {})));
+    await new Promise<void>((resolve) => server!.listen(at.path("bus"), resolve));
+    at.env.DBUS_SESSION_BUS_ADDRESS = `unix:path=${at.path("bus")}`;
+    const added = await add("p");
+    expect([added.code, keptIn(added)]).toEqual([0, "file"]);
+    expect(added.stderr).toContain("no answer within 5 s");
+    const before = asked;
+    expect(keptIn(await add("q"))).toBe("file");
+    expect([before > 0, asked]).toEqual([true, before]);
+  });
+
+  it("Ctrl-C ends a wait for it", async () => {
+    const { end } = await logIn();
+    await add("p");
+    await end();
+    let wasAsked = (): void => {};
+    const asked = new Promise<void>((resolve) => (wasAsked = resolve));
+    server = createServer((socket) => {
+      socket.on("error", () => {});
+      wasAsked();
+    });
+    await new Promise<void>((resolve) => server!.listen(at.path("bus"), resolve));
+    const child = at.start(["entities", "list", "-p", "p"], {
+      env: { DBUS_SESSION_BUS_ADDRESS: `unix:path=${at.path("bus")}` },
+    });
+    await asked;
+    child.kill("SIGINT");
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
+  });
+});
