@@ -98,8 +98,9 @@ describe("a recorded answer", () => {
     ["a status that the operation does not have", () => ({ ...page, status: 206 })],
     ["no request id", () => ({ ...page, headers: {} })],
     ["a secret where none may be stored", () => edited(refusal, (body) => (body.client_secret = "s"))],
+    ["an error object that says another status", () => edited(refusal, (body) => (body.status = 400))],
     [
-      "an error object that says another status",
+      "an error object of no operation that says another status",
       () => edited({ ...refusal, path: "/x" }, (body) => (body.status = 400)),
     ],
     ["another request id in the body", () => edited({ ...refusal, path: "/x" }, (body) => (body.request_id = "r"))],

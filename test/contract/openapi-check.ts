@@ -47,14 +47,32 @@ interface Met {
 interface Readable {
   readonly document: Document;
   readonly operations: readonly Met[];
+  readonly ajv: Ajv2020;
+  /** By the schema's text: most answers share a few. */
+  readonly validators: Map<string, ValidateFunction>;
 }
 
-function readable(document: Document): Met[] {
-  return operationsOf(document).map(({ name, operation }) => {
+function readable(document: Document): Readable {
+  const operations = operationsOf(document).map(({ name, operation }) => {
     const [method, path] = name.split(" ") as [string, string];
     return { method, path, pattern: patternOf(path), operation };
   });
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  return { document, operations, ajv, validators: new Map() };
 }
+
+function validatorOf({ document, ajv, validators }: Readable, schema: object): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const known = validators.get(text);
+  if (known) return known;
+  const validate = ajv.compile({ ...schema, components: document.components });
+  validators.set(text, validate);
+  return validate;
+}
+
+/** The error object of §7, one for all documents. */
+const problem = { $ref: "#/components/schemas/Problem" };
 
 /** Where documents themselves are published; they have no operation (§4.5). */
 const publishedPath =
@@ -62,20 +80,19 @@ const publishedPath =
 
 export class OpenApiCheck {
   readonly #documents: readonly Readable[];
-  readonly #validators = new Map<string, ValidateFunction>();
   /** `GET /v1/entities 200` of every answer that was held against its operation. */
   readonly met = new Set<string>();
 
   constructor(documents: readonly Document[]) {
-    this.#documents = documents.map((document) => ({ document, operations: readable(document) }));
+    this.#documents = documents.map(readable);
   }
 
   /** What the answer does that no document allows. To what is no operation there is nothing but the error object (§7). */
   complaintsAbout(played: Played): string[] {
-    for (const { document, operations } of this.#documents)
-      for (const { method, path, pattern, operation } of operations)
+    for (const read of this.#documents)
+      for (const { method, path, pattern, operation } of read.operations)
         if (method === played.method && pattern.test(played.path))
-          return this.#compare(played, { document, operation, name: `${method} ${path} ${played.status}` });
+          return this.#compare(played, { read, operation, name: `${method} ${path} ${played.status}` });
     if (played.status === 200 && publishedPath.test(played.path)) return this.#published(played);
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
@@ -83,8 +100,7 @@ export class OpenApiCheck {
   /** An error object and nothing else, with the status of the answer and its request id (§7). */
   complaintsAboutProblem(played: Played, name: string): string[] {
     this.met.add(name);
-    const { document } = this.#documents[0]!;
-    const validate = this.#validator("problem", { document, schema: { $ref: "#/components/schemas/Problem" } });
+    const validate = validatorOf(this.#documents[0]!, problem);
     const body = parsed(played.text);
     if (!validate(body)) return [`${name}: ${JSON.stringify(validate.errors)} in ${played.text.slice(0, 1000)}`];
     const { status, request_id } = body as { status: number; request_id: string };
@@ -98,31 +114,23 @@ export class OpenApiCheck {
     return openapi === "3.1.0" ? [] : [`${played.path}: no OpenAPI document`];
   }
 
-  #compare(played: Played, given: { document: Document; operation: Operation; name: string }): string[] {
-    const { document, operation, name } = given;
+  #compare(played: Played, given: { read: Readable; operation: Operation; name: string }): string[] {
+    const { read, operation, name } = given;
     this.met.add(name);
     const response = operation.responses[played.status];
     if (!response) return [`${name}: the document knows no such status`];
     const complaints = Object.entries(response.headers ?? {}).flatMap(([header, { schema }]) => {
-      const validate = this.#validator(`${name} ${header}`, { document, schema });
+      const validate = validatorOf(read, schema);
       const value = played.headers[header.toLowerCase()];
       return value !== undefined && validate(value) ? [] : [`${name}: header ${header} is ${value}`];
     });
     const schema = response.content?.["application/json"]?.schema;
     if (!schema) return complaints;
-    const validate = this.#validator(name, { document, schema });
+    if ("$ref" in schema && schema.$ref === problem.$ref)
+      return [...complaints, ...this.complaintsAboutProblem(played, name)];
+    const validate = validatorOf(read, schema);
     if (validate(parsed(played.text))) return complaints;
     return [...complaints, `${name}: ${JSON.stringify(validate.errors)} in ${played.text.slice(0, 1000)}`];
-  }
-
-  #validator(name: string, given: { document: Document; schema: object }): ValidateFunction {
-    const known = this.#validators.get(name);
-    if (known) return known;
-    const ajv = new Ajv2020({ strict: false, allErrors: true });
-    addFormats.default(ajv);
-    const validate = ajv.compile({ ...given.schema, components: given.document.components });
-    this.#validators.set(name, validate);
-    return validate;
   }
 }
 
