@@ -1,7 +1,7 @@
 // What a person gets by `npm install`: a package without an install script that works with nothing else fetched.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { Home, isOtherBinary, root } from "../support/program.ts";
 
@@ -18,11 +18,18 @@ function npm(...words: string[]): string {
   });
 }
 
-it.skipIf(isElse)("packs, installs offline without any other package, and runs", () => {
-  mkdirSync(at.path("global"));
-  const [packed] = JSON.parse(npm("pack", "--json", "--pack-destination", at.folder)) as [
-    { filename: string; files: { path: string }[] },
-  ];
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const pack = (): Packed => (JSON.parse(npm("pack", "--json", "--pack-destination", at.folder)) as Packed[])[0]!;
+let packed: Packed | undefined;
+
+it.skipIf(isElse)("packs what a person needs, and nothing else", () => {
+  packed = pack();
   const paths = packed.files.map(({ path }) => path);
   for (const path of [
     "bin/integ.js",
@@ -33,16 +40,51 @@ it.skipIf(isElse)("packs, installs offline without any other package, and runs",
     "completions/_integ",
   ])
     expect(paths).toContain(path);
-  expect(paths.filter((path) => /^(src|test)\//.test(path))).toEqual([]);
-  npm("install", "--global", "--offline", "--omit=optional", "--prefix", at.path("global"), at.path(packed.filename));
-  const integ = join(at.path("global"), "bin", "integ");
+  expect(paths.filter((path) => !/^(bin|dist|completions|docs)\/|^[\w-]+(\.md|\.json)?$/.test(path))).toEqual([]);
+  const kilobytes = (bytes: number): string => `${Math.round(bytes / 1000)} kB`;
+  console.log(`package: ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} installed`);
+});
+
+/** The Node that runs the tests, and in a full run the newest of each line that is supported. */
+const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26"] : ["running"];
+if (!process.env.INTEG_TEST_FULL && !isElse)
+  console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");
+
+/** @returns a Node binary of that line, fetched by npm; undefined where the registry cannot be reached */
+function nodeOf(line: string): string | undefined {
+  if (line === "running") return process.execPath;
+  const folder = at.path(`node-${line}`);
+  mkdirSync(folder);
+  try {
+    const name = `node-linux-${process.arch}@${line}`;
+    const file = npm("pack", name, "--silent", "--pack-destination", folder).trim().split("\n").at(-1)!;
+    execFileSync("tar", ["-xzf", join(folder, file), "-C", folder, "package/bin/node"]);
+  } catch {
+    return undefined;
+  }
+  return join(folder, "package", "bin", "node");
+}
+
+it.skipIf(isElse).each(versions)("installs offline without any other package, and runs: Node %s", (line) => {
+  packed ??= pack();
+  const node = nodeOf(line);
+  if (!node) return console.warn(`skipped: installing with Node ${line}: it cannot be fetched here`);
+  const prefix = at.path(`global-${line}`);
+  mkdirSync(prefix);
+  const cli = realpathSync(execFileSync("sh", ["-c", "command -v npm"], { encoding: "utf8" }).trim());
+  const env = { ...at.env, PATH: `${dirname(node)}:${at.env.PATH}`, npm_config_cache: at.path("cache") };
+  const words = ["install", "--global", "--offline", "--omit=optional", "--prefix", prefix, at.path(packed.filename)];
+  execFileSync(node, [cli, ...words, "--no-audit", "--no-fund", "--loglevel=error"], { cwd: at.folder, env });
+  const integ = (...command: string[]): string =>
+    execFileSync(join(prefix, "bin", "integ"), command, { env, cwd: at.folder, encoding: "utf8" });
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
-  expect(execFileSync(integ, ["--version"], { env: at.env, encoding: "utf8" }).trim()).toBe(version);
-  const listed = execFileSync(integ, ["entities", "list", "-p", "sandbox", "--json"], {
-    env: at.env,
-    encoding: "utf8",
-  });
-  expect(JSON.parse(listed).data).toHaveLength(25);
+  expect(integ("--version").trim()).toBe(version);
+  expect(JSON.parse(integ("entities", "list", "-p", "sandbox", "--json")).data).toHaveLength(25);
+  expect(integ("sandbox", "tour")).toContain("That was the main job");
+  if (line !== "running") {
+    const found = execFileSync(node, ["-p", "process.versions.node"], { encoding: "utf8" }).trim();
+    console.log(`package: installed and run with Node ${found}`);
+  }
 });
 
 it("has no install script anywhere in its tree, and its lock records no download address", () => {
