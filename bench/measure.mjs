@@ -1,7 +1,7 @@
 // Owns: measuring contenders side by side: every round runs each of them once, one after the other, so that whatever else
 // the machine does meets all of them alike; what counts is the ratio within a round.
 // Must not know: who the contenders are.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 
 /** Runs a command to its end with its output thrown away. @returns seconds */
@@ -22,18 +22,28 @@ export function timed({ name, command: [program, ...words], env, out = "/dev/nul
   }).finally(() => closeSync(fd));
 }
 
+/** Runs a command to its end. @returns the seconds of processor it used: other work on the machine hardly changes them */
+export async function processorSeconds({ name, command, env }) {
+  const line = 'TIMEFORMAT="%3U %3S"; time "$@" >/dev/null 2>&1';
+  const { status, stderr } = spawnSync("bash", ["-c", line, "bash", ...command], { env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${name} ended with ${status}`);
+  const [user, system] = stderr.trim().split(" ").map(Number);
+  return user + system;
+}
+
 /**
+ * @param measure gives the seconds of one run
  * @param contenders by name; the first is the floor that the others are compared with
  * @returns for each: the median of its seconds, and of its ratios to the floor of the same round, with quartiles
  */
-export async function sideBySide(contenders, { rounds }) {
+export async function sideBySide(contenders, { rounds, measure = timed }) {
   const names = Object.keys(contenders);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   // Once unmeasured: caches of the disk and of the compiler fill.
-  for (const name of names) await timed(contenders[name]);
+  for (const name of names) await measure(contenders[name]);
   for (let round = 0; round < rounds; round += 1) {
     // Forth and back, so that nobody always runs behind the same one.
-    for (const name of round % 2 === 0 ? names : names.toReversed()) seconds[name].push(await timed(contenders[name]));
+    for (const name of round % 2 === 0 ? names : names.toReversed()) seconds[name].push(await measure(contenders[name]));
   }
   const floor = seconds[names[0]];
   return Object.fromEntries(

@@ -2,10 +2,11 @@
 // Must not know: how time is taken, how lines are shown.
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
-import { peakMegabytes, sideBySide, timed } from "./measure.mjs";
+import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
 
 // A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
-// other), `seconds` or `megabytes`, the `bar` it is promised to keep, a `note`.
+// other), `seconds` or `megabytes`, the `bar` it is promised to keep, a `note`. Starts have the ratio of `processor` time
+// beside that of the clock.
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
@@ -21,13 +22,15 @@ async function startUp({ workplace, plan }) {
     ...(plan.gh ? { "gh --version": { name: "gh", command: ["gh", "--version"], env: workplace.env } } : {}),
   };
   const found = await sideBySide(contenders, { rounds: plan.startRounds });
+  const processor = await sideBySide(contenders, { rounds: plan.startRounds, measure: processorSeconds });
   const bars = { "integ --version": { most: 1.15 }, "integ --help": { most: 1.5 }, "one page": { most: 4 } };
   return Object.entries(found).map(([what, figures]) => ({
     what,
     against: "node -e 0",
     ...figures,
+    processor: processor[what].ratio,
     bar: bars[what],
-    note: what === "one page" ? "goal 2.5" : undefined,
+    note: `processor ${processor[what].ratio.median.toFixed(2)} ×${what === "one page" ? ", goal 2.5" : ""}`,
   }));
 }
 
