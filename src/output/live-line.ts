@@ -13,6 +13,9 @@ export interface Progress {
   done(): void;
 }
 
+/** What is said, and what follows it even where the terminal is too narrow for all of it. */
+export type Label = () => readonly [text: string, end?: string];
+
 /** Nothing is shown of what takes less. */
 const patienceMs = 300;
 const frameMs = 80;
@@ -22,20 +25,20 @@ export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
 /** Of several things under way the last one begun is shown. */
 export class LiveLine implements LiveText {
-  private readonly labels: Array<{ label: () => string }> = [];
+  private readonly labels: Array<{ label: Label }> = [];
   private timer: NodeJS.Timeout | undefined;
   private spinner: Ora | undefined;
 
   constructor(private readonly terminal: Terminal) {}
 
   /** @param label asked for at every frame */
-  begin(label: () => string): Progress {
+  begin(label: Label): Progress {
     const item = { label };
     this.labels.push(item);
     if (this.labels.length === 1) this.wait();
     return {
       update: (text) => {
-        item.label = () => text;
+        item.label = () => [text];
       },
       done: () => {
         const index = this.labels.indexOf(item);
@@ -82,7 +85,8 @@ export class LiveLine implements LiveText {
     // A terminal that does not know its width says 0, and the spinner would count lines without end.
     const columns = this.terminal.stderr.columns ?? 0;
     if (this.spinner === undefined || label === undefined || this.terminal.midLine || columns <= 0) return;
-    this.spinner.text = asciiWidth.fit(visibleText(label), Math.max(1, columns - 4));
+    const [text, end = ""] = label;
+    this.spinner.text = asciiWidth.fit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
     this.spinner.render();
   }
 

@@ -4,7 +4,7 @@ import { Failure } from "../errors.ts";
 import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
 import { fieldPaths } from "./json-text.ts";
 import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
-import { LiveLine, type Progress, silentProgress } from "./live-line.ts";
+import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import type { Question } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
@@ -79,6 +79,8 @@ export interface Output {
   close(): void;
 }
 
+const longWaitMs = 5_000;
+
 /** @throws Failure `usage` where `--fields` names nothing */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, format, quiet } = options;
@@ -87,7 +89,7 @@ export function createOutput(options: OutputOptions): Output {
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
   const note = (text: string): void => (quiet ? undefined : say("note", text));
   const target = stdoutTarget(options, note);
-  const begin = (label: () => string): Progress => (isDrawn ? live.begin(label) : silentProgress);
+  const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
   return {
     format,
     fields: options.fields,
@@ -116,10 +118,12 @@ export function createOutput(options: OutputOptions): Output {
     note,
     warn: (text) => say("warning", text),
     hint: (text) => (quiet ? undefined : say("hint", text)),
-    progress: (label) => begin(() => label),
+    progress: (label) => begin(() => [label]),
     countdown(label, ms) {
       const end = options.now() + ms;
-      return begin(() => `${label} (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`);
+      // A log and a screen reader get one line of it, where it is long enough to wonder.
+      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s).`);
+      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`]);
     },
     close: () => live.close(),
   };

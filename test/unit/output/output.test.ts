@@ -130,12 +130,22 @@ describe("progress", () => {
     for (const options of [{}, { tty: true, quiet: true }, { tty: true, env: { TERM: "dumb" } }]) {
       const { output, stderr } = stage(options);
       const progress = output.progress("reading");
-      const countdown = output.countdown("waiting", 10_000);
+      const countdown = output.countdown("waiting", 4_000);
       await sleep(450);
       progress.done();
       countdown.done();
       expect(stderr.text).toBe("");
     }
+  });
+
+  it("is one line where a long wait cannot be drawn, and none with --quiet", () => {
+    const told = [{}, { tty: true, env: { TERM: "dumb" } }, { quiet: true }].map((options) => {
+      const { output, stderr } = stage(options);
+      output.countdown("Trying again", 60_000).done();
+      return stderr.text;
+    });
+    const line = "note: Trying again (in 60 s).\n";
+    expect(told).toEqual([line, line, ""]);
   });
 
   it("is not shown of what takes less than 300 ms", async () => {
