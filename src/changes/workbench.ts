@@ -43,7 +43,7 @@ export interface SecretKeeping {
   /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
   wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
   /** Gives back what a process that is gone reserved at that place, where it holds no whole secret. Safe to repeat. */
-  removeReserve(record: DestinationRecord): Promise<void>;
+  removeReserve(record: DestinationRecord, entry: string): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
   /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */
@@ -151,10 +151,17 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 }
 
 /** Another place than the remembered one: what an earlier process reserved there is given back. */
-export async function leavePlace(bench: Workbench, { destination }: Entry, chosen: DestinationRecord): Promise<void> {
+export async function leavePlace(
+  bench: Workbench,
+  { id, destination }: Entry,
+  chosen: DestinationRecord,
+): Promise<void> {
   const before = destination as DestinationRecord | null;
-  const isOther = before?.kind === "file" && (chosen.kind !== "file" || chosen.reserved !== before.reserved);
-  if (isOther) await bench.secrets.removeReserve(before);
+  if (before?.kind !== "file") return;
+  const isSame =
+    chosen.kind === "file" &&
+    (before.reserved === undefined ? chosen.path === before.path : chosen.reserved === before.reserved);
+  if (!isSame) await bench.secrets.removeReserve(before, id);
 }
 
 /** What the journal keeps of a failure. */

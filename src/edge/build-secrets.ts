@@ -40,9 +40,9 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       const { wasDelivered } = await import("../secrets/delivered.ts");
       return wasDelivered(record, facts, { profiles: () => profiles.store() });
     },
-    async removeReserve(record) {
+    async removeReserve(record, work) {
       const { removeReserve } = await import("../secrets/delivered.ts");
-      removeReserve(record);
+      removeReserve(record, work);
     },
     async reread(record) {
       const { rereadSecret } = await import("../secrets/reread.ts");

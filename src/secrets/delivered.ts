@@ -6,7 +6,7 @@ import { Failure } from "../errors.ts";
 import { fileFailure, openPrivateFile, syncFolder } from "../profiles/private-file.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { DestinationRecord } from "./destination.ts";
-import { contentOf, isSameFile, putInPlace } from "./reserved-file.ts";
+import { contentOf, isSameFile, putInPlace, reservedName } from "./reserved-file.ts";
 import { isWhole } from "./secret-format.ts";
 
 type FileRecord = Extract<DestinationRecord, { kind: "file" }>;
@@ -90,14 +90,31 @@ export async function wasDelivered(
 
 /**
  * Removes what a file destination reserved in a process that is gone, where it holds no whole secret or is but a second
- * name of the finished file.
+ * name of the finished file. A crash may have come after it was made and before the journal named it: then it is found by
+ * its name, and goes where it is empty.
+ * @param work id of the journal entry that it was made for
  */
-export function removeReserve(record: DestinationRecord): void {
-  if (record.kind !== "file" || record.reserved === undefined) return;
+export function removeReserve(record: DestinationRecord, work: string): void {
+  if (record.kind !== "file") return;
+  if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, work));
   const fd = openReserved(record);
   if (fd === undefined) return;
   try {
     if (isSameFile(record.path, record) || !isWhole(contentOf(fd), record.format)) unlinkSync(record.reserved);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function removeUnnamed(path: string): void {
+  let fd: number;
+  try {
+    fd = openPrivateFile(path, constants.O_RDWR);
+  } catch {
+    return; // It is tidying up: a place that cannot be looked at any more is no reason to stop.
+  }
+  try {
+    if (fstatSync(fd).nlink === 1 && contentOf(fd) === "") unlinkSync(path);
   } finally {
     closeSync(fd);
   }

@@ -1,7 +1,7 @@
 // Owns: `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
 // Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 6.
 import { accessSync, closeSync, constants, lstatSync, type Stats, statSync, unlinkSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { Failure } from "../errors.ts";
 import { errorCode, fileFailure, syncFolder } from "../profiles/private-file.ts";
 import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
@@ -13,6 +13,7 @@ import {
   putInPlace,
   reserveFile,
   wipe,
+  reservedName,
 } from "./reserved-file.ts";
 import { isWhole, renderSecret } from "./secret-format.ts";
 
@@ -60,12 +61,6 @@ function checkTarget({ path, force }: FileTarget): void {
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
   if (!force) throw refuse(path, "the file exists already", "name another file, or add --force to replace it");
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
-}
-
-/** `.<name>.integ-<work>` in the same folder; cut where the name alone fills what a folder entry may hold. */
-function reservedName(path: string, work: string): string {
-  const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
-  return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
 }
 
 interface Reserve {

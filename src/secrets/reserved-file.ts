@@ -13,7 +13,7 @@ import {
   renameSync,
   unlinkSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { createPrivateFile, errorCode, openPrivateFile, syncFolder, writeAll } from "../profiles/private-file.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
@@ -46,6 +46,12 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   if (stats === undefined || !stats.isFile()) return false;
   if (String(stats.dev) !== identity.device || String(stats.ino) !== identity.inode) return false;
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
+}
+
+/** `.<name>.integ-<work>` in the same folder; cut where the name alone fills what a folder entry may hold. */
+export function reservedName(path: string, work: string): string {
+  const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
+  return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
 }
 
 /** Fills an open file with zeros, synced. */

@@ -57,7 +57,7 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
       // A delivered secret needs no copy: a crash may have come between the two.
       if (state === "done") undelivered.destroy(id);
       else undelivered.release(id);
-      if (destination) await context.secrets.removeReserve(destination as DestinationRecord);
+      if (destination) await context.secrets.removeReserve(destination as DestinationRecord, id);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
     }

@@ -50,7 +50,7 @@ async function recover(folder: string, record: DestinationRecord, force: boolean
   const again = fileDestination({ path: join(folder, "s"), format: "raw", force }, "/");
   await again.prepare("w");
   await again.deliver(key);
-  removeReserve(record);
+  removeReserve(record, "entry");
   return false;
 }
 

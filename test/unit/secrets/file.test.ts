@@ -260,7 +260,7 @@ describe("what a crash left", () => {
     writeFileSync(reserve, content);
     const failure = await failureOf(() => to(join(folder, "s")).prepare(work));
     expect(failure).toMatchObject({ kind: "failed", details: { hint: "integ journal recover" } });
-    removeReserve(record);
+    removeReserve(record, "entry");
     expect(await delivered(record)).toBe(true);
     expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);
   });
@@ -271,7 +271,20 @@ describe("what a crash left", () => {
     expect(await delivered(record)).toBe(false);
     await to(join(folder, "s")).prepare(work);
     expect(readFileSync(reserve, "latin1").replaceAll("\0", "")).toBe("");
-    removeReserve(record);
+    removeReserve(record, "entry");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("room that a crash left before the journal could name it goes by the entry's name, unless something is in it", async () => {
+    const { folder, record, reserve } = await prepared();
+    const unnamed = { kind: "file", path: (record as { path: string }).path, format: "raw", force: false } as const;
+    writeFileSync(reserve, `${canary}\n`);
+    removeReserve(unnamed, work);
+    expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
+    writeFileSync(reserve, "\0".repeat(1000));
+    removeReserve(unnamed, "another");
+    expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
+    removeReserve(unnamed, work);
     expect(readdirSync(folder)).toEqual([]);
   });
 
