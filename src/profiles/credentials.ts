@@ -1,6 +1,6 @@
 // Owns: where the secret part of a credential is kept: the keychain where there is one, else a file of its owner's.
 // Must not know: what the secret opens, the network. Design: cli.md §3; Security 1, 6 and 7.
-import { unlinkSync } from "node:fs";
+import { lstatSync, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
@@ -42,6 +42,8 @@ export interface Credentials {
   read(kept: KeptSecret, origins: readonly string[]): Promise<string>;
   /** Removes a kept secret. Safe to repeat. */
   destroy(kept: KeptSecret): Promise<void>;
+  /** The secrets kept in files, whoever names them; `writtenAt` in milliseconds since 1970. None is read. */
+  kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[];
   /** Proves, before anything is asked of the service, that `save` will find room: writes and removes a file or an entry. */
   tryOut(): Promise<void>;
 }
@@ -127,6 +129,21 @@ class LayeredCredentials implements Credentials {
     } catch (error) {
       if (errorCode(error) !== "ENOENT") throw fileFailure(error, "delete", path);
     }
+  }
+
+  kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
+    let names: string[];
+    try {
+      names = readdirSync(this.folder);
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return [];
+      throw fileFailure(error, "read the folder", this.folder);
+    }
+    return names.flatMap((name) => {
+      const path = join(this.folder, name);
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      return stats?.isFile() ? [{ ref: name.replace(/\.json$/, ""), path, writtenAt: stats.mtimeMs }] : [];
+    });
   }
 
   async tryOut(): Promise<void> {

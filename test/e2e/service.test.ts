@@ -1,7 +1,7 @@
 // Everything else of the service from the command line: any endpoint, the published contract, the doctor, tokens.
 import { createServer, type Server } from "node:http";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
@@ -162,6 +162,28 @@ describe("doctor", () => {
     const { next } = rows.find(({ check, message }) => check === "file modes" && message.includes("~/state"))!;
     expect(spawnSync("sh", ["-c", next], { env: own.env }).status).toBe(0);
     expect(statSync(own.path("state")).mode & 0o777).toBe(0o700);
+    own.remove();
+  });
+
+  it("tells a secret that a crash left without a profile, and how it goes; one that is being saved is left alone", async () => {
+    const own = new Home();
+    const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    expect((await own.integ(words, { input: service.us.api_key })).code).toBe(0);
+    const [named] = readdirSync(own.path("config", "credentials"));
+    const stray = own.path("config", "credentials", "it's gone.json");
+    writeFileSync(stray, "{}", { mode: 0o600 });
+    const kept = async (): Promise<{ status: string; next: string | null }> => {
+      const { code, stdout } = await own.integ(["doctor", "--json"]);
+      expect(code).toBe(0);
+      return JSON.parse(stdout).data.find(({ check }: { check: string }) => check === "kept secrets");
+    };
+    expect(await kept()).toMatchObject({ status: "ok" });
+    for (const file of [stray, own.path("config", "credentials", named!)]) utimesSync(file, 1, 1);
+    const { status, next } = await kept();
+    expect(status).toBe("warning");
+    expect(spawnSync("sh", ["-c", next!], { env: own.env }).status).toBe(0);
+    expect(readdirSync(own.path("config", "credentials"))).toEqual([named]);
+    expect(await kept()).toMatchObject({ status: "ok", next: null });
     own.remove();
   });
 

@@ -8,6 +8,7 @@ import { isSettled, nextStep } from "../../journal/entry.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { whereIsCredential } from "../../profiles/profile.ts";
 import { readAnswer, whereOf } from "../read.ts";
+import { checkUnnamedSecrets } from "./unnamed-secrets.ts";
 
 /** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
 export interface Diagnosis {
@@ -34,6 +35,7 @@ export const checks: readonly Check[] = [
   { name: "contract", run: checkContract },
   { name: "journal", run: checkJournal },
   { name: "file modes", run: checkModes },
+  { name: "kept secrets", run: checkUnnamedSecrets },
 ];
 
 function ok(check: string, message: string): Diagnosis {
