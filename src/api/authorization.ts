@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import { type Attempt, retryAfterOf } from "./attempt.ts";
 import { type Authorization, NoToken } from "./caller.ts";
-import type { Credential, LegacyCredential, TokenCache } from "./credential.ts";
+import type { Credential, LegacyCredential } from "./credential.ts";
 import { failureOf } from "./failure-of.ts";
 import type { Transport } from "./exchange.ts";
 import { mayRetryRead } from "./retry.ts";
@@ -13,7 +13,6 @@ import { createTokenSource, type TokenSource } from "./token-source.ts";
 export interface AuthorizationOptions {
   readonly transport: Transport;
   readonly now: () => number;
-  readonly tokenCache?: TokenCache;
 }
 
 /**
@@ -45,12 +44,9 @@ export function createV1Authorization(
   const prepare = async (): Promise<Prepared> => {
     const found = await credential();
     if (found.kind === "api_key") return { header: basicHeader(found.key, found.style) };
-    const { tokenEndpoint, clientId, audience = "" } = found;
     return {
       source: createTokenSource({
         now: options.now,
-        cache: options.tokenCache,
-        cacheKey: JSON.stringify([tokenEndpoint, clientId, audience]),
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           return granted(await exchangeClientCredentials(found, options), "get an OAuth access token");

@@ -5,7 +5,7 @@ import { createLegacyAuthorization, createV1Authorization } from "./authorizatio
 import type { Cohorts } from "./cohorts.ts";
 import type { Contract } from "./contract.ts";
 import { contractVersion } from "./contract-version.ts";
-import type { Credential, LegacyCredential, TokenCache, TokenEndpoint } from "./credential.ts";
+import type { Credential, LegacyCredential, TokenEndpoint } from "./credential.ts";
 import type { Entities } from "./entities.ts";
 import type { Transport } from "./exchange.ts";
 import type { Legacy } from "./legacy.ts";
@@ -28,7 +28,6 @@ export interface ConnectOptions {
   readonly legacyCredential: () => Promise<LegacyCredential>;
   /** The token endpoint that new clients are proven at, where the organization has one. */
   readonly tokenEndpoint?: TokenEndpoint;
-  readonly tokenCache?: TokenCache;
   readonly now: () => number;
 }
 

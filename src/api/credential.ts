@@ -33,18 +33,3 @@ export type LegacyCredential =
     }
   /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint` for the request. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
-
-/** A bearer token and how long it may be used. */
-export interface BearerToken {
-  readonly token: string;
-  /** Milliseconds since the epoch; renewed shortly before. */
-  readonly expiresAtMs: number;
-}
-
-/** Keeps tokens between processes: 0600, dropped before their end (quality, Security 14). */
-export interface TokenCache {
-  /** @param key names origin, client and audience; holds no secret */
-  read(key: string): Promise<BearerToken | undefined>;
-  write(key: string, token: BearerToken): Promise<void>;
-  drop(key: string): Promise<void>;
-}

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { basicHeader } from "../../../src/api/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../src/api/connect.ts";
-import type { BearerToken, Credential, LegacyCredential, TokenCache } from "../../../src/api/credential.ts";
+import type { Credential, LegacyCredential } from "../../../src/api/credential.ts";
 import { failureOf } from "../../../src/api/failure-of.ts";
 import { Failure } from "../../../src/errors.ts";
 import { answerJson, closePeers, deadPort, type Peer, type Received, startPeer, transportTo } from "./peer.ts";
@@ -123,28 +123,6 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(await entities.page({})).toMatchObject({ kind: "refused", status: 401 });
     expect(await entities.page({})).toMatchObject({ kind: "answered" });
     expect(tokens.received).toHaveLength(2);
-  });
-
-  test("a cache is read once, written with what is fetched, and dropped with what is refused", async () => {
-    const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
-    const kept = new Map<string, BearerToken>();
-    const keys = new Set<string>();
-    const tokenCache: TokenCache = {
-      read: async (key) => (keys.add(key), kept.get(key)),
-      write: async (key, token) => void kept.set(key, token),
-      drop: async (key) => void kept.delete(key),
-    };
-    const run = () =>
-      serviceAt(api.origin, { credential: async () => clientAt(tokens), tokenCache, now: () => 5 }).entities.page({});
-    await run();
-    await run();
-    expect(tokens.received).toHaveLength(1);
-    expect([...kept.values()]).toEqual([{ token: "tok1", expiresAtMs: 5 + 870_000 }]);
-    expect([...keys].join()).not.toContain("cret");
-    rejected.add("Bearer tok1");
-    expect((await run()).kind).toBe("refused");
-    expect(kept.size).toBe(0);
-    expect((await run()).kind).toBe("answered");
   });
 
   test.each([
