@@ -32,6 +32,8 @@ export class AccountRun {
   /** Clients that were once live with their secret in a file. */
   readonly delivered = new Set<string>();
   readonly counts = { steps: 0, kills: 0, faults: 0 };
+  /** Secrets that standard output took, where no other place was left: the person has them. */
+  readonly #printed: string[] = [];
   #number = 0;
   #metRequests = 0;
 
@@ -65,6 +67,7 @@ export class AccountRun {
     }
     const under = kill && !straceAbsent ? killedAt({ ...kill, text: "" }) : undefined;
     const ended = await this.home.integ(words, under ? { under } : {});
+    this.#printed.push(...(ended.stdout.match(/sbx_us_cs_[0-9a-f]{32}/g) ?? []));
     if (ended.signal === "SIGKILL" || ended.code === 137) this.counts.kills += 1;
     await this.#audit(`integ ${words.join(" ")} (${fault ?? JSON.stringify(kill ?? "no trouble")}) → ${ended.code}`);
     // The log of requests goes with the faults.
@@ -106,9 +109,8 @@ export class AccountRun {
   }
 
   secrets(): string[] {
-    return readdirSync(this.home.folder)
-      .filter((name) => /^(client|key)-\d+$/.test(name))
-      .map((name) => readFileSync(this.home.path(name), "utf8").trimEnd());
+    const files = readdirSync(this.home.folder).filter((name) => /^(client|key)-\d+$/.test(name));
+    return [...this.#printed, ...files.map((name) => readFileSync(this.home.path(name), "utf8").trimEnd())];
   }
 
   /** Live clients that a delivered secret opens. */
