@@ -130,6 +130,15 @@ async function checkAgainst(document: unknown): Promise<Ended> {
 }
 
 describe("doctor", () => {
+  it("one thing that stands in the way of many checks is one problem", async () => {
+    const { code, stdout, stderr } = await at.integ(["doctor", "-p", "nobody", "--json"]);
+    expect([code, stderr.includes("1 problem was found")]).toEqual([10, true]);
+    const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] }).data;
+    expect(rows.filter(({ status }) => status === "problem").map(({ check }) => check)).toEqual(["profile"]);
+    const notMade = rows.filter(({ message }) => message === "not checked: profile has a problem");
+    expect(notMade.map(({ check }) => check)).toEqual(["credential store", "service", "issuer", "contract"]);
+  });
+
   it("finds everything in order, and is safe to paste", async () => {
     const { code, stdout } = await at.integ(["doctor", "--json"]);
     expect(code).toBe(0);

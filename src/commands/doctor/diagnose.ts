@@ -22,10 +22,9 @@ export const command = defineVerb({
       singular: "check",
       plural: "checks",
     });
-    let problems = 0;
     const rows: Diagnosis[] = [];
-    for (const check of checks) rows.push(...(await diagnosed(context, check)));
-    problems = rows.filter((row) => row.status === "problem").length;
+    for (const check of checks) rows.push(...toldOnce(await diagnosed(context, check), rows));
+    const problems = rows.filter((row) => row.status === "problem").length;
     const shown = rows.map((row) => withoutHome(row, context.settings.home));
     await list.page(pageOf(shown.map((row) => JSON.stringify(row))));
     await list.end({ nextPageToken: null, hasMore: false });
@@ -39,6 +38,15 @@ function withoutHome(row: Diagnosis, home: string): Diagnosis {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
   return { ...row, message: hidden(row.message), next: row.next === null ? null : hidden(row.next) };
+}
+
+/** What stands in the way of several checks is one problem: the others were not made for it. */
+function toldOnce(rows: readonly Diagnosis[], before: readonly Diagnosis[]): Diagnosis[] {
+  return rows.map((row) => {
+    const first = before.find(({ status, message }) => status === "problem" && message === row.message);
+    if (first === undefined || row.status !== "problem") return row;
+    return { check: row.check, status: "warning", message: `not checked: ${first.check} has a problem`, next: null };
+  });
 }
 
 /** A check that fails is a problem of its own; the others go on. */
