@@ -32,7 +32,7 @@ function ofRefusal(
   { status, problem }: Extract<Attempt<unknown>, { kind: "refused" }>,
   { what, where, hint }: FailureContext,
 ): Failure {
-  const [kind, words, usualHint] = refusalOf(status, problem.code);
+  const [kind, words, usualHint] = refusalOf(status, problem.code, what);
   const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,
@@ -41,7 +41,11 @@ function ofRefusal(
   });
 }
 
-function refusalOf(status: number, code: string | undefined): readonly [FailureKind, string, string | undefined] {
+function refusalOf(
+  status: number,
+  code: string | undefined,
+  what: string,
+): readonly [FailureKind, string, string | undefined] {
   switch (status) {
     case 401:
       return [
@@ -59,7 +63,10 @@ function refusalOf(status: number, code: string | undefined): readonly [FailureK
       return [
         "not_found",
         "it finds nothing there",
-        "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor",
+        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is told.
+        what.includes("OAuth")
+          ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
+          : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor",
       ];
     case 409:
       return code === "idempotency_key_reuse"

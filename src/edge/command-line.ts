@@ -1,6 +1,6 @@
 // Owns: how words typed become a verb to run, a help screen, or a complaint with a suggestion.
 // Must not know: any one command, streams.
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { Failure } from "../errors.ts";
 import { allCommands, buildProgram, knownWords, type Screen, type Typed } from "../program.ts";
 
@@ -28,7 +28,7 @@ export async function readCommandLine(
   };
   for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
   try {
-    await program.parseAsync(helpAsFlag(words), { from: "user" });
+    await program.parseAsync(helpAsFlag(words, program), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { help: printed, toStderr: false };
@@ -39,9 +39,18 @@ export async function readCommandLine(
   return typed;
 }
 
-/** `integ help a b` is `integ a b --help`. */
-function helpAsFlag(words: readonly string[]): string[] {
-  return words[0] === "help" ? [...words.slice(1).filter((word) => word !== "--help"), "--help"] : [...words];
+/** `integ help a b` is `integ a b --help`; where there is no such command the help of another would hide it. */
+function helpAsFlag(words: readonly string[], program: Command): string[] {
+  if (words[0] !== "help") return [...words];
+  const meant = words.slice(1).filter((word) => word !== "--help");
+  let command = program;
+  for (const word of meant.filter((word) => !word.startsWith("-"))) {
+    if (command.commands.length === 0) break;
+    const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (!next) return meant;
+    command = next;
+  }
+  return [...meant, "--help"];
 }
 
 function usageFailure(complaint: string, words: readonly string[]): Failure {

@@ -1,6 +1,6 @@
 // Every command wrong on purpose once: the message alone must be enough to mend it. What a person reads is kept in
 // errors.golden.txt, so that a reader can judge all of it at a glance; `vitest -u` writes it anew.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
@@ -26,6 +26,7 @@ interface Wrong {
   readonly words: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly fault?: string;
+  readonly under?: readonly string[];
 }
 
 function wrongs(): readonly Wrong[] {
@@ -164,6 +165,37 @@ function wrongs(): readonly Wrong[] {
   ];
 }
 
+/** The other commands, and a machine that is in the way. */
+function moreWrongs(): readonly Wrong[] {
+  const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
+  const proxied = { INTEG_BASE_URL: "https://api.example.com", HTTPS_PROXY: "http://127.0.0.1:9" };
+  const full = existsSync("/dev/full") ? ["sh", "-c", 'exec "$@" >/dev/full', "sh"] : undefined;
+  const onFullDisk: Wrong = { what: "a full disk under the list", words: ["entities", "list", "--json"], under: full };
+  return [
+    ...(full ? [onFullDisk] : []),
+    { what: "a proxy that is not there", words: ["entities", "list", "--retry-for", "0"], env: proxied },
+    { what: "a flag without its value", words: ["entities", "list", "--limit"] },
+    { what: "a cohort that is nobody's", words: ["cohorts", "members", "coh_nobody"] },
+    { what: "a rotation of a client that is nobody's", words: ["oauth-clients", "rotate", "oac_nobody"] },
+    { what: "a token for nobody", words: ["oauth-clients", "token"] },
+    { what: "a token without a token endpoint", words: ["oauth-clients", "token", "--from-profile"] },
+    { what: "a key that is nobody's", words: ["keys", "revoke", "ak_nobody", "--yes"], env: legacy },
+    { what: "a key that is nobody's, rotated", words: ["keys", "rotate", "ak_nobody", "--yes"], env: legacy },
+    { what: "an age that is none", words: ["keys", "audit", "--max-age", "old"], env: legacy },
+    { what: "a search for nothing", words: ["people", "search"], env: legacy },
+    { what: "a person who is nobody", words: ["people", "membership", "per_nobody"], env: legacy },
+    { what: "a recovery of an entry that is none", words: ["journal", "recover", "zzzzz"] },
+    { what: "a claim of an entry that is none", words: ["journal", "claim", "zzzzz"] },
+    { what: "an entry that is none, forgotten", words: ["journal", "forget", "zzzzz", "--yes"] },
+    { what: "a default that is none", words: ["profiles", "use", "prdo"] },
+    { what: "an edit of a profile that is none", words: ["profiles", "edit", "prdo", "--region", "eu"] },
+    { what: "a removal of a profile that is none", words: ["profiles", "remove", "prdo", "--yes"] },
+    { what: "an endpoint that is none", words: ["api", "/v1/nothing"] },
+    { what: "a contract that was never published", words: ["spec", "show", "--contract-version", "1999-01-01"] },
+    { what: "help for a command that is none", words: ["help", "entites"] },
+  ];
+}
+
 /** What differs from run to run becomes a word. */
 function settled(text: string): string {
   return text
@@ -178,9 +210,9 @@ function settled(text: string): string {
 
 it("tells what was wrong, where, and what to type instead", async () => {
   const told: string[] = [];
-  for (const { what, words, env, fault } of wrongs()) {
+  for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs()]) {
     if (fault) await service.fault(fault);
-    const { code, stdout, stderr } = await at.integ(words, { env, input: "some-key\n" });
+    const { code, stdout, stderr } = await at.integ(words, { env, under, input: "some-key\n" });
     if (fault) await service.calm();
     expect(code, what).not.toBe(0);
     expect(stdout, what).toBe("");

@@ -51,6 +51,16 @@ describe("the command line", () => {
     expect((await typed("completion zsh")).args).toEqual(["zsh"]);
   });
 
+  it.each(["help entites", "help entities lst", "help entites --help"])(
+    "refuses help for what is none: %s",
+    async (line) => {
+      await expect(readCommandLine(line.split(" "), { width: 80, version: "0.0.0" })).rejects.toMatchObject({
+        kind: "usage",
+        message: expect.stringContaining("Unknown command"),
+      });
+    },
+  );
+
   it.each(["completion --help", "help completion"])("shows the help of a verb without a noun: %s", async (line) => {
     const text = await help(line);
     expect(text).toContain("Usage: integ completion [options] <shell>");
