@@ -72,8 +72,11 @@ export interface Secrets {
   reread(record: DestinationRecord): Promise<string | undefined>;
   /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
-  /** Gives back what was reserved at that place, where it holds no whole secret. Safe to repeat. */
-  removeReserve(record: DestinationRecord, entry: string): Promise<void>;
+  /**
+   * Gives back what was reserved at that place for an entry. A whole secret stays, unless `isKept`: it is safe elsewhere.
+   * Safe to repeat.
+   */
+  removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** True where the place that the journal remembers holds the secret; completes a delivery that a crash cut short. */
   wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
 }

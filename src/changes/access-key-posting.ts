@@ -80,7 +80,7 @@ async function makeReady(work: Post): Promise<void> {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     const record = await destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
-    await leavePlace(bench, drive.entry, record);
+    await leavePlace(bench, drive.entry, { chosen: record });
     drive.record({
       state: before,
       attempts: drive.entry.attempts + 1,

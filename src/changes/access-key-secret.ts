@@ -152,7 +152,7 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
     throw keptHere(drive.entry, "an earlier run ended before it could say that it arrived.");
   }
   const record = await destination.prepare(drive.entry.id);
-  await leavePlace(bench, drive.entry, record);
+  await leavePlace(bench, drive.entry, { chosen: record, isKept: true });
   drive.record({ destination: { ...record } });
   await bringHome(work, secret, options);
   return true;

@@ -164,7 +164,7 @@ async function makeReady(course: Course): Promise<void> {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     const destination = course.deliveredBefore ? undefined : await options.destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
-    if (destination) await leavePlace(bench, drive.entry, destination);
+    if (destination) await leavePlace(bench, drive.entry, { chosen: destination });
     if (course.settledBefore) drive.record({ attempts: drive.entry.attempts + 1 });
     else
       drive.record({

@@ -42,8 +42,11 @@ export interface WorkClock {
 export interface SecretKeeping {
   /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
   wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
-  /** Gives back what a process that is gone reserved at that place, where it holds no whole secret. Safe to repeat. */
-  removeReserve(record: DestinationRecord, entry: string): Promise<void>;
+  /**
+   * Gives back what was reserved at that place for an entry. A whole secret stays, unless `isKept`: it is safe elsewhere.
+   * Safe to repeat.
+   */
+  removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
   /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */
@@ -152,16 +155,16 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 
 /** Another place than the remembered one: what an earlier process reserved there is given back. */
 export async function leavePlace(
-  bench: Workbench,
+  { secrets }: { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
   { id, destination }: Entry,
-  chosen: DestinationRecord,
+  { chosen, isKept = false }: { readonly chosen: DestinationRecord; readonly isKept?: boolean },
 ): Promise<void> {
   const before = destination as DestinationRecord | null;
   if (before?.kind !== "file") return;
   const isSame =
     chosen.kind === "file" &&
     (before.reserved === undefined ? chosen.path === before.path : chosen.reserved === before.reserved);
-  if (!isSame) await bench.secrets.removeReserve(before, id);
+  if (!isSame) await secrets.removeReserve(before, id, { isKept });
 }
 
 /** What the journal keeps of a failure. */

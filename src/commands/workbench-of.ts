@@ -49,7 +49,7 @@ async function keepingOf(context: Context): Promise<SecretKeeping> {
   const undelivered = await context.secrets.undelivered();
   return {
     wasDelivered: (record, facts) => context.secrets.wasDelivered(record, facts),
-    removeReserve: (record, entry) => context.secrets.removeReserve(record, entry),
+    removeReserve: (...given) => context.secrets.removeReserve(...given),
     reread: (record) => context.secrets.reread(record),
     reserve: async (entry) => undelivered.reserve(entry),
     keep: async (entry, secret) => undelivered.keep(entry, secret),

@@ -40,9 +40,9 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       const { wasDelivered } = await import("../secrets/delivered.ts");
       return wasDelivered(record, facts, { profiles: () => profiles.store() });
     },
-    async removeReserve(record, work) {
+    async removeReserve(record, entry, options) {
       const { removeReserve } = await import("../secrets/delivered.ts");
-      removeReserve(record, work);
+      removeReserve(record, entry, options);
     },
     async reread(record) {
       const { rereadSecret } = await import("../secrets/reread.ts");

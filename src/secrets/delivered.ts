@@ -6,7 +6,7 @@ import { Failure } from "../errors.ts";
 import { fileFailure, openPrivateFile, syncFolder } from "../profiles/private-file.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { DestinationRecord } from "./destination.ts";
-import { contentOf, isSameFile, putInPlace, reservedName } from "./reserved-file.ts";
+import { contentOf, isSameFile, putInPlace, reservedName, wipe } from "./reserved-file.ts";
 import { isWhole } from "./secret-format.ts";
 
 type FileRecord = Extract<DestinationRecord, { kind: "file" }>;
@@ -92,15 +92,25 @@ export async function wasDelivered(
  * Removes what a file destination reserved in a process that is gone, where it holds no whole secret or is but a second
  * name of the finished file. A crash may have come after it was made and before the journal named it: then it is found by
  * its name, and goes where it is empty.
- * @param work id of the journal entry that it was made for
+ * @param entry id of the journal entry that it was made for
+ * @param options.isKept the secret is safe elsewhere: a whole copy that has not got its name is wiped and goes too
  */
-export function removeReserve(record: DestinationRecord, work: string): void {
+export function removeReserve(
+  record: DestinationRecord,
+  entry: string,
+  { isKept = false }: { readonly isKept?: boolean } = {},
+): void {
   if (record.kind !== "file") return;
-  if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, work));
+  if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
   const fd = openReserved(record);
   if (fd === undefined) return;
   try {
-    if (isSameFile(record.path, record) || !isWhole(contentOf(fd), record.format)) unlinkSync(record.reserved);
+    const isSecondName = isSameFile(record.path, record);
+    if (!isSecondName && isWhole(contentOf(fd), record.format)) {
+      if (!isKept) return;
+      wipe(fd);
+    }
+    unlinkSync(record.reserved);
   } finally {
     closeSync(fd);
   }

@@ -1,6 +1,56 @@
 // SIGKILL at every file and network call of `journal claim`: the secret is in its place or still kept, never neither, and
-// the same claim typed again ends it.
-import { killTest } from "./kill-loop.ts";
+// the same claim typed again ends it. Typed again with another place, nothing of the first is left.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
+import { readJournal } from "../support/journal-file.ts";
+import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { changingPoints, Desk, inScene, isFull, killTest, pointsOf } from "./kill-loop.ts";
 import { claim } from "./oauth-client-scenes.ts";
 
 killTest(claim, { sample: 24 });
+
+/** @returns what is wrong, or nothing where the claim was not killed there */
+function claimedElsewhere(desk: Desk, point: Point): Promise<string[] | undefined> {
+  return inScene(desk, claim, async (at, account, { words }) => {
+    if (!wasKilled(await at.integ(words, { under: killedAt(point) }))) return undefined;
+    const [, , id] = words;
+    const isOpen = readJournal(at.path("state", "journal.ndjson")).some(({ state }) => state === "undelivered");
+    const again = isOpen ? await at.integ(["journal", "claim", id!, "--secret-file", "elsewhere"]) : undefined;
+    const wrong: string[] = [];
+    if (again && again.code !== 0) wrong.push(`claim again: exit ${again.code}: ${again.stderr}`);
+    const recovered = await at.integ(["journal", "recover"]);
+    if (recovered.code !== 0) wrong.push(`recover: ${recovered.stderr}`);
+    const rooms = readdirSync(at.folder).filter((name) => name.includes(".integ-"));
+    wrong.push(...rooms.map((name) => `${name} is left`));
+    const place = words[words.indexOf("--secret-file") + 1]!;
+    const whole = [place, "elsewhere"].filter((name) => existsSync(at.path(name)));
+    if (whole.length === 0) wrong.push("the secret is nowhere");
+    const { client_id } = (await account.live())[0]!;
+    for (const name of whole)
+      if (!(await account.opens(client_id!, readFileSync(at.path(name), "utf8").trimEnd())))
+        wrong.push(`${name} holds no secret that works`);
+    return wrong;
+  });
+}
+
+describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
+  const desk = new Desk();
+  afterAll(() => desk.close());
+
+  it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
+    const all = changingPoints(await pointsOf(desk, claim));
+    const points = isFull ? all : spread(all, 14);
+    const found: string[] = [];
+    let hit = 0;
+    for (const point of points) {
+      let wrong: string[] | undefined;
+      for (let round = 0; round < 8 && wrong === undefined; round += 1)
+        wrong = await claimedElsewhere(desk, countedAgain(point, round));
+      if (wrong !== undefined) hit += 1;
+      found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
+    }
+    console.log(`journal claim, then elsewhere: ${hit} of ${points.length} points hit; wrong ${found.length}`);
+    expect(found).toEqual([]);
+    expect(hit).toBe(points.length);
+  });
+});

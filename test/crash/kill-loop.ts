@@ -65,7 +65,7 @@ export function homeOf({ service }: Account): Home {
   return new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
 }
 
-async function inScene<T>(
+export async function inScene<T>(
   desk: Desk,
   scene: Scene,
   work: (at: Home, account: Account, arranged: Arranged) => Promise<T>,

@@ -1,10 +1,11 @@
 // Owns: `integ journal claim`.
 import { resolve } from "node:path";
+import { leavePlace } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Drive, Journal } from "../../journal/journal.ts";
-import type { DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 
@@ -23,8 +24,7 @@ export const command = defineVerb({
         show(context, receipt, kept),
       );
       if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
-      await destination.check();
-      drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
+      await makeRoom(context, drive, destination);
       try {
         await context.clock.finishing(() => destination.deliver(kept));
       } finally {
@@ -36,6 +36,14 @@ export const command = defineVerb({
     }
   },
 });
+
+/** The place stands in the journal before anything is made there, so that a crash in between leaves nothing that nobody knows. */
+async function makeRoom(context: Context, drive: Drive, destination: Destination): Promise<void> {
+  const place = await destination.check();
+  await leavePlace(context, drive.entry, { chosen: place, isKept: true });
+  drive.record({ destination: { ...place } });
+  drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
+}
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
 async function isThereAlready(context: Context, drive: Drive, file: string | undefined): Promise<boolean> {
