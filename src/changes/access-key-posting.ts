@@ -78,6 +78,7 @@ async function makeReady(work: Post): Promise<void> {
   const { bench, drive, destination, before = "open" } = work;
   try {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    bench.disk.assert();
     const record = await destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
     await leavePlace(bench, drive.entry, { chosen: record });

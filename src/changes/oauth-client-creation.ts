@@ -162,6 +162,7 @@ async function makeReady(course: Course): Promise<void> {
   const { bench, drive, options } = course;
   try {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    bench.disk.assert();
     const destination = course.deliveredBefore ? undefined : await options.destination.prepare(drive.entry.id);
     await bench.secrets.reserve(drive.entry.id);
     if (destination) await leavePlace(bench, drive.entry, { chosen: destination });

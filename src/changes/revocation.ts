@@ -28,6 +28,7 @@ export async function repeatRevocation<T, R>(bench: Workbench, { send, read, mar
   const startedAt = bench.clock.now();
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    bench.disk.assert();
     mark?.("send");
     const answer = await bench.clock.finishing(send);
     const reading = await read(answer);

@@ -5,6 +5,7 @@ import type { Entry } from "../journal/entry.ts";
 import type { Drive, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
+import type { DiskTrust } from "./disk-trust.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
 export interface Account {
@@ -67,6 +68,7 @@ export interface Workbench {
   readonly secrets: SecretKeeping;
   readonly clock: WorkClock;
   readonly tell: Tell;
+  readonly disk: DiskTrust;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
   readonly retryForMs: number;
 }
@@ -94,6 +96,7 @@ export function recordAfterwards(bench: Workbench, drive: Drive, change: Paramet
     drive.record(change);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
+    bench.disk.lose(why);
     bench.tell.warn(
       `The journal could not be updated (${why}) It still holds the entry ${drive.entry.id} with its key: "integ journal recover ${drive.entry.id}" is safe.`,
     );
@@ -114,6 +117,7 @@ export async function giveBack(bench: Workbench, entry: string, destination?: De
       await work();
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
+      bench.disk.lose(why);
       bench.tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
     }
   }

@@ -1,5 +1,6 @@
 // Owns: how a command's context becomes the workbench of a change, and how a change is told to a person.
 // Must not know: any one command.
+import { DiskTrust } from "../changes/disk-trust.ts";
 import type { Account, SecretKeeping, Tell, Workbench } from "../changes/workbench.ts";
 import type { Service } from "../api/connect.ts";
 import { contractVersion } from "../api/contract-version.ts";
@@ -34,13 +35,19 @@ async function prove(context: Context, service: Service, client: { clientId: str
   });
 }
 
-export async function workbenchOf(context: Context, given?: ActiveProfile): Promise<Workbench> {
+/** @param disk one for all that a process does: where it cannot be trusted for one piece of work, it cannot for another */
+export async function workbenchOf(
+  context: Context,
+  given?: ActiveProfile,
+  disk: DiskTrust = new DiskTrust(),
+): Promise<Workbench> {
   return {
     account: await accountOf(context, given),
     journal: await context.journal(),
     secrets: await keepingOf(context),
     clock: context.clock,
     tell: tellOf(context),
+    disk,
     retryForMs: context.settings.retryForMs,
   };
 }

@@ -73,6 +73,8 @@ class FileDestination implements Destination {
   readonly isStdout = false;
   readonly #target: FileTarget;
   #reserve: Reserve | undefined;
+  /** What a finished delivery left undone behind it. */
+  #untidy: Error | undefined;
 
   constructor(target: FileTarget) {
     this.#target = target;
@@ -114,7 +116,7 @@ class FileDestination implements Destination {
     try {
       fillReserve(fd, renderSecret(secret, this.#target.format));
       if (!isSameFile(path, identityOf(fd))) throw Object.assign(new Error(), { code: "ENOENT" });
-      putInPlace(path, this.#target);
+      this.#untidy = putInPlace(path, this.#target);
     } catch (error) {
       const { message } = fileFailure(error, "write the secret to", this.#target.path);
       throw new Failure("undelivered", message, { cause: error });
@@ -125,7 +127,12 @@ class FileDestination implements Destination {
 
   async release(): Promise<void> {
     const reserve = this.#reserve;
-    if (reserve === undefined) return;
+    if (reserve === undefined) {
+      const untidy = this.#untidy;
+      this.#untidy = undefined;
+      if (untidy) throw untidy;
+      return;
+    }
     this.#reserve = undefined;
     try {
       clearAway(reserve, this.#target.path);
@@ -136,23 +143,26 @@ class FileDestination implements Destination {
 }
 
 /**
- * Blanks a reserve and takes its name away. One of the two is enough for the secret to be out of reach: only where
- * neither can be done is there something to be told.
+ * Blanks a reserve and takes its name away. One of the two puts a secret out of reach, so both are tried; that either
+ * failed is told all the same: the disk is not what it was.
  */
 function clearAway(reserve: Reserve, finished: string): void {
-  let wiped: unknown;
-  try {
-    // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
-    if (!isSameFile(finished, reserve.identity)) wipe(reserve.fd);
-  } catch (error) {
-    wiped = error;
-  }
-  try {
-    if (isSameFile(reserve.path, reserve.identity)) unlinkSync(reserve.path);
+  const failed: unknown[] = [];
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch (error) {
+      failed.push(error);
+    }
+  };
+  // After a delivery that failed at its very end (the folder's sync) the finished file is this one: it stays whole.
+  attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
+  attempt(() => {
+    if (!isSameFile(reserve.path, reserve.identity)) return;
+    unlinkSync(reserve.path);
     syncFolder(dirname(reserve.path));
-  } catch (error) {
-    if (wiped !== undefined) throw fileFailure(error, "remove", reserve.path);
-  }
+  });
+  if (failed.length > 0) throw fileFailure(failed[0], "give back", reserve.path);
 }
 
 /** A file as the place for a secret; `cwd` makes a relative path mean the same to a later process. */

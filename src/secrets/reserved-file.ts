@@ -14,7 +14,14 @@ import {
   unlinkSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { createPrivateFile, errorCode, openPrivateFile, syncFolder, writeAll } from "../profiles/private-file.ts";
+import {
+  createPrivateFile,
+  errorCode,
+  fileFailure,
+  openPrivateFile,
+  syncFolder,
+  writeAll,
+} from "../profiles/private-file.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
 export const reserveBytes = 32 * 1024;
@@ -128,24 +135,26 @@ export function wipe(fd: number): void {
 /**
  * Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. With the
  * synced name the secret is in its place: that the reserved name could not be taken away then is no failure.
+ * @returns why it could not; it is left as a second name of the finished file, and `removeReserve` tries again
  */
 export function putInPlace(
   reserved: string,
   { path, force }: { readonly path: string; readonly force: boolean },
-): void {
+): Error | undefined {
   if (force) renameSync(reserved, path);
   else linkOrMove(reserved, path);
   syncFolder(dirname(path));
-  if (!force) dropName(reserved);
+  return force ? undefined : dropName(reserved);
 }
 
-function dropName(reserved: string): void {
+function dropName(reserved: string): Error | undefined {
   try {
-    if (lstatSync(reserved, { throwIfNoEntry: false }) === undefined) return;
+    if (lstatSync(reserved, { throwIfNoEntry: false }) === undefined) return undefined;
     unlinkSync(reserved);
     syncFolder(dirname(reserved));
-  } catch {
-    // left behind, a second name of the finished file: `removeReserve` tries again
+    return undefined;
+  } catch (error) {
+    return fileFailure(error, "take away", reserved);
   }
 }
 

@@ -28,7 +28,7 @@ export const command = defineVerb({
       try {
         await context.clock.finishing(() => destination.deliver(kept));
       } finally {
-        await destination.release();
+        await giveBackRoom(context, destination);
       }
       await settle(context, drive, kept, { isShown: destination.isStdout });
     } finally {
@@ -36,6 +36,15 @@ export const command = defineVerb({
     }
   },
 });
+
+/** Tidying up: how the claim ended stays what it is. */
+async function giveBackRoom(context: Context, destination: Destination): Promise<void> {
+  try {
+    await destination.release();
+  } catch (error) {
+    context.output.warn(`Room that was reserved for the secret stays: ${error instanceof Error ? error.message : ""}`);
+  }
+}
 
 /** The place stands in the journal before anything is made there, so that a crash in between leaves nothing that nobody knows. */
 async function makeRoom(context: Context, drive: Drive, destination: Destination): Promise<void> {

@@ -1,4 +1,5 @@
 // Owns: `integ journal recover`.
+import { DiskTrust } from "../../changes/disk-trust.ts";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -35,13 +36,14 @@ export const command = defineVerb({
   ],
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
+    const disk = new DiskTrust();
     const entries = chosen(journal, ids, context.settings.profile);
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, options),
       mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
       mayRevokeUnproven: async () => context.settings.yes,
-      benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile)),
+      benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile), disk),
     });
     await giveBackRooms(context, journal);
     await report(context, withReplacements(journal, results));

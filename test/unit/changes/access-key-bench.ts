@@ -2,6 +2,7 @@
 import type { SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Attempt } from "../../../src/api/attempt.ts";
 import type { Rows } from "../../../src/api/legacy.ts";
+import { DiskTrust } from "../../../src/changes/disk-trust.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -121,6 +122,7 @@ export class Bench {
     return {
       account: { profile: "p", region: "us", service } as unknown as Workbench["account"],
       journal: { entries: () => this.entries } as unknown as Journal,
+      disk: new DiskTrust(),
       retryForMs: this.#faults.retryForMs ?? 60_000,
       clock: {
         now: () => this.now,

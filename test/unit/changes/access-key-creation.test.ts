@@ -35,6 +35,17 @@ const lost: Attempt<SecretAnswer> = { kind: "unknown", reason: "closed", detail:
 const tooMany: Attempt<SecretAnswer> = { kind: "refused", status: 429, problem: {}, retryAfterSeconds: 7 };
 const notSent: Attempt<SecretAnswer> = { kind: "not_sent", reason: "refused", detail: "nobody listens" };
 
+describe("a disk that failed once", () => {
+  it("sends nothing more, though the service asked for it again", async () => {
+    const answers = [tooMany, answered()];
+    const well = await run({ answers });
+    expect([well.kind, well.desk.posts]).toEqual(["done", 2]);
+    // The second record says that the first request changed nothing.
+    const ill = await run({ answers, failing: ["record:2"] });
+    expect([ill.kind, ill.desk.posts]).toEqual(["failed", 1]);
+  });
+});
+
 describe("the order", () => {
   it("place, room and attempt stand before the request; the copy is destroyed after the journal says done", async () => {
     const { desk, entry, kind } = await run();
