@@ -75,16 +75,20 @@ function refusalOf(
             "the idempotency key stands for another request",
             "Leave --idempotency-key out, or send the request that the key was first used for.",
           ]
-        : [
-            "conflict",
-            "it conflicts with how things stand",
-            "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
-          ];
+        : ["conflict", "it conflicts with how things stand", conflictHint(what)];
     case 429:
       return ["rate_limited", "too many requests", "Wait and type it again, or allow a longer wait: --retry-for 10m"];
     default:
       return ["failed", "it does not accept the request", undefined];
   }
+}
+
+/** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
+function conflictHint(what: string): string | undefined {
+  if (what.includes("access key")) return "integ keys list";
+  return what.includes("OAuth")
+    ? "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot."
+    : undefined;
 }
 
 function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {

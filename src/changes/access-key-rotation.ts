@@ -40,6 +40,7 @@ export interface KeyRotated {
 
 const unknownWords =
   "The old secret may be dead, and the new one did not arrive. The old one was left where it is: it may still work.";
+const againWords = "The command below rotates the key again: whatever secret it has is dead then.";
 
 /** Rotates a key in place. */
 export async function rotateAccessKey(
@@ -75,8 +76,8 @@ export async function rotateAccessKey(
 function stillUnknown(entry: Entry): Failure {
   return new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
     ...detailsOf(entry),
-    meaning: `Nothing was sent now. ${unknownWords}`,
-    hint: `integ journal recover ${entry.id} --replace-lost-secret rotates again`,
+    meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
+    hint: `integ journal recover ${entry.id} --replace-lost-secret`,
   });
 }
 
@@ -161,8 +162,8 @@ async function howItStands(bench: Workbench, drive: Drive): Promise<Failure> {
   const again = `integ journal recover ${entry.id} --replace-lost-secret`;
   const failure = outcomeUnknown(entry, new Failure("outcome_unknown", "Nobody knows whether the key was rotated."));
   const tell = (meaning: string): Failure =>
-    new Failure(failure.kind, failure.message, { ...failure.details, meaning, hint: `${again} rotates again` });
-  if (bench.account.keyId !== entry.resource_id) return tell(unknownWords);
+    new Failure(failure.kind, failure.message, { ...failure.details, meaning, hint: again });
+  if (bench.account.keyId !== entry.resource_id) return tell(`${unknownWords} ${againWords}`);
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return tell(
@@ -171,7 +172,7 @@ async function howItStands(bench: Workbench, drive: Drive): Promise<Failure> {
   const isDead =
     (answer.kind === "refused" && answer.status === 401) ||
     (answer.kind === "not_sent" && answer.failure?.kind === "auth");
-  if (!isDead) return tell(unknownWords);
+  if (!isDead) return tell(`${unknownWords} ${againWords}`);
   recordAfterwards(bench, drive, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
