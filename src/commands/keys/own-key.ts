@@ -11,6 +11,7 @@ export interface OwnKeyChoice {
   /** `--secret-profile` */
   readonly secretProfile?: string;
   readonly yes: boolean;
+  readonly byReplacement?: boolean;
 }
 
 /**
@@ -20,7 +21,7 @@ export interface OwnKeyChoice {
  */
 export function refuseToLockOut(
   profile: ActiveProfile,
-  { id, updateProfile, secretProfile, yes }: OwnKeyChoice,
+  { id, updateProfile, secretProfile, yes, byReplacement = false }: OwnKeyChoice,
 ): boolean {
   const own = profile.keyId === id;
   if (!own || updateProfile || yes || secretProfile === profile.name) return own;
@@ -29,9 +30,18 @@ export function refuseToLockOut(
     `${id} is the key that profile ${profile.name} itself lives on: rotated, the profile could do nothing more.`,
     {
       meaning: "Nothing was sent. The new secret can take the old one's place in the profile.",
-      hint: `integ keys rotate ${id} --update-profile`,
+      hint: `integ keys rotate ${id}${byReplacement ? " --by-replacement" : ""} --update-profile`,
     },
   );
+}
+
+/** What a person must know where the profile does not know which key it lives on; undefined where there is nothing to say. */
+export function lockOutWarning(
+  profile: Pick<ActiveProfile, "name" | "keyId">,
+  { id, updateProfile, secretProfile, yes }: OwnKeyChoice,
+): string | undefined {
+  if (profile.keyId !== undefined || updateProfile || yes || secretProfile === profile.name) return undefined;
+  return `If ${id} is the key that profile ${profile.name} itself lives on, add --update-profile: without it the profile can do nothing more.`;
 }
 
 /**

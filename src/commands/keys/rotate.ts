@@ -6,7 +6,7 @@ import type { ActiveProfile } from "../../profiles/profile.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
-import { checkUpdatable, refuseToLockOut } from "./own-key.ts";
+import { checkUpdatable, lockOutWarning, refuseToLockOut } from "./own-key.ts";
 import { addKeyOptions } from "./request.ts";
 import { byReplacement, type RotateFlags, type Rotation } from "./replacement.ts";
 import { accessKeyView, deliveredKeyView } from "./view.ts";
@@ -38,13 +38,16 @@ export const command = defineVerb({
   async run(context, { args: [id], options }) {
     checkFlags(id, options);
     const profile = await context.profiles.active();
-    const { updateProfile = false, secretProfile } = options;
-    const own = refuseToLockOut(profile, { id, updateProfile, secretProfile, yes: context.settings.yes });
+    const { updateProfile = false, secretProfile, byReplacement: byReplacing } = options;
+    const choice = { id, updateProfile, secretProfile, yes: context.settings.yes, byReplacement: byReplacing };
+    const own = refuseToLockOut(profile, choice);
     if (updateProfile) await checkUpdatable(context, profile, id);
     // Named by hand, the profile's own place is the same work in the same order.
     const takesOwn = updateProfile || (own && secretProfile === profile.name);
     const destination = await destinationOf(context, profile, options);
     await profile.legacy();
+    const warning = lockOutWarning(profile, choice);
+    if (warning !== undefined) context.output.note(warning);
     if (options.byReplacement) await byReplacement(context, { id, options, destination, takesOwn });
     else await inPlace(context, { id, options, destination, takesOwn, own });
   },

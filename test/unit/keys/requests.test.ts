@@ -1,6 +1,6 @@
 // The pure rules beside the commands: expiries, what a replacement must be told, whose key is whose, which columns to show.
 import { describe, expect, it } from "vitest";
-import { refuseToLockOut } from "../../../src/commands/keys/own-key.ts";
+import { lockOutWarning, refuseToLockOut } from "../../../src/commands/keys/own-key.ts";
 import { oldKeyOf, replacementOf } from "../../../src/commands/keys/replacement-request.ts";
 import { expiryOf } from "../../../src/commands/keys/request.ts";
 import { columnsFor } from "../../../src/commands/lenient-rows.ts";
@@ -76,6 +76,23 @@ describe("the profile's own key", () => {
   it("where it is not known, or another one, nothing is refused", () => {
     expect(refuseToLockOut({ name: "p" } as ActiveProfile, choice)).toBe(false);
     expect(refuseToLockOut(profile, { ...choice, id: "b" })).toBe(false);
+  });
+
+  it("the way out that is named rotates as it was asked to", () => {
+    for (const [byReplacement, hint] of [
+      [false, "integ keys rotate a --update-profile"],
+      [true, "integ keys rotate a --by-replacement --update-profile"],
+    ] as const)
+      expect(() => refuseToLockOut(profile, { ...choice, byReplacement })).toThrow(
+        expect.objectContaining({ details: expect.objectContaining({ hint }) }),
+      );
+  });
+
+  it("where it is not known, a person is told what would lock the profile out, and not who has answered that", () => {
+    expect(lockOutWarning({ name: "p" }, choice)).toContain("--update-profile");
+    for (const told of [{ updateProfile: true }, { yes: true }, { secretProfile: "p" }])
+      expect(lockOutWarning({ name: "p" }, { ...choice, ...told })).toBeUndefined();
+    expect(lockOutWarning(profile, { ...choice, id: "b" })).toBeUndefined();
   });
 });
 
