@@ -79,10 +79,20 @@ function tellOf(context: Context): Tell {
   };
 }
 
-/** Mentions unsettled work once, when a command that changes something begins. */
+/** Warns of a damaged journal: what stood in the damaged place is in no list, and must not be missed silently. */
+export async function mentionDamage(context: Context): Promise<void> {
+  const places = (await context.journal()).damagedPlaces();
+  if (places === 0) return;
+  context.output.warn(
+    `The journal is damaged in ${places === 1 ? "1 place" : `${places} places`}; sound entries are kept. Where, and what to do: integ journal verify`,
+  );
+}
+
+/** Mentions unsettled work and damage once, when a command that changes something begins. */
 export async function mentionUnsettled(context: Context): Promise<void> {
   const { isSettled } = await import("../journal/entry.ts");
   const journal = await context.journal();
+  await mentionDamage(context);
   const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
   if (unsettled.length === 0) return;
   const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;

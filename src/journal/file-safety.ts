@@ -10,6 +10,24 @@ const writableByOthers = 0o022;
 const anyOther = 0o077;
 
 /**
+ * Refuses an address as the journal's path: it would become a folder here, and each machine of a fleet would silently
+ * have a journal of its own. What follows the scheme may hold a password and is not shown.
+ * @throws Failure `usage`
+ */
+export function refuseAddress(path: string): void {
+  const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(path)?.[1];
+  if (scheme === undefined) return;
+  throw new Failure(
+    "usage",
+    `INTEG_JOURNAL is an address (${scheme}://…), and this integ keeps its journal in a file.`,
+    {
+      meaning: "Nothing was sent, nothing changed.",
+      hint: "set INTEG_JOURNAL to a file's path, on a volume that outlives the machine",
+    },
+  );
+}
+
+/**
  * Refuses a file that is no plain file, belongs to somebody else or can be written by others. One that others can read
  * is made private where `repair` is set: nobody else can have changed it.
  * @throws Failure `usage` with the command to type.

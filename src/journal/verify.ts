@@ -30,7 +30,7 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
   const found: Finding[] = [...fold.damage, ...reading.damage].map((damage) => ({
     severity: "problem",
     where: place(path, damage),
-    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune\` writes the journal anew without it`,
+    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune --older-than 90d\` writes the journal anew without it`,
   }));
   if (reading.torn) {
     found.push({

@@ -146,12 +146,47 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await clientCount()).toBe(before);
   });
 
+  it("an address: no folder of its name, and no word of its password", async () => {
+    const at = home({ INTEG_JOURNAL: "postgresql://me:canary@db.example/journal" });
+    const before = await clientCount();
+    const { code, stderr } = await create(at, "--secret-file", "s");
+    expect(code).toBe(2);
+    expect(stderr).toContain("INTEG_JOURNAL is an address (postgresql://…)");
+    expect(stderr).not.toContain("canary");
+    expect(existsSync(at.path("postgresql:"))).toBe(false);
+    expect((await at.integ(["journal", "list"])).code).toBe(2);
+    expect(await clientCount()).toBe(before);
+  });
+
   it("an empty file is a new journal", async () => {
     const at = home();
     mkdirSync(at.path("state"), { mode: 0o700 });
     writeFileSync(at.path("state", "journal.ndjson"), "", { mode: 0o600 });
     expect((await create(at, "--secret-file", "s")).code).toBe(0);
     expect(await entries(at)).toHaveLength(1);
+  });
+
+  it("damage in the middle is told by whatever is typed next, and the way out is typed as it stands", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    await create(at, "--new", "--secret-file", "b");
+    const text = journalText(at);
+    const middle = text.indexOf('"now"', text.length / 2);
+    writeFileSync(at.path("state", "journal.ndjson"), `${text.slice(0, middle)}"nov"${text.slice(middle + 5)}`);
+    for (const words of [
+      ["journal", "list"],
+      ["journal", "recover"],
+    ])
+      expect((await at.integ(words)).stderr).toContain("warning: The journal is damaged in 1 place");
+    const third = await create(at, "--new", "--secret-file", "c");
+    expect([third.code, third.stderr.includes("integ journal verify")]).toEqual([0, true]);
+    const verified = await at.integ(["journal", "verify"]);
+    expect(verified.code).toBe(10);
+    const way = /`integ (journal prune [^`]+)`/.exec(verified.stdout)?.[1] ?? "";
+    expect((await at.integ(way.split(" "))).code).toBe(0);
+    expect((await at.integ(["journal", "verify"])).code).toBe(0);
+    expect((await at.integ(["journal", "list"])).stderr).not.toContain("damaged");
+    expect(await entries(at)).toHaveLength(3);
   });
 
   it("a newer format is shown and never changed", async () => {

@@ -1,5 +1,6 @@
 // Owns: `integ journal list`.
 import { defineVerb } from "../verb.ts";
+import { mentionDamage } from "../workbench-of.ts";
 import { entriesView, entriesPage } from "./view.ts";
 
 export const command = defineVerb({
@@ -11,6 +12,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const { isSettled } = await import("../../journal/entry.ts");
     const entries = (await context.journal()).entries();
+    await mentionDamage(context);
     const shown = options.all ? entries : entries.filter((entry) => !isSettled(entry.state));
     const list = context.output.list(entriesView);
     await list.page(entriesPage(shown));

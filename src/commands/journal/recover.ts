@@ -12,7 +12,7 @@ import type { SecretOptions } from "../../secrets/choice.ts";
 import type { DestinationRecord } from "../../secrets/destination.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
-import { workbenchOf } from "../workbench-of.ts";
+import { mentionDamage, workbenchOf } from "../workbench-of.ts";
 import { entriesView, entriesPage } from "./view.ts";
 
 export const command = defineVerb({
@@ -37,6 +37,7 @@ export const command = defineVerb({
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskTrust();
+    await mentionDamage(context);
     const entries = chosen(journal, ids, context.settings.profile);
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
