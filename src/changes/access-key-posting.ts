@@ -9,16 +9,9 @@ import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
+import { takePlace } from "./secret-place.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
-import {
-  detailsOf,
-  giveBack,
-  lastErrorOf,
-  leavePlace,
-  outcomeUnknown,
-  recordAfterwards,
-  type Workbench,
-} from "./workbench.ts";
+import { detailsOf, giveBack, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface Post {
   readonly bench: Workbench;
@@ -79,9 +72,8 @@ async function makeReady(work: Post): Promise<void> {
   try {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assert();
-    const record = await destination.prepare(drive.entry.id);
+    const record = await takePlace(bench, drive, { destination });
     await bench.secrets.reserve(drive.entry.id);
-    await leavePlace(bench, drive.entry, { chosen: record });
     drive.record({
       state: before,
       attempts: drive.entry.attempts + 1,

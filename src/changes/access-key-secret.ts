@@ -8,7 +8,8 @@ import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
-import { detailsOf, leavePlace, recordAfterwards, type Workbench } from "./workbench.ts";
+import { takePlace } from "./secret-place.ts";
+import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The work that a secret belongs to. */
 export interface Bearer {
@@ -151,8 +152,7 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
     recordAfterwards(bench, drive, { state: "undelivered", resource_id: secret.id || drive.entry.resource_id });
     throw keptHere(drive.entry, "an earlier run ended before it could say that it arrived.");
   }
-  const record = await destination.prepare(drive.entry.id);
-  await leavePlace(bench, drive.entry, { chosen: record, isKept: true });
+  const record = await takePlace(bench, drive, { destination, isKept: true });
   drive.record({ destination: { ...record } });
   await bringHome(work, secret, options);
   return true;

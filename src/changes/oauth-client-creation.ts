@@ -19,7 +19,8 @@ import {
   waitOr,
 } from "./creation-course.ts";
 import { deliver, lookAtDestination, saveStray, withoutSecret } from "./creation-secret.ts";
-import { detailsOf, giveBack, leavePlace, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { takePlace } from "./secret-place.ts";
+import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -163,9 +164,10 @@ async function makeReady(course: Course): Promise<void> {
   try {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assert();
-    const destination = course.deliveredBefore ? undefined : await options.destination.prepare(drive.entry.id);
+    // The receipt of a client that is delivered, or that came to its end, has no secret: nothing is made for one.
+    const isOver = course.deliveredBefore || course.settledBefore;
+    const destination = isOver ? undefined : await takePlace(bench, drive, options);
     await bench.secrets.reserve(drive.entry.id);
-    if (destination) await leavePlace(bench, drive.entry, { chosen: destination });
     if (course.settledBefore) drive.record({ attempts: drive.entry.attempts + 1 });
     else
       drive.record({

@@ -8,6 +8,7 @@ import { lookAtDestination, undelivered } from "./creation-secret.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
+import { takePlace } from "./secret-place.ts";
 import { detailsOf, giveBack, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 /** The failure of a creation whose client exists and whose secret cannot be had (exit 9). */
@@ -69,7 +70,7 @@ async function replace(bench: Workbench, lost: Drive, options: CreationOptions):
 async function beforeRevocation(bench: Workbench, replacement: Drive, options: CreationOptions): Promise<void> {
   if (await lookAtDestination(bench, replacement.entry)) return;
   try {
-    await options.destination.prepare(replacement.entry.id);
+    await takePlace(bench, replacement, options);
   } catch (error) {
     await giveBack(bench, replacement.entry.id, options.destination);
     if (replacement.entry.attempts === 0) recordAfterwards(bench, replacement, { state: "refused" });

@@ -157,20 +157,6 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   );
 }
 
-/** Another place than the remembered one: what an earlier process reserved there is given back. */
-export async function leavePlace(
-  { secrets }: { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
-  { id, destination }: Entry,
-  { chosen, isKept = false }: { readonly chosen: DestinationRecord; readonly isKept?: boolean },
-): Promise<void> {
-  const before = destination as DestinationRecord | null;
-  if (before?.kind !== "file") return;
-  const isSame =
-    chosen.kind === "file" &&
-    (before.reserved === undefined ? chosen.path === before.path : chosen.reserved === before.reserved);
-  if (!isSame) await secrets.removeReserve(before, id, { isKept });
-}
-
 /** What the journal keeps of a failure. */
 export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
   const { status, code, request_id } = failure.details.problem ?? {};

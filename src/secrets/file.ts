@@ -111,7 +111,7 @@ class FileDestination implements Destination {
   }
 
   async deliver(secret: OneTimeSecret): Promise<void> {
-    if (this.#reserve === undefined) throw new Error("deliver before prepare");
+    if (this.#reserve === undefined) throw new Error("No room was made for it there.");
     const { fd, path } = this.#reserve;
     try {
       fillReserve(fd, renderSecret(secret, this.#target.format));

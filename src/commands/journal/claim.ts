@@ -1,6 +1,6 @@
 // Owns: `integ journal claim`.
 import { resolve } from "node:path";
-import { leavePlace } from "../../changes/workbench.ts";
+import { takePlace } from "../../changes/secret-place.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
@@ -24,7 +24,8 @@ export const command = defineVerb({
         show(context, receipt, kept),
       );
       if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
-      await makeRoom(context, drive, destination);
+      const place = await takePlace(context, drive, { destination, isKept: true });
+      drive.record({ destination: { ...place } });
       try {
         await context.clock.finishing(() => destination.deliver(kept));
       } finally {
@@ -44,14 +45,6 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
   } catch (error) {
     context.output.warn(`Room that was reserved for the secret stays: ${error instanceof Error ? error.message : ""}`);
   }
-}
-
-/** The place stands in the journal before anything is made there, so that a crash in between leaves nothing that nobody knows. */
-async function makeRoom(context: Context, drive: Drive, destination: Destination): Promise<void> {
-  const place = await destination.check();
-  await leavePlace(context, drive.entry, { chosen: place, isKept: true });
-  drive.record({ destination: { ...place } });
-  drive.record({ destination: { ...(await destination.prepare(drive.entry.id)) } });
 }
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */

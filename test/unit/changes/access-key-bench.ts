@@ -81,7 +81,7 @@ export class Bench {
       attempts: 0,
       resource_id: null,
       detail: {},
-      destination: null,
+      destination: { kind: "file", path: "/x", format: "raw", force: false },
       method: "POST",
       path: "/api/v1/access-keys",
       profile: "p",

@@ -1,0 +1,33 @@
+// Owns: the place of a one-time secret as an entry remembers it: it stands in the journal before anything is made there, and
+// the one that is left is cleared before it is forgotten, so that a crash in between leaves nothing that nobody knows of.
+// Must not know: what a place is, flags, terminals, the API.
+import type { Entry } from "../journal/entry.ts";
+import type { Drive } from "../journal/journal.ts";
+import type { Destination, DestinationRecord } from "../secrets/destination.ts";
+import type { SecretKeeping } from "./workbench.ts";
+
+/**
+ * Makes room for the secret of an entry at a place.
+ * @param options.isKept the secret itself is safe elsewhere: what an earlier process wrote at another place goes too
+ * @returns the place with what was made there, for the caller's next record
+ */
+export async function takePlace(
+  { secrets }: { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
+  drive: Drive,
+  { destination, isKept = false }: { readonly destination: Destination; readonly isKept?: boolean },
+): Promise<DestinationRecord> {
+  const place = await destination.check();
+  if (!isRemembered(drive.entry, place)) {
+    const before = drive.entry.destination as DestinationRecord | null;
+    if (before) await secrets.removeReserve(before, drive.entry.id, { isKept });
+    drive.record({ destination: { ...place } });
+  }
+  return destination.prepare(drive.entry.id);
+}
+
+/** Only a file has room that could be left behind. */
+function isRemembered({ destination }: Entry, place: DestinationRecord): boolean {
+  const before = destination as DestinationRecord | null;
+  if (place.kind !== "file") return before?.kind !== "file";
+  return before?.kind === "file" && before.path === place.path;
+}

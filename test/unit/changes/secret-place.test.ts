@@ -1,0 +1,52 @@
+// The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
+import { expect, it } from "vitest";
+import { takePlace } from "../../../src/changes/secret-place.ts";
+import type { Drive } from "../../../src/journal/journal.ts";
+import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
+
+function fileAt(path: string, more: { reserved?: string } = {}): DestinationRecord {
+  return { kind: "file", path, format: "raw", force: false, ...more };
+}
+
+async function take(before: DestinationRecord | null, place: DestinationRecord, isKept?: boolean) {
+  const steps: unknown[] = [];
+  const drive = {
+    entry: { id: "1abc", destination: before },
+    record: (change: { destination: DestinationRecord }) => steps.push(["record", change.destination]),
+  } as unknown as Drive;
+  const destination = {
+    check: async () => place,
+    prepare: async (work: string) => (steps.push(["prepare", work]), { ...place, reserved: `.${work}` }),
+  } as unknown as Destination;
+  const secrets = {
+    removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
+  };
+  const taken = await takePlace({ secrets }, drive, { destination, isKept });
+  return { steps, taken };
+}
+
+it("a remembered place is made ready, and nothing else happens", async () => {
+  const { steps, taken } = await take(fileAt("/a"), fileAt("/a"));
+  expect(steps).toEqual([["prepare", "1abc"]]);
+  expect(taken).toEqual(fileAt("/a", { reserved: ".1abc" }));
+  expect((await take({ kind: "command" }, { kind: "stdout" })).steps).toEqual([["prepare", "1abc"]]);
+});
+
+it("another file: the first is cleared while it is still remembered, the second remembered before it is made", async () => {
+  const before = fileAt("/a", { reserved: "/.a" });
+  expect((await take(before, fileAt("/b"), true)).steps).toEqual([
+    ["remove", before, "1abc", { isKept: true }],
+    ["record", fileAt("/b")],
+    ["prepare", "1abc"],
+  ]);
+});
+
+it.each([
+  [fileAt("/a"), { kind: "stdout" }, 3],
+  [{ kind: "stdout" }, fileAt("/a"), 3],
+  [null, fileAt("/a"), 2],
+] as const)("%j, then %j", async (before, place, count) => {
+  const { steps } = await take(before, place);
+  expect(steps).toHaveLength(count);
+  expect(steps.at(-2)).toEqual(["record", place]);
+});
