@@ -142,7 +142,7 @@ export interface Screen {
 /** As much of what was typed as names a command: its noun, its verb. */
 export function knownWords(words: readonly string[]): string[] {
   const [first, second] = words.filter((word) => !word.startsWith("-"));
-  const line = tree.find((one) => nameOf(one).name === first || nameOf(one).alias === first);
+  const line = tree.find((one) => first !== undefined && [nameOf(one).name, nameOf(one).alias].includes(first));
   if (!line) return [];
   const verb = isVerb(line) ? undefined : line.verbs.find(([name]) => name === second);
   return [nameOf(line).name, ...(verb ? [verb[0]] : [])];

@@ -33,7 +33,7 @@ export async function readCommandLine(
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
-    throw usageFailure(complaint || error.message, words);
+    throw usageFailure(complaint || error.message, { words, program });
   }
   if (!typed) return { help: program.helpInformation(), toStderr: false };
   return typed;
@@ -53,7 +53,17 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-function usageFailure(complaint: string, words: readonly string[]): Failure {
+interface Asked {
+  readonly words: readonly string[];
+  readonly program: Command;
+}
+
+/** A verb's own options are there once it was typed. */
+function knows(program: Command, flag: string): boolean {
+  return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
+}
+
+function usageFailure(complaint: string, { words, program }: Asked): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
   // What was typed after a flag that does not exist may be a secret: it is not said back.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
@@ -61,6 +71,10 @@ function usageFailure(complaint: string, words: readonly string[]): Failure {
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
+  const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
+  // To commander a value after a flag that takes none makes it another flag.
+  if (flag !== undefined && knows(program, flag))
+    return new Failure("usage", `Option '${flag}' takes no value.`, { hint: `${flag} alone` });
   const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
     meaning: suggestion || undefined,

@@ -83,4 +83,20 @@ describe("the command line", () => {
     expect(error).toBeInstanceOf(Failure);
     expect(error).toMatchObject({ kind: "usage", details: { meaning } });
   });
+
+  it.each([
+    ["sandbox start --log=3", "--log"],
+    ["entities list --all=yes", "--all"],
+    ["--json=yes entities list", "--json"],
+  ])("says of a value after a flag that takes none what is wrong with it: %s", async (line, flag) => {
+    await expect(typed(line)).rejects.toMatchObject({
+      kind: "usage",
+      message: `Option '${flag}' takes no value.`,
+      details: { hint: `${flag} alone` },
+    });
+  });
+
+  it.each(["-v", "--vresion"])("sends a flag without a command to the first screen: %s", async (line) => {
+    await expect(typed(line)).rejects.toMatchObject({ kind: "usage", details: { hint: "integ --help" } });
+  });
 });
