@@ -134,16 +134,19 @@ function brokenOff({ plan, view, writer, last }: Walk, error: unknown): unknown 
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
   const token = last?.nextPageToken;
   const { out } = plan;
-  const hint =
+  const after = `after the ${writer.rowsWritten} ${view.plural}`;
+  const on =
     out && !plan.unique
-      ? `the same command with --resume`
+      ? `the same command with --resume goes on ${after}${token ? ` (or --page-token ${token})` : ""}`
       : token
-        ? `--page-token ${token} goes on from there`
+        ? `the same command with --page-token ${token} goes on ${after}`
         : undefined;
+  // What stands in the way of every request stands in the way of going on.
+  const first = error.kind === "auth" ? error.details.hint : undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
     meaning: `The walk broke after ${writer.rowsWritten} ${view.plural}; what was written is good, and it is not all.`,
-    hint: hint && token && out ? `${hint} (or --page-token ${token})` : hint,
+    hint: first && on ? `${first}; then ${on}` : on,
   });
 }
 

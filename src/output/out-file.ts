@@ -1,6 +1,17 @@
 // Owns: a file that a list is written to (`--out`): never over another one unasked, and with the place beside it up to
 // which it is whole, so that a later run goes on there. Must not know: which list it is, the API. Source: cli.md §6.
-import { closeSync, constants, fdatasyncSync, fsyncSync, ftruncateSync, lstatSync, openSync, writeSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./list.ts";
 import { codeOf, notePlace, type Place, placeIn, placePath, removeIfThere, type WalkIdentity } from "./walk-place.ts";
@@ -117,7 +128,7 @@ export class OutFile implements Sink {
     } catch (error) {
       if (error instanceof Failure) throw error;
       throw new Failure("failed", `Cannot ${doing} ${this.path} (${codeOf(error)}).`, {
-        hint: "Make room, then the same command with --resume.",
+        hint: remedyOf(codeOf(error)),
         cause: error,
       });
     }
@@ -130,12 +141,32 @@ function lookAt(path: string): boolean {
   try {
     stats = lstatSync(path);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
+    if (codeOf(error) === "ENOENT") return absentIn(dirname(path), path);
     throw new Failure("usage", `--out: ${path} cannot be used (${codeOf(error)}).`, { hint: "Name another file." });
   }
   if (stats.isFile()) return true;
   const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "no regular file";
   throw new Failure("usage", `--out: ${path} is ${what}.`, { hint: "Name a new file." });
+}
+
+/** Before a row is asked for: a folder that is not there, or may not be written to, is no place for a new file. */
+function absentIn(folder: string, path: string): false {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return false;
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT")
+      throw new Failure("usage", `--out: ${path} cannot be written (${codeOf(error)}).`, {
+        hint: "Name a file in a folder that you may write to.",
+      });
+    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, { hint: `mkdir -p '${folder}'` });
+  }
+}
+
+function remedyOf(code: string): string {
+  return code === "ENOSPC" || code === "EDQUOT" || code === "EFBIG"
+    ? "Make room, then the same command with --resume."
+    : "See that the file can be written to, then the same command with --resume.";
 }
 
 function inTheWay(path: string, resume: boolean): Failure {

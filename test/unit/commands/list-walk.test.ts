@@ -70,7 +70,7 @@ describe("a walk that breaks", () => {
     const { failure, printed } = await play({ flags: { all: true, limit: "3" }, breaksAt: 6 });
     expect(idsOf(printed)).toEqual(ids(6));
     expect(failure?.details.meaning).toContain("after 6 entities");
-    expect(failure?.details.hint).toBe("--page-token 6 goes on from there");
+    expect(failure?.details.hint).toBe("the same command with --page-token 6 goes on after the 6 entities");
   });
 
   it("before its first row says nothing of rows", async () => {
@@ -82,7 +82,9 @@ describe("a walk that breaks", () => {
   it("into a file names --resume, which goes on from there and asks for nothing twice", async () => {
     const out = newFile();
     const broken = await play({ flags: { all: true, limit: "3", out }, breaksAt: 6 });
-    expect(broken.failure?.details.hint).toBe("the same command with --resume (or --page-token 6)");
+    expect(broken.failure?.details.hint).toBe(
+      "the same command with --resume goes on after the 6 entities (or --page-token 6)",
+    );
     const { failure, tokens } = await play({ flags: { all: true, limit: "3", out, resume: true } });
     expect([failure, tokens]).toEqual([undefined, ["6", "9"]]);
     expect(idsOf(written(out))).toEqual(ids(10));

@@ -51,6 +51,15 @@ async function killed(): Promise<void> {
 }
 
 describe("a new file", () => {
+  it("in a folder that is not there is refused before a row is asked for, with the command that makes it", () => {
+    path = join(folder, "nowhere", "rows");
+    expect(refusal(open)).toMatchObject({
+      kind: "usage",
+      message: `--out: the folder ${join(folder, "nowhere")} does not exist.`,
+      details: { hint: `mkdir -p '${join(folder, "nowhere")}'` },
+    });
+  });
+
   it("is not there before something is written, and whole when it is finished", async () => {
     const file = open();
     expect(existsSync(path)).toBe(false);
