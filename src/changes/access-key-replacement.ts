@@ -12,7 +12,7 @@ import { checkIdentity, prove } from "./access-key-proof.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./access-key-recovery.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
-import { overlap, proven } from "./overlap.ts";
+import { overlap, proven, tellBegun } from "./overlap.ts";
 import { WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
@@ -75,7 +75,10 @@ export async function replaceAccessKey(
     { fresh: options.fresh },
   );
   try {
-    if (kind === "resumed") bench.tell.note(`Going on with the unfinished replacement ${drive.entry.id}.`);
+    if (kind === "resumed") {
+      bench.tell.note(`Going on with the unfinished replacement ${drive.entry.id}.`);
+      tellBegun(bench, drive.entry, { overlapMs });
+    }
     return await driveKeyReplacement(bench, drive, options);
   } finally {
     drive.release();

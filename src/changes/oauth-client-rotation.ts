@@ -12,7 +12,7 @@ import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { prove } from "./oauth-client-proof.ts";
-import { overlap } from "./overlap.ts";
+import { overlap, tellBegun } from "./overlap.ts";
 import { WatchedDestination } from "./watched-destination.ts";
 import { madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
@@ -66,9 +66,10 @@ export async function rotateOAuthClient(
     detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
   });
   try {
-    if (admission.kind === "resumed")
+    if (admission.kind === "resumed") {
       bench.tell.note(`Going on with the unfinished rotation ${admission.drive.entry.id}.`);
-    else {
+      tellBegun(bench, admission.drive.entry, request);
+    } else {
       refuseSecond(bench, admission.drive, { oldId: old.id, settledBefore });
       if (old.status !== "active") throw notActive(bench, admission.drive, old);
     }

@@ -19,6 +19,18 @@ export function proven(bench: Workbench, { detail }: Entry, how: string): Pick<E
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
+/** Says how a rotation that is gone on with was begun, where something else was typed now: what is begun stays as it is. */
+export function tellBegun(
+  bench: Workbench,
+  { detail }: Entry,
+  wanted: { readonly overlapMs: number; readonly keepOld?: boolean },
+): void {
+  const begun = { overlapMs: Number(detail.overlap_ms ?? 0), keepOld: detail.keep_old === true };
+  if (begun.overlapMs === wanted.overlapMs && begun.keepOld === (wanted.keepOld ?? false)) return;
+  const how = begun.keepOld ? "with --keep-old" : `to revoke the old one, with --overlap ${begun.overlapMs / 1000}s`;
+  bench.tell.warn(`It was begun ${how}, and ends so: what was typed now is not used for that.`);
+}
+
 /** Waits the overlap out. @throws Failure `pending` where it is longer than a command should wait */
 export async function overlap(bench: Workbench, drive: Drive, what: Rotated): Promise<void> {
   const until = String(drive.entry.detail.overlap_until);

@@ -111,7 +111,9 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
     const resolution = fromEnvironment(input, "flag");
     if (resolution !== undefined) return resolution;
-    throw new Failure("usage", "The profile env is the environment's, and INTEG_BASE_URL is not set.");
+    throw new Failure("usage", "The profile env is the environment's, and INTEG_BASE_URL is not set.", {
+      hint: "set INTEG_BASE_URL and INTEG_REGION, and the credential beside them",
+    });
   }
   const unused = profileVariablesIn(input.env);
   const resolution = storedResolution(name, "flag", input);

@@ -122,6 +122,23 @@ describe("forget and prune", () => {
     expect((await at.integ(["journal", "recover"])).code).toBe(0);
   });
 
+  it("an entry whose profile is gone names what is left to type", async () => {
+    const at = home();
+    const own = { INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_REGION: "", INTEG_ORGANIZATION_ID: "" };
+    const { base_url, api_key } = service.us;
+    const words = ["profiles", "add", "prod", "--region", "us", "--base-url", base_url, "--api-key-stdin"];
+    expect((await at.integ(words, { input: api_key, env: own })).code).toBe(0);
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "-p", "prod", "--retry-for", "0", "--secret-file", "s");
+    await at.integ(["profiles", "remove", "prod", "--yes"], { env: own });
+    const { code, stderr } = await at.integ(["journal", "recover"], { env: own });
+    expect(code).toBe(7);
+    expect(stderr).toContain('The profile "prod", as which it was asked for, is gone.');
+    const next = /^ {2}Next: integ (.+)$/m.exec(stderr)?.[1] ?? "";
+    const forgotten = await at.integ([...next.split(" "), "--yes"], { env: own });
+    expect([forgotten.code, forgotten.stderr.includes("An OAuth client may exist")]).toEqual([0, true]);
+  });
+
   it("prune removes settled entries only", async () => {
     const at = home();
     await create(at, "--secret-file", "a");

@@ -88,7 +88,19 @@ describe("oauth-clients rotate", () => {
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
     expect((await at.integ(["journal", "recover"])).code).toBe(8);
     expect(await live()).toHaveLength(2);
-    expect((await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h"])).code).toBe(8);
+    const same = await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h"]);
+    expect([same.code, same.stderr.includes("It was begun")]).toEqual([8, false]);
+    expect(await live()).toHaveLength(2);
+  });
+
+  it("gone on with, it ends as it was begun, and says where something else was typed", async () => {
+    const { at, id } = await begun();
+    await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
+    for (const other of [["--keep-old"], ["--overlap", "1s"]]) {
+      const { code, stderr } = await at.integ(["oauth-clients", "rotate", id, ...other]);
+      expect(code).toBe(8);
+      expect(stderr).toContain("It was begun to revoke the old one, with --overlap 129600s, and ends so");
+    }
     expect(await live()).toHaveLength(2);
   });
 

@@ -44,7 +44,7 @@ function leftBehind(entry: Entry): string {
       return `The ${what}${id} may still be completed by the service. It would hold a slot, and nobody would have its secret.`;
     default:
       return entry.operation.endsWith(".create")
-        ? `A ${what} may exist that nobody knows of. It would hold a slot; its idempotency key is ${entry.idempotency_key ?? "none"}.`
+        ? `${what === "access key" ? "An access key" : "An OAuth client"} may exist that nobody knows of. It would hold a slot; its idempotency key is ${entry.idempotency_key ?? "none"}.`
         : `Whether the ${entry.operation} of${id || " it"} happened stays unknown.`;
   }
 }

@@ -44,12 +44,26 @@ export const command = defineVerb({
       destinationOf: (entry) => destinationOf(context, entry, options),
       mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
       mayRevokeUnproven: async () => context.settings.yes,
-      benchFor: async (entry) => workbenchOf(context, await context.profiles.named(entry.profile), disk),
+      benchFor: async (entry) => {
+        await refuseGone(context, entry);
+        return workbenchOf(context, await context.profiles.named(entry.profile), disk);
+      },
     });
     await giveBackRooms(context, journal);
     await report(context, withReplacements(journal, results));
   },
 });
+
+/** A profile that was removed: nobody typed its name now, and one added anew under it is another one. */
+async function refuseGone(context: Context, { id, profile }: Entry): Promise<void> {
+  const { sandboxRegions } = await import("../../profiles/resolution.ts");
+  if (profile === "env" || sandboxRegions.has(profile)) return;
+  if ((await context.profiles.store()).get(profile) !== undefined) return;
+  throw new Failure("auth", `The profile "${profile}", as which it was asked for, is gone.`, {
+    meaning: "Nothing was sent: the key and the client belong to the account of that time.",
+    hint: `integ journal forget ${id}`,
+  });
+}
 
 /** Settled work needs no room for a secret any more: what a crash left of it goes. */
 async function giveBackRooms(context: Context, journal: Journal): Promise<void> {
