@@ -136,7 +136,8 @@ export async function addProfile(
   checkProfileName(settings.name);
   if (store.get(settings.name) !== undefined) {
     throw new Failure("usage", `There is a profile "${settings.name}" already.`, {
-      hint: `integ profiles edit ${settings.name}`,
+      meaning: `integ profiles edit ${settings.name} changes it, with what is to be changed.`,
+      hint: `integ profiles show ${settings.name}`,
     });
   }
   const { name, region, base_url } = settings;

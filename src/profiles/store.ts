@@ -12,14 +12,17 @@ import { Profile } from "./profile-schema.ts";
 
 const formatVersion = 1;
 
-const ProfileFile = z.looseObject({
-  version: z.literal(formatVersion, { error: `must be ${formatVersion} (a newer integ may have written it)` }),
-  default: z.nullable(z.string()),
-  profiles: z.array(Profile).check(
-    z.refine((all) => new Set(all.map((it) => it.name)).size === all.length, "must not repeat a name"),
-    z.refine((all) => new Set(all.map((it) => it.id)).size === all.length, "must not repeat an id"),
-  ),
-});
+const ProfileFile = z.looseObject(
+  {
+    version: z.literal(formatVersion, { error: `must be ${formatVersion} (a newer integ may have written it)` }),
+    default: z.nullable(z.string()),
+    profiles: z.array(Profile).check(
+      z.refine((all) => new Set(all.map((it) => it.name)).size === all.length, "must not repeat a name"),
+      z.refine((all) => new Set(all.map((it) => it.id)).size === all.length, "must not repeat an id"),
+    ),
+  },
+  "it must be one JSON object, as integ wrote it",
+);
 type ProfileFile = z.infer<typeof ProfileFile>;
 
 /** The stored profiles. Reading looks at the file each time; changes of several processes are made one after another. */
@@ -107,7 +110,8 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
 function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   if (file.profiles.some((other) => other.name === profile.name)) {
     throw new Failure("usage", `There is a profile "${profile.name}" already.`, {
-      hint: `integ profiles edit ${profile.name}`,
+      meaning: `integ profiles edit ${profile.name} changes it, with what is to be changed.`,
+      hint: `integ profiles show ${profile.name}`,
     });
   }
   const isFirst = file.profiles.length === 0 && file.default === null;
@@ -195,9 +199,17 @@ class FileProfileStore implements ProfileStore {
   }
 }
 
+/** What a person typed for a setting that has a flag of its own. */
+const flagOf: ReadonlyMap<string, string> = new Map([
+  ["organization_id", "--organization-id"],
+  ["legacy.url", "--access-token-endpoint"],
+  ["service_version", "--service-version"],
+]);
+
 function invalid(issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined): Failure {
   const field = issue?.path.slice(2).map(String).join(".") ?? "";
-  return new Failure("usage", `The profile's ${field || "settings"} ${issue?.message ?? "do not fit"}.`);
+  const typed = flagOf.get(field) ?? `The profile's ${field || "settings"}`;
+  return new Failure("usage", `${typed} ${issue?.message ?? "do not fit"}.`);
 }
 
 /**

@@ -73,6 +73,25 @@ describe("profiles", () => {
     expect(await names()).toEqual(["two", "sandbox", "sandbox-eu"]);
   });
 
+  it("names what was typed wrong, and a next step that can be typed", async () => {
+    const at = home();
+    await add(at, "one");
+    const again = await add(at, "one");
+    expect(again.code).toBe(2);
+    const next = /^ {2}Next: integ (.+)$/m.exec(again.stderr)?.[1] ?? "";
+    expect((await at.integ(next.split(" "))).code).toBe(0);
+    for (const [flag, value] of [
+      ["--organization-id", "nobody"],
+      ["--access-token-endpoint", "http://elsewhere.example/token"],
+    ] as const) {
+      const { code, stderr } = await at.integ(["profiles", "edit", "one", flag, value]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`integ: ${flag} must be `);
+    }
+    writeFileSync(at.path("config", "profiles.json"), "[]");
+    expect((await at.integ(["profiles", "list"])).stderr).toContain("it must be one JSON object");
+  });
+
   it("drops the credential when the address moves to another origin, and says so", async () => {
     const at = home();
     await add(at, "prod");

@@ -41,7 +41,11 @@ export function lockOutWarning(
   { id, updateProfile, secretProfile, yes }: OwnKeyChoice,
 ): string | undefined {
   if (profile.keyId !== undefined || updateProfile || yes || secretProfile === profile.name) return undefined;
-  return `If ${id} is the key that profile ${profile.name} itself lives on, add --update-profile: without it the profile can do nothing more.`;
+  const [home, way] =
+    profile.name === "env"
+      ? ["the environment holds", "its new secret must take the old one's place there"]
+      : [`profile ${profile.name} itself lives on`, "add --update-profile"];
+  return `If ${id} is the key that ${home}, ${way}: without it nothing more can be done.`;
 }
 
 /**

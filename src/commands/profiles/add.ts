@@ -31,7 +31,10 @@ export const command = defineVerb({
     const { checkProfileName } = await import("../../profiles/profile.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name))
-      throw new Failure("usage", `There is a profile "${name}" already.`, { hint: `integ profiles edit ${name}` });
+      throw new Failure("usage", `There is a profile "${name}" already.`, {
+        meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
+        hint: `integ profiles show ${name}`,
+      });
     const { checkBaseUrl } = await import("../../profiles/address.ts");
     const credential = typed.credential ?? {
       kind: "api_key" as const,

@@ -90,6 +90,9 @@ describe("the profile's own key", () => {
 
   it("where it is not known, a person is told what would lock the profile out, and not who has answered that", () => {
     expect(lockOutWarning({ name: "p" }, choice)).toContain("--update-profile");
+    // The profile env is not kept by integ, and refuses --update-profile.
+    expect(lockOutWarning({ name: "env" }, choice)).toContain("environment");
+    expect(lockOutWarning({ name: "env" }, choice)).not.toContain("--update-profile");
     for (const told of [{ updateProfile: true }, { yes: true }, { secretProfile: "p" }])
       expect(lockOutWarning({ name: "p" }, { ...choice, ...told })).toBeUndefined();
     expect(lockOutWarning(profile, { ...choice, id: "b" })).toBeUndefined();
