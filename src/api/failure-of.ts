@@ -29,7 +29,7 @@ export function failureOf(attempt: Attempt<unknown>, context: FailureContext): F
 }
 
 function ofRefusal(
-  { status, problem }: Extract<Attempt<unknown>, { kind: "refused" }>,
+  { status, problem, retryAfterSeconds }: Extract<Attempt<unknown>, { kind: "refused" }>,
   { what, where, hint }: FailureContext,
 ): Failure {
   const [kind, words, usualHint] = refusalOf(status, problem.code, what);
@@ -37,8 +37,16 @@ function ofRefusal(
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,
     where,
-    hint: hint ?? usualHint,
+    hint: hint ?? (status === 429 ? waitHint(retryAfterSeconds) : usualHint),
   });
+}
+
+/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not begun. */
+function waitHint(retryAfterSeconds: number | undefined): string {
+  if (retryAfterSeconds === undefined) return "Wait and type it again, or allow a longer wait: --retry-for 10m";
+  const seconds = Math.ceil(retryAfterSeconds);
+  const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
+  return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
 }
 
 function refusalOf(
@@ -77,7 +85,7 @@ function refusalOf(
           ]
         : ["conflict", "it conflicts with how things stand", conflictHint(what)];
     case 429:
-      return ["rate_limited", "too many requests", "Wait and type it again, or allow a longer wait: --retry-for 10m"];
+      return ["rate_limited", "too many requests", undefined];
     default:
       return ["failed", "it does not accept the request", undefined];
   }

@@ -110,6 +110,9 @@ describe("what may be sent again is", () => {
   it("a 429 that outlasts --retry-for is exit 6, and nothing is left open", async () => {
     const { at, ended } = await loseAnswer("status=429 retry-after=600");
     expect(ended.code).toBe(6);
+    expect(ended.stderr).toContain(
+      "Type it again in 600 s, as the service asks, or allow a longer wait: --retry-for 12m",
+    );
     expect(await unsettled(at)).toEqual([]);
     expect(await entries(at)).toMatchObject([{ state: "refused" }]);
   });
