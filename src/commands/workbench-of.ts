@@ -79,6 +79,16 @@ function tellOf(context: Context): Tell {
   };
 }
 
+/** Who acts, as a question or a plan begins. */
+export function actingAs({ account }: Workbench): string {
+  return `Profile ${account.profile} (${account.region})`;
+}
+
+/** Says to a person what is about to be made, before it is: a change that destroys nothing is not asked about. */
+export function tellPlan({ output }: Context, plan: string): void {
+  if (output.interactive) output.note(plan);
+}
+
 /** Warns of a damaged journal: what stood in the damaged place is in no list, and must not be missed silently. */
 export async function mentionDamage(context: Context): Promise<void> {
   const places = (await context.journal()).damagedPlaces();

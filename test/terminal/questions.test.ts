@@ -59,6 +59,30 @@ describe("questions", () => {
     expect(await second.ended).toBe(130);
   });
 
+  it("says what will be made, as whom and where, before it is made", async () => {
+    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+    const client = new Session(["oauth-clients", "create", ...flags, "--secret-file", "planned.secret"]);
+    expect(await client.ended).toBe(0);
+    expect(client.shown).toContain(
+      `Profile env (us): creates a client of ${service.us.service_account_id} with entity:read.`,
+    );
+    expect(client.shown.indexOf("creates a client")).toBeLessThan(client.shown.indexOf("oac_us_"));
+    const key = new Session(["keys", "create", "--name", "planned", "--secret-file", "planned-key.secret"], {
+      INTEG_ACCESS_TOKEN: service.us.access_token,
+      INTEG_ORGANIZATION_ID: service.us.organization_id,
+    });
+    expect(await key.ended).toBe(0);
+    expect(key.shown).toContain('Profile env (us): creates the key "planned" (full access; expires never).');
+  });
+
+  it("names profile and region in the question before a rotation", async () => {
+    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new", "--json"];
+    const { id } = JSON.parse((await at.integ(["oauth-clients", "create", ...flags])).stdout) as { id: string };
+    const session = new Session(["oauth-clients", "rotate", id, "--secret-file", "rotated.secret"]);
+    await session.answer(/Profile env \(us\): create a client with the scopes entity:read/, "n");
+    expect(await session.ended).toBe(2);
+  });
+
   it("hides a secret that is typed", async () => {
     const session = new Session(["profiles", "add", "typed", "--region", "us", "--base-url", service.us.base_url]);
     await session.answer(/API key/, `${service.us.api_key}\r`);

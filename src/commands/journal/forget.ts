@@ -18,9 +18,10 @@ export const command = defineVerb({
       const { entry } = drive;
       if (isSettled(entry.state))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to give up.`);
+      const question = `Give up the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
       const left = leftBehind(entry);
       context.output.warn(left);
-      if (!(await context.output.confirm(`Give up the entry ${entry.id} (${entry.operation})?`, { destructive: true })))
+      if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was given up: the answer was no.");
       drive.record({ state: "abandoned" });
       if (entry.state === "undelivered") (await context.secrets.undelivered()).destroy(entry.id);

@@ -130,11 +130,12 @@ async function mayReplace(context: Context, entry: Entry, asked: boolean): Promi
   return context.output.confirm(questionOf(entry), { destructive: true });
 }
 
-function questionOf({ operation, resource_id, detail }: Entry): string {
+function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {
+  const as = `Profile ${profile} (${region})`;
   if (operation === "access_key.rotate" && detail.mode === "in_place")
-    return `A new secret of key ${resource_id} may have been made and lost. Rotate it again?`;
+    return `${as}: a new secret of key ${resource_id} may have been made and lost. Rotate it again?`;
   const what = operation.startsWith("access_key.") ? "key" : "client";
-  return `The secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
+  return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
 /** What stands in an entry's place belongs to the report: it is what the person has now. */

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
 import { addKeyOptions, expiryOf, type KeyFlags } from "./request.ts";
 import { accessKeyView, deliveredKeyView } from "./view.ts";
 
@@ -41,11 +41,18 @@ export const command = defineVerb({
     await (await context.profiles.active()).legacy();
     const bench = await workbenchOf(context);
     if (options.dryRun) return showRequest(context, bench, creation);
+    tellPlan(context, planOf(bench, creation.request));
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
     if (!destination.isStdout) await context.output.resource(receipt, deliveredKeyView);
   },
 });
+
+/** Full access and no end are what comes of saying nothing (§2.4): a person sees it said. */
+function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
+  const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
+  return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
+}
 
 async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreation> {
   const expiry = expiryOf(flags, context.clock.now());

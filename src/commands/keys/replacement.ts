@@ -8,7 +8,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/duration.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { read } from "../read.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import type { KeyFlags } from "./request.ts";
 import { deliveredKeyView } from "./view.ts";
 
@@ -32,7 +32,7 @@ export async function byReplacement(context: Context, { id, options, destination
   const agreed =
     !output.interactive ||
     (await output.confirm(
-      `Make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and revoke ${id} once it works?`,
+      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and revoke ${id} once it works?`,
       { destructive: true },
     ));
   if (!agreed) throw new Failure("usage", "Nothing was made: the answer was no.");
@@ -46,7 +46,7 @@ export async function byReplacement(context: Context, { id, options, destination
       if (!destination.isStdout) await output.resource(receipt, deliveredKeyView);
     },
     waitMs: 60_000,
-    mayReplace: (entry) => mayReplace(context, entry.resource_id),
+    mayReplace: (entry) => mayReplace(context, { ...entry, id: entry.resource_id }),
     // An unproven key is never enough here: `journal recover --yes` is the place to say that it works.
     mayRevokeUnproven: () => Promise.resolve(false),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
@@ -74,10 +74,14 @@ async function requestOf(
   };
 }
 
-async function mayReplace(context: Context, id: string | null): Promise<boolean> {
+async function mayReplace(
+  context: Context,
+  { id, profile, region }: { id: string | null; profile: string; region: string },
+): Promise<boolean> {
   if (context.settings.yes) return true;
   if (!context.output.interactive) return false;
-  return context.output.confirm(`The secret of the new key ${id} is lost. Revoke that key and make another?`, {
-    destructive: true,
-  });
+  return context.output.confirm(
+    `Profile ${profile} (${region}): the secret of the new key ${id} is lost. Revoke that key and make another?`,
+    { destructive: true },
+  );
 }

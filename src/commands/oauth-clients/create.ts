@@ -10,7 +10,7 @@ import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 import { whereSecretIs } from "../secret-place.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -53,6 +53,10 @@ export const command = defineVerb({
     );
     const bench = await workbenchOf(context);
     if (options.dryRun) return showRequest(context, bench, { request, key: options.idempotencyKey });
+    tellPlan(
+      context,
+      `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
+    );
     await mentionUnsettled(context);
     const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
     await createOAuthClient(bench, request, {
@@ -89,7 +93,7 @@ async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> 
   const { output, settings } = context;
   if (!settings.yes && !output.interactive) return false;
   return output.confirm(
-    `The secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`,
+    `Profile ${end.entry.profile} (${end.entry.region}): the secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`,
     {
       destructive: true,
     },

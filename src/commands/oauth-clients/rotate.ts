@@ -7,7 +7,7 @@ import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -44,7 +44,7 @@ export const command = defineVerb({
     );
     const bench = await workbenchOf(context);
     const old = (await read(context, "get OAuth client", () => bench.account.service.oauthClients.get(id))).value;
-    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld });
+    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
     const rotated = await rotateOAuthClient(
@@ -63,12 +63,12 @@ export const command = defineVerb({
 
 function confirmed(
   context: Context,
-  plan: { id: string; scopes: readonly string[]; keepOld: boolean },
+  plan: { id: string; scopes: readonly string[]; keepOld: boolean; as: string },
 ): Promise<boolean> {
   // Nothing is lost by a rotation that keeps the old client, and a script has said what it wants.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
-    `Create a client with the scopes ${plan.scopes.join(", ")}, and revoke ${plan.id} once the new one works?`,
+    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and revoke ${plan.id} once the new one works?`,
     { destructive: true },
   );
 }
@@ -77,7 +77,7 @@ async function mayReplace(context: Context, entry: Entry, asked: boolean): Promi
   if (asked || context.settings.yes) return true;
   if (!context.output.interactive) return false;
   return context.output.confirm(
-    `The secret of the new client ${entry.resource_id} is lost. Revoke it and create another?`,
+    `Profile ${entry.profile} (${entry.region}): the secret of the new client ${entry.resource_id} is lost. Revoke it and create another?`,
     {
       destructive: true,
     },
