@@ -50,6 +50,8 @@ export interface WalkOptions {
    * token of the last page is exact.
    */
   readonly left?: () => number;
+  /** Ends the request under way, with its reason. */
+  readonly interruption?: AbortSignal;
   /** `list entities`, for the words of a failure. */
   readonly what: string;
   readonly where?: string;
@@ -63,6 +65,10 @@ export interface WalkOptions {
  */
 export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
   const abandoned = new AbortController();
+  // A request's own signal stands instead of the connection's.
+  const onInterruption = (): void => abandoned.abort(options.interruption?.reason);
+  options.interruption?.addEventListener("abort", onInterruption, { once: true });
+  if (options.interruption?.aborted) onInterruption();
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   let rooms = twoRooms();
@@ -93,6 +99,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
     }
   } finally {
+    options.interruption?.removeEventListener("abort", onInterruption);
     abandoned.abort();
   }
 }

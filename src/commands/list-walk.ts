@@ -83,11 +83,11 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
     readAnswer(context, { what, where }, () => readPage({ ...request, filters: plan.filters }));
   const pageToken = last?.nextPageToken ?? plan.pageToken;
   const { max } = plan;
+  const signal = context.clock.interruption;
   if (plan.walks) {
     const left = max === undefined ? undefined : () => max - writer.rowsWritten;
-    return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where });
+    return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where, interruption: signal });
   }
-  const signal = context.clock.interruption;
   const { value } = await fetchPage({ limit: plan.limit, pageToken, signal });
   const page = pages.checkPage(value, { what, where });
   return (async function* () {

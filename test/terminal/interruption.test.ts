@@ -136,9 +136,14 @@ describe("Ctrl-C at a terminal", () => {
     expect(await opensOne()).toBe(true);
   });
 
-  it("during a list: at once, 130", async () => {
+  // No answer comes and no attempt runs out of time: only the key ends it.
+  it.each([
+    ["a page", []],
+    ["a walk", ["--all"]],
+    ["a walk as far as wanted", ["--max", "700"]],
+  ])("during a list: at once, 130: %s", async (_what, more) => {
     const held = relay.hold(/^GET .*entities/);
-    const session = at(["entities", "list", "--all"]);
+    const session = at(["entities", "list", ...more, "--timeout", "10m"]);
     await held.arrived;
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
