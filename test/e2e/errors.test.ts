@@ -179,6 +179,13 @@ function moreWrongs(): readonly Wrong[] {
     { what: "a rotation of a client that is nobody's", words: ["oauth-clients", "rotate", "oac_nobody"] },
     { what: "a token for nobody", words: ["oauth-clients", "token"] },
     { what: "a token without a token endpoint", words: ["oauth-clients", "token", "--from-profile"] },
+    {
+      what: "a token of a client, and no token endpoint",
+      words: ["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"],
+    },
+    { what: "a list into a folder that is not there", words: ["entities", "list", "--out", "nowhere/rows.json"] },
+    { what: "a value after a flag that takes none", words: ["entities", "list", "--all=yes"] },
+    { what: "a flag and nothing else", words: ["-v"] },
     { what: "a key that is nobody's", words: ["keys", "revoke", "ak_nobody", "--yes"], env: legacy },
     { what: "a key that is nobody's, rotated", words: ["keys", "rotate", "ak_nobody", "--yes"], env: legacy },
     { what: "an age that is none", words: ["keys", "audit", "--max-age", "old"], env: legacy },
