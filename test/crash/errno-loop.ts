@@ -54,6 +54,8 @@ export async function failOnce(
 ): Promise<FaultyRun> {
   const account = await desk.account();
   const at = homeOf(account);
+  // A connection that fails from then on is tried again for two minutes otherwise; nothing else changes.
+  at.env.INTEG_RETRY_FOR = "3s";
   try {
     const arranged = await scene.arrange(at, account);
     const run = await failing(fault, (under) => at.integ(arranged.words, { under }));
