@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Account } from "../support/account.ts";
 import { Canaries, readableByOthers, type Sighting } from "../support/canaries.ts";
-import { type Ended, Home, type RunOptions } from "../support/program.ts";
+import { type Ended, Home, program, type RunOptions } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
 import { startService, type Service } from "../support/service.ts";
 import { straceAbsent } from "../support/strace.ts";
@@ -117,7 +117,7 @@ export class CanaryWorld {
     const tell = `pid=$$
 while [ "$pid" -gt 1 ]; do
   tr '\\0' '\\n' < /proc/$pid/cmdline >> '${this.tool("told")}'
-  grep -q integ.js /proc/$pid/cmdline && break
+  grep -qF '${program.at(-1)}' /proc/$pid/cmdline && break
   tr '\\0' '\\n' < /proc/$pid/environ >> '${this.tool("told")}'
   pid=$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f2)
 done`;
