@@ -45,6 +45,8 @@ export interface FailureDetails {
   readonly where?: string;
   /** The journal entry that keeps the work. */
   readonly entry?: string;
+  /** A walk cannot go on from where it broke: the token it was given there leads back (§4.3). */
+  readonly endsWalk?: true;
   readonly cause?: unknown;
 }
 

@@ -1,6 +1,7 @@
 // Owns: undoing a response's content encoding within a bound (quality, Security 10).
 // Must not know: what the content is.
 import type { Broken } from "./break-of.ts";
+import { sizeInWords } from "./exchange.ts";
 
 /**
  * The body as it was before it was encoded. None is asked for; a gzip that some box on the way added is undone all the
@@ -20,7 +21,7 @@ export async function decodeBody(
     gunzip(body, { maxOutputLength: maxBytes }, (error, decoded) => {
       if (!error) resolve(decoded);
       else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
-        resolve({ reason: "too_large", detail: `the answer unfolds to more than ${maxBytes} bytes` });
+        resolve({ reason: "too_large", detail: `the answer unfolds to more than ${sizeInWords(maxBytes)}` });
       else resolve({ reason: "malformed", detail: "the answer is no sound gzip" });
     });
   });

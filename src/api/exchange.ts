@@ -91,3 +91,10 @@ export interface DebugEvent {
   readonly reason?: Break;
   readonly detail?: string;
 }
+
+/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
+export function sizeInWords(bytes: number): string {
+  const mebibyte = 1024 * 1024;
+  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
+  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
+}

@@ -145,6 +145,8 @@ function hintFor(reason: Break | "status"): string | undefined {
     case "closed":
     case "status":
       return "Type it again.";
+    case "too_large":
+      return "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100";
     default:
       return undefined;
   }

@@ -92,8 +92,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       yield page;
       const token = page.nextPageToken;
       if (token === null || (options.left && options.left() <= 0)) return;
-      if (!seen.add(token))
-        throw broken("the service gave a page token for the second time: the walk would never end", options);
+      if (!seen.add(token)) throw circle(options, page.requestId);
       // What is thrown away may still be coming: into rooms that nobody uses any more.
       if (ahead && token !== guess) rooms = twoRooms();
       coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
@@ -131,9 +130,23 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
   }
 }
 
+/** The token that came again leads to rows that were given before: it is named to nobody. */
+function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
+  const { kind, message, details } = broken(
+    "the service gave a page token for the second time: the walk would never end",
+    context,
+    requestId,
+  );
+  return new Failure(kind, message, { ...details, endsWalk: true, hint: `The same command begins anew; ${report}` });
+}
+
+/** What helps where the service itself is at fault. */
+const report = "if it comes again, report it with its request id to whoever runs the service.";
+
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   return new Failure("unreachable", `No usable answer to "${what}": ${detail}.`, {
     where,
+    hint: `integ doctor tells what answers at the address of the profile; ${report}`,
     problem: requestId === undefined ? undefined : { request_id: requestId },
   });
 }

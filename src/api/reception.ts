@@ -2,7 +2,7 @@
 // Must not know: how a connection is made, what the bytes mean.
 import { BodyRoom } from "./body-room.ts";
 import { type Broken, breakOfConnect, breakOfExchange, NoConnection } from "./break-of.ts";
-import type { Exchange, Headers } from "./exchange.ts";
+import { type Exchange, type Headers, sizeInWords } from "./exchange.ts";
 
 export interface ReceptionOptions {
   readonly maxBytes: number;
@@ -75,7 +75,7 @@ export class Reception {
   }
 
   #tooLarge(): Broken {
-    return { reason: "too_large", detail: `the answer is larger than ${this.#options.maxBytes} bytes` };
+    return { reason: "too_large", detail: `the answer is larger than ${sizeInWords(this.#options.maxBytes)}` };
   }
 }
 

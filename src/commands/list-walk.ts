@@ -111,7 +111,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     await finish(walk);
   } catch (error) {
     await writer.abandon();
-    out?.abandon();
+    out?.abandon({ forGood: error instanceof Failure && error.details.endsWalk === true });
     throw brokenOff(walk, error);
   } finally {
     progress.done();
@@ -121,7 +121,9 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
 /** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.count <= plan.max - writer.rowsWritten) return;
-  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were asked for.`);
+  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were asked for.`, {
+    hint: "Report it to whoever runs the service, or leave --max out.",
+  });
 }
 
 async function finish({ writer, last, out }: Walk): Promise<void> {
@@ -130,10 +132,12 @@ async function finish({ writer, last, out }: Walk): Promise<void> {
 }
 
 /** What is printed is good; where it goes on is told, so that nothing has to be read twice. */
-function brokenOff({ plan, view, writer, last }: Walk, error: unknown): unknown {
+function brokenOff(walk: Walk, error: unknown): unknown {
+  const { plan, view, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
   const token = last?.nextPageToken;
   const { out } = plan;
+  if (error.details.endsWalk) return brokenForGood(walk, error);
   const after = `after the ${writer.rowsWritten} ${view.plural}`;
   const on =
     out && !plan.unique
@@ -145,8 +149,24 @@ function brokenOff({ plan, view, writer, last }: Walk, error: unknown): unknown 
   const first = error.kind === "auth" ? error.details.hint : undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: `The walk broke after ${writer.rowsWritten} ${view.plural}; what was written is good, and it is not all.`,
+    meaning: brokenAfter(walk),
     hint: first && on ? `${first}; then ${on}` : on,
+  });
+}
+
+function brokenAfter({ writer, view }: Walk): string {
+  return `The walk broke after ${writer.rowsWritten} ${view.plural}; what was written is good, and it is not all.`;
+}
+
+/** From a token that came twice the same rows would be fetched again: only the start is left. */
+function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure {
+  const { out, pageToken } = walk.plan;
+  const how = out ? " with --force" : "";
+  const start = out?.resume ? `${how}, without --resume,` : how;
+  return new Failure(kind, message, {
+    ...details,
+    meaning: `${brokenAfter(walk)} It cannot go on from there: the token leads back to rows that it gave.`,
+    hint: `the same command${start} begins anew${pageToken === undefined ? "" : " at its --page-token"}; if it breaks again, report the request id to whoever runs the service`,
   });
 }
 

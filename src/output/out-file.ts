@@ -78,10 +78,14 @@ export class OutFile implements Sink {
     });
   }
 
-  /** The walk broke: what is whole stays, and where it ends is noted. */
-  abandon(): void {
+  /**
+   * The walk broke: what is whole stays, and where it ends is noted.
+   * @param options `forGood`: nothing can go on from there, so that no later run tries
+   */
+  abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
-    if (this.#place !== undefined) this.#note();
+    if (forGood) removeIfThere(placePath(this.path));
+    else if (this.#place !== undefined) this.#note();
     this.#close();
   }
 
@@ -172,7 +176,7 @@ function remedyOf(code: string): string {
 function inTheWay(path: string, resume: boolean): Failure {
   return resume
     ? new Failure("usage", `--resume: ${path} is there, and nothing says where its walk stopped.`, {
-        meaning: "It is whole, or something else wrote it.",
+        meaning: "It is whole, or its walk could not go on, or something else wrote it.",
         hint: "--force writes it anew.",
       })
     : new Failure("usage", `--out: ${path} is there already.`, {

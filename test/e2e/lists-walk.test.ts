@@ -56,6 +56,25 @@ describe("--all", () => {
     expect(stderr).toContain("second time");
     expect(idsOf(stdout)).toEqual(ids(0, 4));
     expect(server.asked.length).toBeLessThanOrEqual(5);
+    // The token leads back: whoever went on with it would get rows for a second time.
+    expect(stderr).toContain("cannot go on from there");
+    expect(stderr).toContain("the same command begins anew");
+    expect(stderr).not.toContain("--page-token");
+  });
+
+  it("leaves no place to go on from where a token came a second time: --resume would write rows twice", async () => {
+    const { server, home, list } = await start(({ token }) =>
+      envelope([entity(Number(token ?? 0))], String((Number(token ?? 0) % 3) + 1)),
+    );
+    const walk = ["--all", "--ndjson", "--out", "file"];
+    const broken = await list(walk);
+    expect([broken.code, idsOf(readFileSync(home.path("file"), "utf8"))]).toEqual([11, ids(0, 4)]);
+    expect(broken.stderr).toContain("the same command with --force begins anew");
+    expect(broken.stderr).not.toMatch(/--resume|--page-token/);
+    const asked = server.asked.length;
+    const again = await list([...walk, "--resume"]);
+    expect([again.code, server.asked.length]).toEqual([2, asked]);
+    expect(again.stderr).toContain("--force");
   });
 
   const last = JSON.stringify("token-9");

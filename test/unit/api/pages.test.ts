@@ -125,6 +125,7 @@ describe("walk", () => {
     expect(ids).toHaveLength(good);
     expect((failure as Failure).kind).toBe("unreachable");
     expect((failure as Failure).message).toContain("second time");
+    expect((failure as Failure).details).toMatchObject({ endsWalk: true });
     // A circle is noticed without asking once more.
     expect(asked).toHaveLength(good);
   });
