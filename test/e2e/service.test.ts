@@ -100,6 +100,18 @@ describe("spec", () => {
     expect((await at.integ(["spec", "show", "--contract-version", "1999-01-01"])).code).toBe(4);
   });
 
+  it("is about the document of the version that requests are pinned to", async () => {
+    for (const verb of ["show", "check"]) {
+      expect((await at.integ(["spec", verb, "--service-version", "2026-07-01"])).code).toBe(0);
+      // There is no document of that version: nothing was compared, and nothing is called what integ speaks.
+      expect((await at.integ(["spec", verb, "--service-version", "2026-10-01"])).code).toBe(4);
+      expect((await at.integ(["spec", verb], { env: { INTEG_SERVICE_VERSION: "2026-10-01" } })).code).toBe(4);
+      const both = ["--service-version", "2026-10-01", "--contract-version", "2026-07-01"];
+      const { code, stderr } = await at.integ(["spec", verb, ...both]);
+      expect([code, stderr.includes("2026-10-01"), stderr.includes("2026-07-01")]).toEqual([2, true, true]);
+    }
+  });
+
   it("ends with 10 where an operation, a parameter or the version is gone, and names it; an addition is none", async () => {
     const published = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
     const drifted = structuredClone(published);

@@ -5,6 +5,7 @@ import { Failure } from "../../errors.ts";
 import { printFindings } from "../findings.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
+import { documentVersion } from "./version.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -15,11 +16,11 @@ export const command = defineVerb({
   ],
   more: "Additions (operations, optional fields) are told, and are no drift (§9.3).",
   async run(context, { options }) {
+    const version = documentVersion(context, options);
     const service = await context.connect();
-    const { value } = await read(context, "get the published contract", () =>
-      service.contract.published(options.contractVersion),
-    );
-    const findings = compareContract(value, options.contractVersion ?? contractVersion);
+    const { value } = await read(context, "get the published contract", () => service.contract.published(version));
+    const expected = version ?? contractVersion;
+    const findings = compareContract(value, expected);
     await printFindings(context, findings, [
       { path: "severity", heading: "severity", kind: "status" },
       { path: "subject", heading: "subject" },
@@ -34,6 +35,6 @@ export const command = defineVerb({
           hint: "Look for a newer integ, or pin a version that it speaks: --service-version",
         },
       );
-    context.output.note(`The published contract is what integ speaks (${contractVersion}).`);
+    context.output.note(`The published contract is what integ speaks (${expected}).`);
   },
 });

@@ -1,6 +1,7 @@
 // Owns: `integ spec show`: the published machine-readable specification, as the service gives it (§4.5).
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
+import { documentVersion } from "./version.ts";
 
 export const command = defineVerb({
   configure: (command) => command.option("--contract-version <date>", "the snapshot of one contract version"),
@@ -9,10 +10,9 @@ export const command = defineVerb({
     { line: "integ spec show --contract-version 2026-07-01 > openapi.json", does: "the snapshot of one version" },
   ],
   async run(context, { options }) {
+    const version = documentVersion(context, options);
     const service = await context.connect();
-    const answer = await read(context, "get the published contract", () =>
-      service.contract.published(options.contractVersion),
-    );
+    const answer = await read(context, "get the published contract", () => service.contract.published(version));
     // An OpenAPI document is JSON to whoever asks for it; YAML is its other usual form.
     if (context.output.format === "yaml") await context.output.document(answer.value);
     else await context.output.text(answer.text);
