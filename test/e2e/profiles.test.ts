@@ -197,6 +197,29 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     expect(existsSync(at.path("config", "profiles.json"))).toBe(false);
   });
 
+  it.each([
+    ["--base-url must be https://", ["--base-url", "http://example.com"]],
+    ["--organization-id must be a UUID", ["--organization-id", "7"]],
+    ["--access-token-endpoint must be https://", ["--access-token-endpoint", "http://example.com/token"]],
+    ["--token-endpoint must be https://", ["--token-endpoint", "http://example.com/token"]],
+    ["--audience needs --token-endpoint", ["--audience", "a"]],
+  ])("%s: told before the secret is read, which is not there", async (told, words) => {
+    const at = home();
+    const where = ["--region", "us", "--base-url", "https://a.example"];
+    for (const secret of [["--api-key-stdin"], []]) {
+      const { code, stderr } = await at.integ(["profiles", "add", "p", ...where, ...words, ...secret], { input: "" });
+      expect([code, stderr.includes(told)], stderr).toEqual([2, true]);
+    }
+  });
+
+  it("a taken name is told before anything is asked", async () => {
+    const at = home();
+    const add = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example"];
+    await at.integ([...add, "--api-key-command", "echo key"]);
+    const { code, stderr } = await at.integ([...add, "--api-key-stdin"], { input: "" });
+    expect([code, stderr.includes('There is a profile "p" already')], stderr).toEqual([2, true]);
+  });
+
   it("a broken profile file: where it is broken, and nothing touched", async () => {
     const at = home();
     mkdirSync(at.path("config"), { mode: 0o700 });

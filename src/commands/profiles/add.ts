@@ -25,9 +25,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    const chosenRegion = region ?? (await output.ask("Region", { choices: ["us", "eu"], flag: "--region us|eu" }));
-    const address = baseUrl ?? (await output.ask("Base URL (https://…)", { flag: "--base-url <url>" }));
-    const typed = await settingsOf(context, { ...options, region: chosenRegion, baseUrl: address });
+    // Nothing is asked, and no secret read, for a profile that cannot be.
     const { checkProfileName } = await import("../../profiles/profile.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name))
@@ -35,6 +33,9 @@ export const command = defineVerb({
         meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
         hint: `integ profiles show ${name}`,
       });
+    const chosenRegion = region ?? (await output.ask("Region", { choices: ["us", "eu"], flag: "--region us|eu" }));
+    const address = baseUrl ?? (await output.ask("Base URL (https://…)", { flag: "--base-url <url>" }));
+    const typed = await settingsOf(context, { ...options, region: chosenRegion, baseUrl: address });
     const { checkBaseUrl } = await import("../../profiles/address.ts");
     const credential = typed.credential ?? {
       kind: "api_key" as const,

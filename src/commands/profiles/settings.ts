@@ -66,9 +66,11 @@ export async function settingsOf(context: Context, flags: ProfileFlags): Promise
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
   refuseBoth(flags, "clientSecretStdin", "clientSecretCommand");
   refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
+  await checkAddresses(flags);
   const legacy = legacyOf(flags);
+  const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
+  // Last: no secret is asked for or read where anything else is wrong.
   const credential = await credentialOf(context, flags);
-  const oauth = credential?.kind === "client_credentials" ? undefined : oauthOf(flags);
   return {
     ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
@@ -77,6 +79,22 @@ export async function settingsOf(context: Context, flags: ProfileFlags): Promise
     ...(credential !== undefined && { credential }),
     ...(oauth !== undefined && { oauth }),
   };
+}
+
+/** What the profile would be refused for when it is kept. */
+async function checkAddresses(flags: ProfileFlags): Promise<void> {
+  const { baseUrl, tokenEndpoint, accessTokenEndpoint, organizationId } = flags;
+  const { checkBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
+  if (baseUrl !== undefined) checkBaseUrl(baseUrl, "--base-url");
+  if (tokenEndpoint) checkEndpoint(tokenEndpoint, "--token-endpoint");
+  if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
+  const { organizationIdPattern } = await import("../../profiles/profile.ts");
+  if (organizationId && !organizationIdPattern.test(organizationId))
+    throw new Failure("usage", "--organization-id must be a UUID.");
+}
+
+function wantsClient(flags: ProfileFlags): boolean {
+  return flags.clientId !== undefined || flags.clientSecretStdin === true || flags.clientSecretCommand !== undefined;
 }
 
 function legacyOf({ accessTokenCommand, accessTokenEndpoint }: ProfileFlags): ProfileSettings["legacy"] {
@@ -91,9 +109,7 @@ async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewC
     flags.apiKeyCommand !== undefined ||
     flags.apiKeyId !== undefined ||
     flags.basicStyle !== undefined;
-  const wantsClient =
-    flags.clientId !== undefined || flags.clientSecretStdin || flags.clientSecretCommand !== undefined;
-  if (wantsKey && wantsClient)
+  if (wantsKey && wantsClient(flags))
     throw new Failure(
       "usage",
       "A profile has one credential for /v1: an API key or OAuth client credentials, not both.",
@@ -101,7 +117,7 @@ async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewC
         hint: "Leave the --api-key… flags or the --client-… flags out.",
       },
     );
-  if (wantsClient) return clientOf(context, flags);
+  if (wantsClient(flags)) return clientOf(context, flags);
   if (!wantsKey) return undefined;
   const basic_style = oneOf("--basic-style", flags.basicStyle ?? "apikey-user", ["apikey-user", "key-as-user"]);
   const given = await secretOf(context, { stdin: flags.apiKeyStdin, command: flags.apiKeyCommand, what: "API key" });
@@ -116,12 +132,13 @@ async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCrede
       hint: "Client credentials are --client-id, a secret and --token-endpoint.",
     });
   if (!tokenEndpoint) throw new Failure("usage", "--token-endpoint is missing: OAuth client credentials need it.");
+  const endpoint = endpointOf(flags, tokenEndpoint);
   const given = await secretOf(context, {
     stdin: flags.clientSecretStdin,
     command: flags.clientSecretCommand,
     what: "client secret",
   });
-  return { kind: "client_credentials", client_id: clientId, ...endpointOf(flags, tokenEndpoint), ...given };
+  return { kind: "client_credentials", client_id: clientId, ...endpoint, ...given };
 }
 
 function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<ProfileSettings["oauth"]> {
