@@ -26,7 +26,8 @@ function asJson(failure: Failure, { exitCode }: FailureLook): string {
   const { hint, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
-    message: failure.message,
+    // The object has no key for the meaning (cli.md §2): a program is told all the same what a person is told.
+    message: hint === undefined || meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,
     code: problem.code,

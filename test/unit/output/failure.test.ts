@@ -106,6 +106,17 @@ describe("a failure, for a program", () => {
     expect(Object.keys(json(new Failure("usage", "no"), 2).error)).toEqual(["kind", "message", "exit_code"]);
   });
 
+  it("says what it means even where a next step is named", () => {
+    expect(json(lost, 7).error).toEqual({
+      kind: "outcome_unknown",
+      message: `${lost.message} ${lost.details.meaning}`,
+      exit_code: 7,
+      hint: "integ journal recover 6k2f9",
+    });
+    const meant = new Failure("failed", "It broke.", { meaning: "Nothing was sent." });
+    expect(json(meant, 1).error).toMatchObject({ message: "It broke.", hint: "Nothing was sent." });
+  });
+
   it("names every kind as the command line does", () => {
     const kinds: readonly FailureKind[] = ["failed", "usage", "outcome_unknown", "secret_lost", "terminated"];
     for (const kind of kinds) {
