@@ -78,6 +78,8 @@ export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
   /** Pairs a request with what came of it. */
   readonly id: number;
+  /** Which try of the same request of this process it is, from 1. */
+  readonly attempt: number;
   readonly method: string;
   /** Values of query parameters whose names speak of secrets are masked. */
   readonly url: string;

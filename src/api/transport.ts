@@ -19,7 +19,7 @@ import {
   type Transport,
 } from "./exchange.ts";
 import { withoutEchoes } from "./exchange-echo.ts";
-import { logExchange } from "./exchange-log.ts";
+import { createExchangeLog } from "./exchange-log.ts";
 import { Reception } from "./reception.ts";
 import { checkWireRequest, isLoopbackAddress, parseTarget, type Target } from "./wire-request.ts";
 
@@ -54,7 +54,7 @@ export function createTransport(options: TransportOptions): Transport {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   keepParserAsItIs();
   const pool = createPool((target) => open(target, { options, limits }));
-  let count = 0;
+  const log = createExchangeLog(options);
 
   async function exchange(request: ExchangeRequest): Promise<Exchange> {
     checkWireRequest(request);
@@ -62,10 +62,10 @@ export function createTransport(options: TransportOptions): Transport {
     const located = await unlessAborted(options.locate(request.baseUrl), signal);
     if (located === undefined) return interrupted;
     const target = parseTarget(located);
-    const log = logExchange(options, { id: ++count, request, address: target });
+    const told = log(request, target);
     const maxBytes = request.maxBytes ?? limits.bodyBytes;
     const exchange = await decoded(await carry(pool, { request, target, signal, options, maxBytes }), maxBytes);
-    return log(withoutEchoes(request, exchange));
+    return told(withoutEchoes(request, exchange));
   }
   return { exchange, limits, close: () => pool.close() };
 }

@@ -48,6 +48,33 @@ describe("api", () => {
     expect(JSON.parse(again.stdout).id).toBe(JSON.parse(made.stdout).id);
   });
 
+  it("--debug tells which try of the same request each exchange is, and each creation's under its key", async () => {
+    const tries = async (words: string[]): Promise<unknown[][]> => {
+      const { code, stderr } = await at.integ([...words, "--debug", "--json"]);
+      expect(code, stderr).toBe(0);
+      const events = [...stderr.matchAll(/^debug: (.*)$/gm)].map(
+        ([, line]) => JSON.parse(line!) as { kind: string; attempt: number; status?: number },
+      );
+      return events.map(({ kind, attempt, status }) => [kind, attempt, status]);
+    };
+    await service.fault("GET /v1/entities status=503 times=2");
+    const read = await tries(["entities", "list", "--limit", "2"]);
+    expect(read.filter(([kind]) => kind === "response")).toEqual([
+      ["response", 1, 503],
+      ["response", 2, 503],
+      ["response", 3, 200],
+    ]);
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    const account = service.us.service_account_id;
+    const created = await tries(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read"]);
+    expect(created).toEqual([
+      ["request", 1, undefined],
+      ["broken", 1, undefined],
+      ["request", 2, undefined],
+      ["response", 2, expect.any(Number)],
+    ]);
+  });
+
   it("--paginate walks, --include shows the head", async () => {
     const rows = await at.integ(["api", "/v1/entities", "--paginate", "--ndjson"]);
     expect(rows.stdout.trim().split("\n")).toHaveLength(120);

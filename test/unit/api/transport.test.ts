@@ -395,6 +395,37 @@ describe("the debug log", () => {
     expect(events[0]?.url).toBe(`${peer.origin}/v1/x?page_token=p1&limit=5&client_secret=…&apiKey=…&%73ecret=…`);
   });
 
+  test("tells which try of the same request it is, until it is answered for good", async () => {
+    const statuses = [503, 429, 200, 200, 404, 202, 500, 201, 201];
+    const peer = await startPeer((_, response) => answerJson(response, statuses.shift() ?? 500, {}));
+    const events: DebugEvent[] = [];
+    const transport = transportTo({ debug: (event) => events.push(event) });
+    const create = (key: string): ExchangeRequest =>
+      get(peer.origin, { method: "POST", headers: { "idempotency-key": key }, body: "{}" });
+    const other = get(peer.origin, { path: "/v1/other" });
+    const asked = get(peer.origin);
+    for (const request of [asked, asked, asked, asked, other, create("a"), create("a"), create("b"), create("a")])
+      await transport.exchange(request);
+    const attempts = (kind: string): number[] =>
+      events.filter((event) => event.kind === kind).map(({ attempt }) => attempt);
+    expect(attempts("request")).toEqual([1, 2, 3, 1, 1, 1, 2, 1, 3]);
+    expect(attempts("response")).toEqual(attempts("request"));
+  });
+
+  test("counts a try that broke", async () => {
+    const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
+    const events: DebugEvent[] = [];
+    const transport = transportTo({ debug: (event) => events.push(event) });
+    await transport.exchange(get(peer.origin));
+    await transport.exchange(get(peer.origin));
+    expect(events.map(({ kind, attempt }) => [kind, attempt])).toEqual([
+      ["request", 1],
+      ["broken", 1],
+      ["request", 2],
+      ["broken", 2],
+    ]);
+  });
+
   test("hears of what broke", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
     const events: DebugEvent[] = [];
