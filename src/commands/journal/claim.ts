@@ -1,5 +1,6 @@
 // Owns: `integ journal claim`.
 import { resolve } from "node:path";
+import { detailsOf } from "../../changes/workbench.ts";
 import { takePlace } from "../../changes/secret-place.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -28,6 +29,8 @@ export const command = defineVerb({
       drive.record({ destination: { ...place } });
       try {
         await context.clock.finishing(() => destination.deliver(kept));
+      } catch (error) {
+        throw stillKept(drive.entry, error);
       } finally {
         await giveBackRoom(context, destination);
       }
@@ -37,6 +40,17 @@ export const command = defineVerb({
     }
   },
 });
+
+/** Nothing is lost by a claim that failed (exit 12): the copy goes only after a delivery. */
+function stillKept(entry: Entry, because: unknown): Failure {
+  const why = because instanceof Error ? because.message : String(because);
+  return new Failure("undelivered", `The secret could not be delivered: ${why}`, {
+    ...detailsOf(entry),
+    meaning: "The secret is still kept on this machine, readable by you alone, until you claim it.",
+    hint: `integ journal claim ${entry.id}`,
+    cause: because,
+  });
+}
 
 /** Tidying up: how the claim ended stays what it is. */
 async function giveBackRoom(context: Context, destination: Destination): Promise<void> {
