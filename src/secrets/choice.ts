@@ -55,6 +55,11 @@ function checkTogether(options: SecretOptions): void {
   if (options.secretFormat !== undefined && options.secretFile === undefined && options.secretCommand === undefined) {
     throw new Failure("usage", "--secret-format is for --secret-file and --secret-command.");
   }
+  if (options.force === true && options.secretFile === undefined) {
+    throw new Failure("usage", "--force lets --secret-file replace an existing file, and no --secret-file is given.", {
+      hint: "Add --secret-file <path>, or leave --force out.",
+    });
+  }
   if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file.");
   if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile.");
 }
@@ -73,7 +78,7 @@ async function toProfile(
 
 /**
  * The place that the secret options name; standard output where they name none. Touches nothing: `check` does.
- * @throws Failure `usage` where they contradict each other
+ * @throws Failure `usage` where they contradict each other, or one of them could do nothing
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);

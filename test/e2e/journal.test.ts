@@ -91,7 +91,11 @@ describe("a secret that could not be delivered", () => {
     await create(at, "--secret-command", "false");
     const [entry] = await entries(at);
     expect((await at.integ(["journal", "claim", entry!.id, "--secret-file", "nowhere/x"])).code).toBe(2);
-    expect((await at.integ(["journal", "claim", entry!.id, "--secret-command", "exit 1"])).code).toBe(12);
+    const refused = await at.integ(["journal", "claim", entry!.id, "--secret-command", "exit 1"]);
+    expect(refused.code).toBe(12);
+    expect(refused.stderr).toContain("The secret is still kept on this machine");
+    expect(refused.stderr).toContain(`Next: integ journal claim ${entry!.id}\n`);
+    expect((await at.integ(["journal", "claim", entry!.id, "--force"])).code).toBe(2);
     expect((await at.integ(["journal", "claim", entry!.id, "--json"])).stdout).toContain("sbx_");
   });
 

@@ -106,12 +106,12 @@ async function viewOf(entry: Entry): Promise<ResourceView> {
   return (await import("../oauth-clients/view.ts")).oauthClientView;
 }
 
-/** The remembered place, with what the flags say of it now. */
+/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
 function again(place: SecretOptions, { secretFormat, force }: SecretOptions): SecretOptions {
   return {
     ...place,
     ...(secretFormat !== undefined && { secretFormat }),
-    force: force === true || place.force === true,
+    ...(place.secretFile !== undefined && { force: force === true || place.force === true }),
   };
 }
 

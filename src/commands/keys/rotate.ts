@@ -72,7 +72,8 @@ function checkFlags(id: string, options: RotateFlags): void {
 }
 
 function destinationOf(context: Context, profile: ActiveProfile, options: RotateFlags): Promise<Destination> {
-  const place = options.updateProfile ? { secretProfile: profile.name } : secretOptionsOf(options);
+  const asked = secretOptionsOf(options);
+  const place = options.updateProfile ? { ...asked, secretProfile: profile.name } : asked;
   return context.secrets.destination({ ...place, yields: "access_key" }, (receipt) =>
     context.output.resource(receipt, accessKeyView),
   );

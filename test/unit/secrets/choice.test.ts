@@ -52,6 +52,9 @@ describe("the secret options", () => {
     ["all three", { secretFile: "a", secretCommand: "cat", secretProfile: "p" }],
     ["a format alone", { secretFormat: "json" }],
     ["a format with a profile", { secretProfile: "p", secretFormat: "json" }],
+    ["force alone", { force: true }],
+    ["force with a command", { secretCommand: "cat", force: true }],
+    ["force with a profile", { secretProfile: "p", force: true }],
     ["an unknown format", { secretFile: "a", secretFormat: "toml" }],
     ["an empty file name", { secretFile: "" }],
     ["an empty profile name", { secretProfile: "" }],
@@ -59,6 +62,12 @@ describe("the secret options", () => {
     const { folder, tools } = house();
     expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("say what to type where --force has no file to replace", async () => {
+    const { message, details } = await failureOf(() => destinationFor({ force: true }, house().tools));
+    expect(message).toContain("no --secret-file is given");
+    expect(details.hint).toBe("Add --secret-file <path>, or leave --force out.");
   });
 
   it("name standard output where there are none", async () => {
