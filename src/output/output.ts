@@ -71,7 +71,7 @@ export interface Output {
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
-   * Asks for a text.
+   * Asks for a text; an empty one is asked for again.
    * @throws Failure `usage` where nobody can be asked or no answer is given, naming the flag; `interrupted` for Ctrl-C
    */
   ask(question: string, options?: AskOptions): Promise<string>;
@@ -174,14 +174,16 @@ function questions(
       const { askYesOrNo } = await import("./prompts.ts");
       return askYesOrNo({ terminal, interruption }, { question, destructive });
     },
-    async ask(question, { flag, ...rest } = {}) {
+    async ask(question, { flag, validate, ...rest } = {}) {
       const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
       if (!interactive) {
         throw new Failure("usage", missing, { meaning: "Nobody can be asked here (no terminal, --no-input or CI)." });
       }
       live.close();
       const { askText } = await import("./prompts.ts");
-      const answer = await askText({ terminal, interruption }, { question, ...rest });
+      const problem = (given: string): string | undefined =>
+        given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
+      const answer = await askText({ terminal, interruption }, { question, ...rest, validate: problem });
       if (answer === undefined) throw new Failure("usage", missing);
       return answer;
     },

@@ -59,6 +59,16 @@ describe("questions", () => {
     expect(await second.ended).toBe(130);
   });
 
+  it("asks again after Enter on an empty answer, and after scopes that are none", async () => {
+    const session = new Session(["oauth-clients", "create", "--new", "--secret-file", "insisted.secret"]);
+    await session.answer(/Service account/, "\r");
+    await session.answer(/An answer is needed/, `${service.us.service_account_id}\r`);
+    await session.answer(/Scopes/, "\r");
+    await session.answer(/An answer is needed/, " ,\r");
+    await session.answer(/At least one scope/, "\u007f\u007fentity:read\r");
+    expect(await session.ended).toBe(0);
+  });
+
   it("says what will be made, as whom and where, before it is made", async () => {
     const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
     const client = new Session(["oauth-clients", "create", ...flags, "--secret-file", "planned.secret"]);

@@ -126,7 +126,14 @@ async function askAccount(context: Context): Promise<string> {
 
 async function askScopes(context: Context): Promise<string[]> {
   const seen = await seenBefore(context, ({ scopes }) => scopes);
-  const text = await context.output.ask(`Scopes, with spaces between them${seen}`, { flag: "--scope <scope>" });
+  const text = await context.output.ask(`Scopes, with spaces between them${seen}`, {
+    flag: "--scope <scope>",
+    validate: (answer) => (scopesIn(answer).length === 0 ? "At least one scope is needed." : undefined),
+  });
+  return scopesIn(text);
+}
+
+function scopesIn(text: string): string[] {
   return text.split(/[\s,]+/).filter((scope) => scope !== "");
 }
 
