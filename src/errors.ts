@@ -45,6 +45,8 @@ export interface FailureDetails {
   readonly where?: string;
   /** The journal entry that keeps the work. */
   readonly entry?: string;
+  /** Proven that no byte of the last request left this machine: it has no place at the service to be told. */
+  readonly unsent?: boolean;
   /** A walk cannot go on from where it broke: the token it was given there leads back (§4.3). */
   readonly endsWalk?: true;
   readonly cause?: unknown;

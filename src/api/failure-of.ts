@@ -119,7 +119,7 @@ function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, cont
 
 function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
   const { failure } = attempt;
-  const details = { where: context.where, meaning: context.change ? "Nothing was sent." : undefined };
+  const details = { where: context.where, unsent: true, meaning: context.change ? "Nothing was sent." : undefined };
   if (failure !== undefined) return new Failure(failure.kind, failure.message, { ...details, ...failure.details });
   if (attempt.reason === "interrupted")
     return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);

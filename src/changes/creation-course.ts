@@ -47,6 +47,8 @@ export interface Course {
   /** The remembered destination holds the secret already. */
   deliveredBefore: boolean;
   attempt: number;
+  /** `Request-Id` of the last POST's answer, where that showed the client. */
+  requestId: string | undefined;
   /** The secret could neither be delivered nor kept: what was reserved for it is not wiped. */
   leaveReserve: boolean;
 }

@@ -20,7 +20,7 @@ import {
 } from "./creation-course.ts";
 import { deliver, lookAtDestination, saveStray, withoutSecret } from "./creation-secret.ts";
 import { takePlace } from "./secret-place.ts";
-import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench, withRequestId } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -113,6 +113,7 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
     settledBefore,
     deliveredBefore: false,
     attempt: 0,
+    requestId: undefined,
     leaveReserve: false,
   };
   try {
@@ -123,6 +124,8 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
       const end = await onceMore(course);
       if (end) return end;
     }
+  } catch (error) {
+    throw error instanceof Failure ? withRequestId(error, course.requestId) : error;
   } finally {
     // A secret that is neither delivered nor kept may stand whole in what was reserved: recovery looks there.
     if (!course.leaveReserve) await giveBack(bench, entry.id, options.destination);
@@ -137,6 +140,7 @@ async function onceMore(course: Course): Promise<CreationEnd | undefined> {
   const answer = await bench.clock.finishing(() =>
     bench.account.service.oauthClients.create(drive.entry.request_text, drive.entry.idempotency_key!),
   );
+  course.requestId = answer.kind === "answered" ? answer.requestId : undefined;
   const decision = decideCreation(answer);
   switch (decision.kind) {
     case "store_secret":

@@ -125,11 +125,20 @@ export async function giveBack(bench: Workbench, entry: string, destination?: De
 
 /** Adds where it happened and which entry keeps it to a failure's details. */
 export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
-  return { ...details, entry: entry.id, where: details.where ?? whereOf(entry) };
+  return { ...details, entry: entry.id, where: details.where ?? whereOf(entry, details) };
 }
 
-export function whereOf(entry: Entry): string {
-  return `profile ${entry.profile} (${entry.region}) · ${entry.method} ${entry.path}`;
+/** The request is named only where it, or an earlier attempt at it, may have left this machine. */
+function whereOf(entry: Entry, { unsent = false }: FailureDetails): string {
+  const profile = `profile ${entry.profile} (${entry.region})`;
+  return unsent || entry.attempts === 0 ? profile : `${profile} · ${entry.method} ${entry.path}`;
+}
+
+/** The failure with the id of the answer that it followed from, where it has none of its own. */
+export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
+  const { kind, message, details } = failure;
+  if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
+  return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
 /** True of a failure that a person reads as «nothing was done»: in the middle of larger work that is not so. */
@@ -149,6 +158,8 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
     detailsOf(entry, {
       ...because.details,
+      // An earlier attempt was.
+      unsent: false,
       meaning: entry.idempotency_key
         ? "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice."
         : "The change may or may not have happened. It is not sent again by itself.",

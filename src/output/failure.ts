@@ -61,14 +61,17 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`  The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
+/** What follows from an answer that came: its id is told where it is at hand, and is not «unknown» where it is not. */
+const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
+
 /** Where, the request's id, the error's address, the exit code. */
 function whereLine({ kind, details }: Failure, exitCode: number): string {
   const { where, problem } = details;
   const wasRequest = /\b[A-Z]{3,7} \//.test(where ?? "") || problem !== undefined || kind === "outcome_unknown";
-  const id = problem?.request_id ?? "unknown";
+  const id = problem?.request_id ?? (answered.has(kind) ? undefined : "unknown");
   const parts = [
     where,
-    wasRequest ? `request id ${id}` : undefined,
+    wasRequest && id !== undefined ? `request id ${id}` : undefined,
     problem?.status === undefined ? undefined : `status ${problem.status}`,
     problem?.doc_url,
     details.entry === undefined ? undefined : `journal entry ${details.entry}`,

@@ -125,6 +125,11 @@ function wrongs(): readonly Wrong[] {
       words: [...create, "--secret-file", "x3", "--retry-for", "0"],
       fault: "POST /v1/oauth_clients drop=before",
     },
+    {
+      what: "a creation at a service that is not there",
+      words: [...create, "--new", "--secret-file", "x4", "--retry-for", "0"],
+      env: { INTEG_BASE_URL: "http://127.0.0.1:9" },
+    },
     { what: "a secret that cannot be delivered", words: [...create, "--new", "--secret-command", "exit 3"] },
     { what: "a client that is nobody's", words: ["oauth-clients", "get", "oac_nobody"] },
     { what: "a revocation nobody agreed to", words: ["oauth-clients", "revoke", "oac_nobody"] },

@@ -48,6 +48,15 @@ describe("a failure, for a person", () => {
     );
   });
 
+  it("does not call the id of an answer unknown that came and is not at hand", () => {
+    const where = "profile prod (eu) · POST /v1/oauth_clients";
+    const told = (kind: FailureKind, problem?: { request_id: string }) =>
+      renderFailure(new Failure(kind, "x", { where, problem }), person).split("\n")[1];
+    expect(told("undelivered")).toBe(`  ${where} · exit 7`);
+    expect(told("undelivered", { request_id: "req_1" })).toBe(`  ${where} · request id req_1 · exit 7`);
+    expect(told("unreachable")).toBe(`  ${where} · request id unknown · exit 7`);
+  });
+
   it("is as short as what is known", () => {
     expect(renderFailure(new Failure("usage", "--limit is missing"), { ...person, exitCode: 2 })).toBe(
       "integ: --limit is missing\n  exit 2\n",
