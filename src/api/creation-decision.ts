@@ -49,3 +49,15 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
   if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
+
+/**
+ * The ids that can be read in an answer that is no whole one, each only where it stands there once: enough to show whom a
+ * secret seems to belong to, no proof of it.
+ */
+export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
+  const once = (field: string): string | undefined => {
+    const found = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,200})"`, "g"))];
+    return found.length === 1 ? found[0]![1] : undefined;
+  };
+  return { id: once("id"), clientId: once("client_id") };
+}

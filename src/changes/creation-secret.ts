@@ -1,9 +1,11 @@
 // Owns: bringing the one-time secret of a creation home: delivered, kept for `claim`, found where it was delivered before,
 // or lost (§2.3, §4.2).
 // Must not know: flags, terminals, files, when to send (oauth-client-creation.ts).
+import type { Salvage } from "../api/attempt.ts";
+import { readableIds } from "../api/creation-decision.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, nextStep } from "../journal/entry.ts";
+import { type Entry, isSettled, nextStep } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { Course, CreationEnd } from "./creation-course.ts";
@@ -35,8 +37,23 @@ export async function deliver(
     recordAfterwards(bench, drive, { ...known, state: "undelivered" });
     throw undelivered(drive.entry, error);
   }
-  recordAfterwards(bench, drive, { ...known, state: "done" });
+  await settleDelivered(course, known);
   return { kind: "delivered", entry: drive.entry, receipt: got.text };
+}
+
+async function settleDelivered(course: Course, known: Parameters<Drive["record"]>[0]): Promise<void> {
+  recordAfterwards(course.bench, course.drive, { ...known, state: "done" });
+  await destroyCopy(course);
+}
+
+/** Destroys what a cut answer left here, once the journal says that nobody needs it: a crash leaves one too many, never none. */
+export async function destroyCopy({ bench, drive }: Course): Promise<void> {
+  if (!isSettled(drive.entry.state)) return;
+  try {
+    if (bench.secrets.isKept(drive.entry.id)) await bench.secrets.destroyKept(drive.entry.id);
+  } catch (error) {
+    bench.tell.warn(`A copy of the secret that nobody needs could not be destroyed (${words(error)})`);
+  }
 }
 
 async function keep(course: Course, secret: OneTimeSecret, because: unknown): Promise<void> {
@@ -98,7 +115,7 @@ export async function withoutSecret(course: Course, client: OAuthClient, receipt
     throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
   }
   if (place === "delivered") {
-    recordAfterwards(bench, drive, { ...known, state: "done" });
+    await settleDelivered(course, known);
     return { kind: "delivered_before", entry: drive.entry, receipt };
   }
   recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
@@ -128,13 +145,15 @@ export async function lookAtDestination(bench: Workbench, entry: Entry): Promise
 
 /**
  * Looks for a secret that an earlier run called lost or undelivered, before anything is revoked or asked for: where it
- * should have gone, then among what is kept here.
+ * should have gone, then among what is kept here. An entry that does not name its client yet is left to its creation.
  * @returns true where it was in its place: the entry is done now
  * @throws Failure `undelivered` where it is kept for `claim`
  */
 export async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boolean> {
   const { id, state } = drive.entry;
   if (state !== "undelivered" && state !== "secret_lost") return false;
+  // Which client it opens is not known yet: the creation has to be gone on with.
+  if (drive.entry.resource_id === null) return false;
   if (await lookAtDestination(bench, drive.entry)) {
     drive.record({ state: "done", last_error: null });
     await bench.secrets.destroyKept(id);
@@ -146,11 +165,35 @@ export async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boo
   return false;
 }
 
-/** A secret in an answer that breaks the contract: kept for `claim`, since nobody knows what it belongs to. */
-export async function saveStray(course: Course, stray: { secret: string; text: string }): Promise<void> {
-  const { bench, drive } = course;
-  const secret: OneTimeSecret = { secret: stray.secret, kind: "oauth_client", id: "", receipt: stray.text };
-  await keep(course, secret, new Error("the answer that brought it breaks the contract"));
+/**
+ * Keeps a secret from an answer that was cut or breaks the contract, before anything else is done: the service gave it,
+ * and never shows it again. What it belongs to, a receipt under the same key tells: the work goes on.
+ */
+export async function keepStray({ bench, drive }: Course, { secret, text }: Salvage): Promise<void> {
+  const { id = "", clientId } = readableIds(text);
+  try {
+    await bench.secrets.keep(drive.entry.id, { secret, kind: "oauth_client", id, clientId, receipt: text });
+  } catch (error) {
+    bench.tell.warn(`A secret came in an answer that was no whole one, and could not be kept (${words(error)})`);
+  }
+}
+
+/** How a run ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
+export function waitsUnnamed({ bench, drive }: Course, failure: Failure): Failure {
+  if (failure.kind !== "outcome_unknown" || !isSecretKept(bench, drive.entry.id)) return failure;
   recordAfterwards(bench, drive, { state: "undelivered" });
-  throw undelivered(drive.entry, new Error("the answer that brought it breaks the contract."));
+  const { hint, meaning } = undelivered(drive.entry, failure).details;
+  return new Failure("undelivered", `A secret came, in an answer that was no whole one. ${failure.message}`, {
+    ...failure.details,
+    meaning,
+    hint,
+  });
+}
+
+function isSecretKept(bench: Workbench, entry: string): boolean {
+  try {
+    return bench.secrets.isKept(entry);
+  } catch {
+    return false; // What cannot be looked at is told as unknown: recovery looks again.
+  }
 }

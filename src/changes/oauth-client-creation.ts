@@ -8,19 +8,12 @@ import { failureOf } from "../api/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import type { Admission, Drive, Intent } from "../journal/journal.ts";
-import {
-  type Course,
-  type CreationEnd,
-  type CreationOptions,
-  giveUp,
-  noteError,
-  pause,
-  stillPending,
-  waitOr,
-} from "./creation-course.ts";
-import { deliver, lookAtDestination, saveStray, withoutSecret } from "./creation-secret.ts";
+import { type Course, type CreationEnd, type CreationOptions, giveUp, noteError, pause } from "./creation-course.ts";
+import { inspect, unusable } from "./creation-inspection.ts";
+import { deliver, keepStray, lookAtDestination, waitsUnnamed, withoutSecret } from "./creation-secret.ts";
+import { wasClaimed } from "./kept-secret.ts";
 import { takePlace } from "./secret-place.ts";
-import { detailsOf, giveBack, madeFor, recordAfterwards, type Workbench, withRequestId } from "./workbench.ts";
+import { giveBack, madeFor, type Workbench, withRequestId } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -117,15 +110,17 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
     leaveReserve: false,
   };
   try {
-    course.deliveredBefore = await lookAtDestination(bench, entry).catch((error: unknown) => {
-      throw error instanceof Failure ? giveUp(course, error) : error;
-    });
+    course.deliveredBefore =
+      wasClaimed(entry) ||
+      (await lookAtDestination(bench, entry).catch((error: unknown) => {
+        throw error instanceof Failure ? giveUp(course, error) : error;
+      }));
     for (;;) {
       const end = await onceMore(course);
       if (end) return end;
     }
   } catch (error) {
-    throw error instanceof Failure ? withRequestId(error, course.requestId) : error;
+    throw error instanceof Failure ? withRequestId(waitsUnnamed(course, error), course.requestId) : error;
   } finally {
     // A secret that is neither delivered nor kept may stand whole in what was reserved: recovery looks there.
     if (!course.leaveReserve) await giveBack(bench, entry.id, options.destination);
@@ -150,7 +145,7 @@ async function onceMore(course: Course): Promise<CreationEnd | undefined> {
     case "pending":
       return inspect(course, decision.client);
     case "unusable":
-      throw unusable(course, decision.client);
+      throw await unusable(course, decision.client);
     case "unknown":
       return unknown(course, answer, decision);
     case "key_reuse":
@@ -185,42 +180,7 @@ async function makeReady(course: Course): Promise<void> {
   }
 }
 
-/**
- * `pending` (§4.2): the key is kept, the resource inspected, nothing created anew.
- * @assumed §3.1 does not show how it ends: it is looked at again and again, and any other status is its end
- */
-async function inspect(course: Course, client: OAuthClient): Promise<undefined> {
-  const { bench, drive, options } = course;
-  course.uncertain = true;
-  recordAfterwards(bench, drive, { state: "pending", resource_id: client.id, last_error: null });
-  const deadline = bench.clock.now() + options.waitMs;
-  for (let round = 0; ; round++) {
-    const answer = await bench.account.service.oauthClients.get(client.id);
-    const status = answer.kind === "answered" ? answer.value.status : "pending";
-    if (answer.kind === "answered" && status !== "pending") {
-      if (status !== "active") throw unusable(course, answer.value);
-      return undefined; // The next replay tells whether it still has a secret for us.
-    }
-    const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + bench.clock.random() / 2);
-    if (bench.clock.now() + pauseMs > deadline) throw stillPending(drive.entry);
-    await waitOr(course, pauseMs, `Client ${client.id} is pending`, () =>
-      stillPending(drive.entry, bench.clock.interruption.reason),
-    );
-  }
-}
-
-function unusable(course: Course, client: OAuthClient): Failure {
-  const { bench, drive } = course;
-  if (!course.settledBefore || drive.entry.state === "done")
-    recordAfterwards(bench, drive, { state: "unusable", resource_id: client.id, last_error: null });
-  return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
-    ...detailsOf(drive.entry),
-    meaning: "A receipt under the same key always shows this client.",
-    hint: "Create another one under a new key: the same command with --new, and without --idempotency-key.",
-  });
-}
-
-/** 5xx, cut, time-out, broken body: the client may exist. A secret that can still be read is delivered all the same. */
+/** 5xx, cut, time-out, broken body: the client may exist. A secret that can still be read is kept. */
 async function unknown(
   course: Course,
   answer: Attempt<OAuthClient>,
@@ -229,8 +189,9 @@ async function unknown(
   const { drive } = course;
   course.uncertain = !course.settledBefore;
   const failure = failureOf(answer, { what: "create OAuth client", change: true });
+  // The secret first: a crash must not find it nowhere. Of a settled creation it was delivered before.
+  if (decision.secret !== undefined && !course.settledBefore) await keepStray(course, decision.secret);
   noteError(course, failure, course.settledBefore ? drive.entry.state : "unknown");
-  if (decision.secret !== undefined) await saveStray(course, decision.secret);
   await pause(course, answer, failure);
 }
 

@@ -1,6 +1,7 @@
 // Owns: `integ journal claim`.
 import { resolve } from "node:path";
 import { detailsOf } from "../../changes/workbench.ts";
+import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
 import { takePlace } from "../../changes/secret-place.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -21,6 +22,7 @@ export const command = defineVerb({
     const drive = await journal.drive(holderOf(journal, journal.find(id)).id);
     try {
       const kept = await keptSecret(context, drive.entry);
+      if (options.secretProfile !== undefined) refuseUnnamed(drive.entry, kept);
       const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
         show(context, receipt, kept),
       );
@@ -40,6 +42,16 @@ export const command = defineVerb({
     }
   },
 });
+
+/** A profile needs to know whose secret it holds. */
+function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
+  if (kind !== "oauth_client" || clientId !== undefined) return;
+  throw new Failure("usage", "The answer that brought the secret was cut: its client id is not known yet.", {
+    ...detailsOf(entry),
+    meaning: "The secret is still kept on this machine, readable by you alone.",
+    hint: `integ journal recover ${entry.id}`,
+  });
+}
 
 /** Nothing is lost by a claim that failed (exit 12): the copy goes only after a delivery. */
 function stillKept(entry: Entry, because: unknown): Failure {
@@ -71,10 +83,18 @@ async function isThereAlready(context: Context, drive: Drive, file: string | und
   return true;
 }
 
-/** The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none. */
+/**
+ * The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none.
+ */
 async function settle(context: Context, drive: Drive, kept: OneTimeSecret, { isShown = false } = {}): Promise<void> {
-  drive.record({ state: "done", last_error: null });
-  (await context.secrets.undelivered()).destroy(drive.entry.id);
+  const { id } = drive.entry;
+  const wasUnnamed = isUnnamed(drive.entry);
+  drive.record(afterClaim(drive.entry));
+  (await context.secrets.undelivered()).destroy(id);
+  if (wasUnnamed)
+    context.output.note(
+      `The secret is yours. The answer that brought it was cut: integ journal recover ${id} asks which client it opens.`,
+    );
   if (!isShown) await show(context, kept.receipt, kept, { hidden: true });
 }
 
@@ -87,7 +107,7 @@ function holderOf(journal: Journal, entry: Entry): Entry {
 
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
   const undelivered = await context.secrets.undelivered();
-  if (undelivered.isKept(entry.id)) return undelivered.read(entry.id);
+  if (undelivered.isKept(entry.id)) return belonging(undelivered.read(entry.id), entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is settled: its secret was delivered, or there is none." : undefined,
     hint: isSettled(entry.state) ? undefined : `integ journal recover ${entry.id}`,
@@ -95,7 +115,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
 }
 
 async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {
-  const field = kept.kind === "oauth_client" ? "client_secret" : "secret";
+  const field = secretFieldOf(kept);
   const columns = [
     { path: "id", heading: "id" },
     ...(kept.kind === "oauth_client" ? [{ path: "client_id", heading: "client id" }] : []),

@@ -1,0 +1,161 @@
+// An answer to a creation that lacks only its end: its one-time secret can still be read. It is kept before anything else,
+// a receipt under the same key tells which client it opens, and whichever comes first, claim or recovery, both come to a
+// true end.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { readJournal, type ReadEntry } from "../support/journal-file.ts";
+import { Home } from "../support/program.ts";
+import { startScriptedPeer } from "../support/scripted-peer.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+let home: Home;
+/** Bytes of an answer to a creation. */
+let whole = 0;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+  whole = Buffer.byteLength(JSON.stringify(await account.make(["entity:read"])));
+  expect(whole).toBeGreaterThan(200);
+});
+beforeEach(async () => {
+  await account.clear();
+  home = new Home(service.env);
+});
+afterEach(() => home.remove());
+afterAll(async () => {
+  await service.stop();
+});
+
+async function create(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  await service.fault(`POST /v1/oauth_clients cut=${whole - 1} times=1`);
+  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`;
+  return home.integ([...words.split(" "), ...more]);
+}
+
+function entryOf(operation = "oauth_client.create"): ReadEntry {
+  return readJournal(home.path("state", "journal.ndjson")).find((entry) => entry.operation === operation)!;
+}
+
+function kept(): string[] {
+  return existsSync(home.path("state", "undelivered")) ? readdirSync(home.path("state", "undelivered")) : [];
+}
+
+/** Everything is settled, one live client is there, and the secret opens it. */
+async function expectOwned(secret: string): Promise<void> {
+  const live = await account.live();
+  expect(live).toHaveLength(1);
+  expect(entryOf()).toMatchObject({ state: "done", resource_id: live[0]!.id });
+  expect(await account.opens(live[0]!.client_id!, secret)).toBe(true);
+  expect(kept()).toEqual([]);
+  expect((await home.integ(["journal", "list", "--json"])).stdout).toContain('"data":[]');
+}
+
+describe("a secret that came in a cut answer", () => {
+  it("is kept, and the same run learns whose it is", async () => {
+    const { code, stdout, stderr } = await create("--secret-file", "s");
+    expect([code, stdout]).toEqual([12, ""]);
+    expect(stderr).toContain(`integ journal claim ${entryOf().id}`);
+    expect(existsSync(home.path("s"))).toBe(false);
+    const [live] = await account.live();
+    expect(entryOf()).toMatchObject({ state: "undelivered", resource_id: live!.id });
+    const claimed = await home.integ(["journal", "claim", entryOf().id, "--json"]);
+    expect(claimed.code).toBe(0);
+    const receipt = JSON.parse(claimed.stdout);
+    expect(receipt).toMatchObject({ id: live!.id, client_id: live!.client_id });
+    await expectOwned(receipt.client_secret);
+    const keys = new Set((await account.creations()).map(({ idempotency_key }) => idempotency_key));
+    expect(keys.size).toBe(1);
+  });
+
+  it.each(["--json", "--output=table", "--output=csv"])(
+    "is claimed before anybody knows whose it is, and recovery names it (%s)",
+    async (format) => {
+      expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
+      const { id, resource_id } = entryOf();
+      expect(resource_id).toBe(null);
+      const claimed = await home.integ(["journal", "claim", id, "--secret-file", "c", format]);
+      expect([claimed.code, kept()]).toEqual([0, []]);
+      expect(claimed.stderr).toContain(`integ journal recover ${id}`);
+      const secret = readFileSync(home.path("c"), "utf8").trimEnd();
+      expect(claimed.stdout).not.toContain(secret);
+      expect(entryOf().state).toBe("unknown");
+      expect((await home.integ(["journal", "recover", id])).code).toBe(0);
+      await expectOwned(secret);
+    },
+  );
+
+  it("goes to standard output whole, and is not lost where nothing but the journal remembers that", async () => {
+    expect((await create("--retry-for", "0")).code).toBe(12);
+    const claimed = await home.integ(["journal", "claim", entryOf().id, "--json"]);
+    expect(claimed.code).toBe(0);
+    const { client_secret, client_id } = JSON.parse(claimed.stdout);
+    expect((await home.integ(["journal", "recover"])).code).toBe(0);
+    expect((await account.live())[0]!.client_id).toBe(client_id);
+    await expectOwned(client_secret);
+  });
+
+  it("is named by a recovery that comes first, even where its place is gone", async () => {
+    expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
+    const { id } = entryOf();
+    expect((await home.integ(["journal", "recover", "--secret-file", "no/such/folder"])).code).toBe(12);
+    expect(entryOf()).toMatchObject({ state: "undelivered", resource_id: null });
+    expect((await home.integ(["journal", "recover", id])).code).toBe(12);
+    expect(entryOf().resource_id).toBe((await account.live())[0]!.id);
+    expect((await home.integ(["journal", "claim", id, "--secret-file", "s", "--secret-format", "json"])).code).toBe(0);
+    const { client_id, client_secret } = JSON.parse(readFileSync(home.path("s"), "utf8"));
+    expect(client_id).toBe((await account.live())[0]!.client_id);
+    await expectOwned(client_secret);
+  });
+
+  it("is good for nothing where its client was revoked meanwhile", async () => {
+    expect((await create("--retry-for", "0")).code).toBe(12);
+    const [live] = await account.live();
+    await service.control("POST", `/oauth_clients/${live!.id}`, { status: "revoked", cleanup: "confirmed" });
+    expect((await home.integ(["journal", "recover"])).code).toBe(13);
+    expect(entryOf()).toMatchObject({ state: "unusable", resource_id: live!.id });
+    expect(kept()).toEqual([]);
+  });
+
+  it("of a rotation is claimed, and the rotation goes on to its end", async () => {
+    const old = await account.make(["entity:read"]);
+    await service.fault(`POST /v1/oauth_clients cut=${whole - 1} times=1`);
+    const words = ["oauth-clients", "rotate", old.id, "--secret-file", "s", "--retry-for", "0", "--yes"];
+    expect((await home.integ(words)).code).toBe(12);
+    expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
+    const claimed = await home.integ(["journal", "claim", entryOf().id, "--secret-file", "s"]);
+    expect(claimed.code).toBe(0);
+    const recovered = await home.integ(["journal", "recover", "--yes"]);
+    expect(`${recovered.code} ${recovered.stderr}`).toMatch(/^0 /);
+    expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
+    expect(entryOf("oauth_client.rotate").state).toBe("done");
+    await expectOwned(readFileSync(home.path("s"), "utf8").trimEnd());
+  });
+
+  it("becomes no profile's credential while nobody knows its client id", async () => {
+    const text = '{"object":"oauth_client","client_secret":"cs_whole","client_id":"ci';
+    const head = `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length + 9}\r\n\r\n`;
+    const peer = await startScriptedPeer(() => Buffer.from(head + text));
+    const at = new Home({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "k" });
+    try {
+      const create = "oauth-clients create --service-account sa_1 --scope entity:read --retry-for 0";
+      expect((await at.integ(create.split(" "))).code).toBe(12);
+      const [entry] = readJournal(at.path("state", "journal.ndjson"));
+      const profile = ["--base-url", peer.origin, "--client-id", "old", "--token-endpoint", `${peer.origin}/token`];
+      const add = ["profiles", "add", "p", "--region", "us", ...profile, "--client-secret-stdin"];
+      expect((await at.integ(add, { input: "old" })).code).toBe(0);
+      const refused = await at.integ(["journal", "claim", entry!.id, "--secret-profile", "p"]);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain("its client id is not known yet");
+      expect(refused.stderr).toContain(`integ journal recover ${entry!.id}`);
+      const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+      expect(JSON.parse(claimed.stdout)).toEqual({ id: null, client_id: null, client_secret: "cs_whole" });
+    } finally {
+      at.remove();
+      await peer.close();
+    }
+  });
+});

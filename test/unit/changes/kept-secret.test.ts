@@ -1,0 +1,69 @@
+// What a kept secret belongs to (journal.md, cli.md §4): the entry's word before the copy's, the copy's before none, and a
+// receipt that can always be shown.
+import { describe, expect, it } from "vitest";
+import { readableIds } from "../../../src/api/creation-decision.ts";
+import { afterClaim, belonging, isUnnamed } from "../../../src/changes/kept-secret.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
+
+function entry(changes: Partial<Entry> = {}): Entry {
+  const plain = { operation: "oauth_client.create", resource_id: null, last_error: null, detail: {} };
+  return { ...plain, ...changes } as Entry;
+}
+
+function kept(changes: Partial<OneTimeSecret> = {}): OneTimeSecret {
+  return { secret: "s", kind: "oauth_client", id: "", receipt: '{"id":"a","client_secret":"s', ...changes };
+}
+
+describe("the ids in an answer that is no whole one", () => {
+  it("reads each that stands there once, and believes none that stands there twice", () => {
+    expect(readableIds('{"id": "a","client_id":"b","client_secret":"s"')).toEqual({ id: "a", clientId: "b" });
+    expect(readableIds('{"id":"a","owner":{"id":"b"},"client_id":"c","x":{"client_id":"d"}}')).toEqual({});
+    expect(readableIds('{"id":"a')).toEqual({});
+    expect(readableIds('{"id":"a\\\\u0007"}')).toEqual({});
+  });
+});
+
+describe("a kept secret", () => {
+  it("keeps the API's own text where the secret stands at its top level", () => {
+    const receipt = '{"big":12345678901234567890,"client_secret":"s"}';
+    expect(belonging(kept({ receipt }), entry()).receipt).toBe(receipt);
+  });
+
+  it.each(['{"client_secret":"s', '[{"client_secret":"s"}]', "null", "", '{"client_secret":"other"}'])(
+    "gets a receipt of its own where %s came",
+    (receipt) => {
+      expect(JSON.parse(belonging(kept({ receipt }), entry()).receipt)).toEqual({
+        id: null,
+        client_id: null,
+        client_secret: "s",
+      });
+    },
+  );
+
+  it("believes the entry first, then what could be read", () => {
+    const read = kept({ id: "read", clientId: "read too" });
+    expect(belonging(read, entry())).toMatchObject({ id: "read", clientId: "read too" });
+    const named = belonging(read, entry({ resource_id: "told", detail: { client_id: "told too" } }));
+    expect(named).toMatchObject({ id: "told", clientId: "told too" });
+    expect(JSON.parse(named.receipt)).toEqual({ id: "told", client_id: "told too", client_secret: "s" });
+  });
+
+  it("of an access key has no client id", () => {
+    const key = belonging(
+      kept({ kind: "access_key", id: "k", receipt: "x" }),
+      entry({ operation: "access_key.create" }),
+    );
+    expect(JSON.parse(key.receipt)).toEqual({ id: "k", secret: "s" });
+  });
+});
+
+describe("a claimed entry", () => {
+  it("is done where its client is named, and goes on being asked about where it is not", () => {
+    expect(afterClaim(entry({ resource_id: "a" })).state).toBe("done");
+    const unnamed = entry({ detail: { step: 1 } });
+    expect(isUnnamed(unnamed)).toBe(true);
+    expect(afterClaim(unnamed)).toMatchObject({ state: "unknown", detail: { step: 1, secret_claimed: true } });
+    expect(afterClaim(entry({ operation: "access_key.create" })).state).toBe("done");
+  });
+});
