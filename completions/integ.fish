@@ -656,6 +656,7 @@ function __integ_argument
 end
 
 # Prints what may stand at the cursor: a word, a tab, what it is. fish keeps what fits.
+# Ends with 3 where a file is meant: fish knows its own quotes, variables and ~ best.
 function __integ_complete
     set -l words (commandline -opc)
     set -l cur (commandline -ct)
@@ -677,7 +678,7 @@ function __integ_complete
                 test "$expect" = many; and not string match -q -- '-*' "$word"
             end
             test "$follows" = many; and set expect many; or set expect ''
-        else if test -z "$plain" -a "$word" = --
+        else if test -z "$plain"; and test "$word" = --
             set plain 1
             set expect ''
         else if test -z "$plain"; and string match -qr -- '^-.' "$word"
@@ -699,7 +700,7 @@ function __integ_complete
             set -l next (__integ_step "$node $word")
             if test -n "$next"
                 set node $next
-            else if test "$node" = integ -a "$word" = help
+            else if test "$node" = integ; and test "$word" = help
                 set help 1
             else
                 set index (math $index + 1)
@@ -710,11 +711,11 @@ function __integ_complete
     if test "$expect" = one; or begin
             test "$expect" = many; and not string match -q -- '-*' "$cur"
         end
-        __integ_offer_value "$value" "$program" '' "$cur"
+        __integ_offer_value "$value" "$program" ''
     else if test -z "$plain"; and string match -q -- '--*=*' "$cur"
         set -l typed (string split -m 1 = -- "$cur")
         set -l kind (string split -m 1 ' ' -- (__integ_value "$node $typed[1]"))
-        set -q kind[2]; and __integ_offer_value "$kind[2]" "$program" "$typed[1]=" "$typed[2]"
+        set -q kind[2]; and __integ_offer_value "$kind[2]" "$program" "$typed[1]="
     else if test -n "$help"
         __integ_offer_children "$node" "$cur" | string match -rv '^help\t'
     else if test -z "$plain"; and string match -q -- '-*' "$cur"
@@ -725,7 +726,7 @@ function __integ_complete
         if set -q found[1]
             printf '%s\n' $found
         else if test -n "$kind"
-            __integ_offer_value "$kind" "$program" '' "$cur"
+            __integ_offer_value "$kind" "$program" ''
         else if test -z "$plain$cur"
             __integ_offer_flags (__integ_flags "$node") -- $used
         end
@@ -763,7 +764,7 @@ function __integ_offer_flags
     end
 end
 
-function __integ_offer_value -a kind program prefix typed
+function __integ_offer_value -a kind program prefix
     switch "$kind"
         case '=*'
             for word in (string split ' ' -- (string sub -s 2 -- "$kind"))
@@ -775,10 +776,14 @@ function __integ_offer_value -a kind program prefix typed
                 echo "$prefix$line"
             end
         case files
-            for line in (__fish_complete_path "$typed")
-                echo "$prefix$line"
-            end
+            return 3
     end
 end
 
-complete -c integ -f -a '(__integ_complete)'
+# True where what was found is all that may stand here; the files are fish's own to find.
+function __integ_knows
+    set -g __integ_found (__integ_complete)
+    test $status -ne 3
+end
+
+complete -c integ -n __integ_knows -f -a '$__integ_found'

@@ -154,10 +154,10 @@ function zshStart(home: Home, file: string): string[] {
 function fish(home: Home, file: string): CompletingShell {
   return {
     async offered(line) {
-      const { stdout } = await run("fish", ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line], {
-        env: home.env,
-        cwd: home.path("work"),
-      });
+      const asked = ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line];
+      const { stdout, stderr } = await run("fish", asked, { env: home.env, cwd: home.path("work") });
+      // A complaint of the script would stand in the middle of the line that is being typed.
+      if (stderr !== "") throw new Error(`fish complains about ${JSON.stringify(line)}: ${stderr}`);
       const words = stdout.split("\n").filter((word) => word !== "");
       return words.map((word) => withoutFlag(word.split("\t")[0]!, currentWord(line))).sort();
     },

@@ -48,6 +48,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ api -X P": ["PATCH", "POST", "PUT"],
   "integ api /v1/e": ["/v1/entities"],
   "INTEG_OUTPUT=json integ ent": ["entities"],
+  "integ api -f type=person -X P": ["PATCH", "POST", "PUT"],
   "integ cohorts members -- --": [],
 };
 
@@ -148,6 +149,16 @@ describe.each(shellNames)("Tab in %s", (name) => {
     expect(await found("integ oauth-clients create --secret-file so")).toEqual(files);
     expect(await found("integ oauth-clients create --secret-file=so")).toEqual(files);
     expect(await found("integ api /v1/x --input some.")).toEqual(["some.secret"]);
+  });
+
+  it.skipIf(absent || name !== "fish")("leaves quotes, variables and ~ before a file to fish", async () => {
+    writeFileSync(home.path("in-home.secret"), "");
+    const found = async (word: string): Promise<string[]> =>
+      await shell.offered(`integ oauth-clients create --secret-file ${word}`);
+    expect(await found("'some f")).toEqual(["some folder/"]);
+    expect(await found('"some.s')).toEqual(["some.secret"]);
+    expect(await found("~/in-ho")).toEqual(["~/in-home.secret"]);
+    expect(await found("$HOME/in-ho")).toEqual(["$HOME/in-home.secret"]);
   });
 
   it.skipIf(absent)("offers every command and every flag of the tree", async () => {
