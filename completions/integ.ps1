@@ -3,6 +3,9 @@
 Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
 
+    # Where a session stops at errors, a program that says something on stderr would be one (5.1).
+    $ErrorActionPreference = 'Continue'
+
     # Keys of a plain hash table know no case, and -h is not -H.
     $steps = [System.Collections.Hashtable]::new([System.StringComparer]::Ordinal)
     $steps['integ profiles'] = 'integ profiles'
@@ -527,7 +530,7 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
 
     $offerValue = {
         param($kind, $prefix, $typed)
-        $typed = $typed.TrimStart([char[]]"'""")
+        $typed = $typed.Trim([char[]]"'""")
         if ($kind.StartsWith('=')) {
             $kind.Substring(1).Split(' ') | Where-Object { & $fits $_ $typed } | ForEach-Object { & $offer "$prefix$_" $_ 'ParameterValue' $_ }
         } elseif ($kind.StartsWith('@')) {

@@ -10,6 +10,8 @@ export function powershellScript(tree: Tree): string {
     `# ${origin("powershell")}\n`,
     "Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {",
     "    param($wordToComplete, $commandAst, $cursorPosition)\n",
+    "    # Where a session stops at errors, a program that says something on stderr would be one (5.1).",
+    "    $ErrorActionPreference = 'Continue'\n",
     "    # Keys of a plain hash table know no case, and -h is not -H.",
     table("steps", nodes.flatMap(steps)),
     table("children", nodes.filter((node) => node.children.length > 0).map(children)),
@@ -126,7 +128,7 @@ const machine = `    $valueOf = {
 
     $offerValue = {
         param($kind, $prefix, $typed)
-        $typed = $typed.TrimStart([char[]]"'""")
+        $typed = $typed.Trim([char[]]"'""")
         if ($kind.StartsWith('=')) {
             $kind.Substring(1).Split(' ') | Where-Object { & $fits $_ $typed } | ForEach-Object { & $offer "$prefix$_" $_ 'ParameterValue' $_ }
         } elseif ($kind.StartsWith('@')) {
