@@ -1,21 +1,20 @@
 // Owns: the completion script for bash (3.2 and later). Pure: grammar → text.
 // Must not know: any one command.
+import { argumentLines, quoted, stepLines, valueLines } from "./case-lines.ts";
 import { grammarOf, origin, type FlagLine, type NodeLine } from "./grammar.ts";
 import type { Tree } from "./tree.ts";
 
 /** @returns the script as it stands in `completions/integ.bash` */
 export function bashScript(tree: Tree): string {
-  const { nodes, globals } = grammarOf(tree);
+  const grammar = grammarOf(tree);
+  const { nodes, globals } = grammar;
   return [
     `# ${origin("bash")}\n`,
-    table("_integ_step", "next", nodes.flatMap(steps)),
+    table("_integ_step", "next", nodes.flatMap(stepLines)),
     table("_integ_children", "children", nodes.filter((node) => node.children.length > 0).map(children)),
     table("_integ_flags", "flags", nodes.filter((node) => node.flags.length > 0).map(flags)),
     `_integ_globals=${quoted(globals.map(flagWord).join(" "))}\n`,
-    table("_integ_value", "kind", [
-      ...globals.flatMap((flag) => values(flag, "*")),
-      ...nodes.flatMap((node) => node.flags.flatMap((flag) => values(flag, quoted(node.key)))),
-    ]),
+    table("_integ_value", "kind", valueLines(grammar)),
     table("_integ_argument", "kind", nodes.flatMap(argumentLines)),
     machine,
   ].join("\n");
@@ -25,19 +24,6 @@ export function bashScript(tree: Tree): string {
 function table(name: string, variable: string, lines: readonly string[]): string {
   const fallback = `    *) ${variable}= ;;`;
   return `${name}() {\n  case "$1" in\n${[...lines.map((line) => `    ${line}`), fallback].join("\n")}\n  esac\n}\n`;
-}
-
-/** Single quotes keep every byte; none of our words holds one. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function steps({ key, children: below }: NodeLine): string[] {
-  const real = below.filter(({ word }) => word !== "help");
-  return real.map(({ word, aliases }) => {
-    const patterns = [word, ...aliases].map((name) => quoted(`${key} ${name}`));
-    return `${patterns.join(" | ")}) next=${quoted(`${key} ${word}`)} ;;`;
-  });
 }
 
 /** `word|alias`, one after the other. */
@@ -52,19 +38,6 @@ function flagWord(flag: FlagLine): string {
 
 function flags(node: NodeLine): string {
   return `${quoted(node.key)}) flags=${quoted(node.flags.map(flagWord).join(" "))} ;;`;
-}
-
-function values({ names, follows, kind }: FlagLine, key: string): string[] {
-  if (follows === "nothing") return [];
-  const patterns = names.map((name) => `${key}${quoted(` ${name}`)}`);
-  return [`${patterns.join(" | ")}) kind=${quoted(`${follows} ${kind}`)} ;;`];
-}
-
-function argumentLines({ key, arguments: kinds, repeats }: NodeLine): string[] {
-  return kinds.map((kind, at) => {
-    const pattern = repeats && at === kinds.length - 1 ? `${quoted(`${key} `)}*` : quoted(`${key} ${at}`);
-    return `${pattern}) kind=${quoted(kind)} ;;`;
-  });
 }
 
 const machine = `# The words before the cursor, as typed: readline cuts them at "=" and ":" too.

@@ -1,21 +1,20 @@
 // Owns: the completion script for zsh. Pure: grammar → text.
 // Must not know: any one command.
+import { argumentLines, quoted, stepLines, valueLines } from "./case-lines.ts";
 import { grammarOf, origin, type FlagLine, type NodeLine } from "./grammar.ts";
 import type { Tree } from "./tree.ts";
 
 /** @returns the script as it stands in `completions/_integ`: a file for `fpath` that may also be sourced */
 export function zshScript(tree: Tree): string {
-  const { nodes, globals } = grammarOf(tree);
+  const grammar = grammarOf(tree);
+  const { nodes, globals } = grammar;
   return [
     `#compdef integ\n# ${origin("zsh")}\n`,
-    table("_integ_step", nodes.flatMap(steps)),
+    table("_integ_step", nodes.flatMap(stepLines)),
     table("_integ_children", nodes.filter((node) => node.children.length > 0).map(children)),
     table("_integ_flags", nodes.filter((node) => node.flags.length > 0).map(flags)),
     `_integ_globals() {\n${told("flags", globals.map(flagWord))}}\n`,
-    table("_integ_value", [
-      ...globals.flatMap((flag) => values(flag, "*")),
-      ...nodes.flatMap((node) => node.flags.flatMap((flag) => values(flag, quoted(node.key)))),
-    ]),
+    table("_integ_value", valueLines(grammar)),
     table("_integ_argument", nodes.flatMap(argumentLines)),
     machine,
   ].join("\n");
@@ -24,18 +23,6 @@ export function zshScript(tree: Tree): string {
 /** A function that looks its words up and sets the variables of its caller. */
 function table(name: string, lines: readonly string[]): string {
   return `${name}() {\n  case "$1" in\n${lines.map((line) => `    ${line}\n`).join("")}  esac\n}\n`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function steps({ key, children: below }: NodeLine): string[] {
-  const real = below.filter(({ word }) => word !== "help");
-  return real.map(({ word, aliases }) => {
-    const patterns = [word, ...aliases].map((name) => quoted(`${key} ${name}`));
-    return `${patterns.join(" | ")}) next=${quoted(`${key} ${word}`)} ;;`;
-  });
 }
 
 /** An array of `word:what it is`, one a line. */
@@ -59,19 +46,6 @@ function flagWord(flag: FlagLine): string {
 
 function flags(node: NodeLine): string {
   return `${quoted(node.key)})\n${told("flags", node.flags.map(flagWord))}      ;;`;
-}
-
-function values({ names, follows, kind }: FlagLine, key: string): string[] {
-  if (follows === "nothing") return [];
-  const patterns = names.map((name) => `${key}${quoted(` ${name}`)}`);
-  return [`${patterns.join(" | ")}) kind=${quoted(`${follows} ${kind}`)} ;;`];
-}
-
-function argumentLines({ key, arguments: kinds, repeats }: NodeLine): string[] {
-  return kinds.map((kind, at) => {
-    const pattern = repeats && at === kinds.length - 1 ? `${quoted(`${key} `)}*` : quoted(`${key} ${at}`);
-    return `${pattern}) kind=${quoted(kind)} ;;`;
-  });
 }
 
 const machine = `# Follows the words to the command they name and to what is expected next.
