@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
-import { helpScreen } from "./commands/help-screen.ts";
+import { helpNotes, helpScreen } from "./commands/help-screen.ts";
 import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
 
 type Load = () => Promise<{ command: Verb }>;
@@ -176,8 +176,8 @@ export function buildProgram(screen: Screen, found: (typed: Typed) => void, word
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .configureHelp({ formatHelp: helpScreen })
-    .addHelpText("after", rootNotes);
+    .configureHelp({ formatHelp: helpScreen, minWidthToWrap: 20 })
+    .addHelpText("after", helpNotes(rootNotes, screen.width));
   addGlobalOptions(program as unknown as TypedCommand);
   for (const line of tree) {
     if (isVerb(line)) addVerb(program, line, found);
@@ -204,12 +204,13 @@ export async function wholeTree(): Promise<WholeTree> {
   return { root, verbOf: (command) => verbs.get(command) };
 }
 
-const rootNotes = `
-Examples:
-  integ entities list --profile sandbox         try it with no account
-  integ help oauth-clients create               a command's options and examples
-  integ sandbox tour                            the main job in a few screens
-`;
+const rootNotes = {
+  examples: [
+    { line: "integ entities list --profile sandbox", does: "try it with no account" },
+    { line: "integ help oauth-clients create", does: "a command's options and examples" },
+    { line: "integ sandbox tour", does: "the main job in a few screens" },
+  ],
+};
 
 function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
   return words.some((word) => word === name || word === alias);
@@ -270,14 +271,6 @@ async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<Verb>
   const { command } = await load();
   command.configure(leaf as unknown as TypedCommand);
   addGlobalOptions(leaf as unknown as TypedCommand);
-  leaf.addHelpText("after", notesOf(command));
+  leaf.addHelpText("after", () => helpNotes(command, leaf.configureOutput().getOutHelpWidth?.() ?? 80));
   return command;
-}
-
-function notesOf(verb: Verb): string {
-  const width = Math.max(...verb.examples.map((example) => example.line.length));
-  const lines = verb.examples.map(({ line, does }) =>
-    width > 60 ? `  # ${does}\n  ${line}` : `  ${line.padEnd(width)}   ${does}`,
-  );
-  return `\nExamples:\n${lines.join("\n")}\n${verb.more ? `\n${verb.more}\n` : ""}`;
 }

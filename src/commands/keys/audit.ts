@@ -31,7 +31,7 @@ export const command = defineVerb({
     { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "a gate for CI: exit 10" },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
   ],
-  more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}; after that day its finding is back.',
+  more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
   async run(context, { options }) {
     const limits = {
       maxAgeMs: parseDuration(options.maxAge, "--max-age"),

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { readCommandLine } from "../../../src/edge/command-line.ts";
-import type { Typed } from "../../../src/program.ts";
+import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";
+import { wholeTree, type Typed } from "../../../src/program.ts";
 
 const screen = { width: 80, version: "0.0.0" };
 
@@ -66,6 +67,19 @@ describe("the command line", () => {
     expect(text).toContain("Usage: integ completion [options] <shell>");
     expect(text).toContain("Global options:");
     expect(text).toContain("Examples:");
+  });
+
+  it.each([40, 60, 80, 100])("fits every help screen into %i columns, all but lines to be typed", async (width) => {
+    const { root } = await wholeTree();
+    const wide: string[] = [];
+    for (const { path } of nodesBelow(treeOf(root, () => undefined).root)) {
+      const found = await readCommandLine([...path, "--help"], { width, version: "0.0.0" });
+      if (!("help" in found)) throw new Error(`no help: ${path.join(" ")}`);
+      const examples = found.help.indexOf("\nExamples:");
+      const lines = found.help.split("\n").filter((line) => line.length > width);
+      wide.push(...lines.filter((line) => found.help.indexOf(line) < examples || !/^( {2}[^#\s]|\{)/.test(line)));
+    }
+    expect(wide).toEqual([]);
   });
 
   it("shows no command of programs on the first screen", async () => {
