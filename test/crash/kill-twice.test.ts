@@ -1,8 +1,11 @@
-// A second kill, during the recovery from the first: wherever the two fall, a third try brings everything to its end.
+// A second kill, during the recovery from the first: wherever the two fall, a third try brings everything to its end. A full
+// run takes one first kill for each thing that a kill can leave, and kills the recovery from it at every call that changes
+// something.
 import { afterAll, describe, expect, it } from "vitest";
 import { killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
 import { changingPoints, Desk, isFull, killAtEach, pointsOf, type Scene } from "./kill-loop.ts";
 import { Findings } from "./oauth-client-audit.ts";
+import { pointsWithDistinctRemains } from "./remains.ts";
 import { create, replace, rotate } from "./oauth-client-scenes.ts";
 import { rawFile } from "./secret-places.ts";
 
@@ -21,8 +24,13 @@ function recoveryAfter(scene: Scene, first: Point): Scene {
 }
 
 const isTraced = sayWhetherTraced("a second kill during recovery");
-const firstKills = isFull ? 12 : 3;
-const secondKills = isFull ? Number.POSITIVE_INFINITY : 4;
+const sample = { first: 3, second: 4 };
+
+/** Where the scene's command is killed. The first few points leave nothing to recover, so that a sample has none of them. */
+async function firstKillsOf(desk: Desk, scene: Scene): Promise<Point[]> {
+  const points = changingPoints(await pointsOf(desk, scene));
+  return isFull ? pointsWithDistinctRemains(desk, scene, points) : spread(points, sample.first + 2).slice(1, -1);
+}
 
 describe.runIf(isTraced)("recovery, killed as well", () => {
   const desk = new Desk();
@@ -35,15 +43,16 @@ describe.runIf(isTraced)("recovery, killed as well", () => {
       const findings = new Findings();
       const missed: string[] = [];
       let points = 0;
-      // The first few leave nothing to recover: the second third of the sample is where the request is on its way.
-      for (const first of spread(changingPoints(await pointsOf(desk, scene)), firstKills + 2).slice(1, -1)) {
+      const firsts = await firstKillsOf(desk, scene);
+      for (const first of firsts) {
         const recovery = recoveryAfter(scene, first);
-        const seconds = spread(changingPoints(await pointsOf(desk, recovery)), secondKills);
+        const all = changingPoints(await pointsOf(desk, recovery));
+        const seconds = isFull ? all : spread(all, sample.second);
         const result = await killAtEach(desk, recovery, { points: seconds, findings });
         points += result.hit;
         missed.push(...result.missed);
       }
-      console.log(`${scene.name}: ${points} pairs of kills; ${findings.figures}`);
+      console.log(`${scene.name}: ${points} pairs of kills, ${firsts.length} first ones; ${findings.figures}`);
       expect(findings.all).toEqual([]);
       expect(missed).toEqual([]);
     },

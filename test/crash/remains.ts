@@ -1,0 +1,62 @@
+// What a killed command left, on the disk and at the service, with everything taken out that differs from run to run: two
+// kills that leave the same are one to whatever comes afterwards.
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Account } from "../support/account.ts";
+import type { Home } from "../support/program.ts";
+import { killedAt, nameOf, type Point, wasKilled } from "../support/strace.ts";
+import { type Desk, inScene, type Scene } from "./kill-loop.ts";
+import { journalOf } from "./oauth-client-audit.ts";
+
+/** Ids of clients and of entries, and keys. */
+const passing = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
+
+/** @returns a text that is the same for homes and accounts which nothing tells apart */
+export async function remainsOf(at: Home, account: Account): Promise<string> {
+  const clients = await account.live();
+  const requests = await account.requests();
+  const told = JSON.stringify({
+    entries: journalOf(at).map(({ destination, ...entry }) => ({
+      ...{ operation: entry.operation, state: entry.state, attempts: entry.attempts, resource_id: entry.resource_id },
+      ...{ replaced_by: entry.replaced_by, replaces: entry.replaces, parent: entry.parent },
+      place: destination && Object.keys(destination),
+    })),
+    live: clients.map(({ id, status }) => [id, status]),
+    requests: requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    files: filesOf(at.folder),
+  });
+  const names = new Map<string, string>();
+  return told.replace(passing, (name) => {
+    names.set(name, names.get(name) ?? `#${names.size}`);
+    return names.get(name)!;
+  });
+}
+
+/**
+ * Every file with its size, and whether it is room (zeros alone), ends in a torn line, or has something in it. A dead
+ * process's locks stand beside nearly all of it and mean the same everywhere: kill-recover.test.ts has each of them.
+ */
+function filesOf(folder: string): string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
+  return names.flatMap((name) => {
+    const path = join(folder, name);
+    if (!lstatSync(path).isFile() || name.includes(".lock")) return [];
+    const bytes = readFileSync(path);
+    const lines = bytes.toString("latin1").split("\n");
+    const isRoom = bytes.every((byte) => byte === 0);
+    return [`${name}: ${isRoom ? `${bytes.length} zeros` : `${lines.length} lines, torn: ${lines.at(-1) !== ""}`}`];
+  });
+}
+
+/** One point for each thing that a kill of the scene's command can leave. */
+export async function pointsWithDistinctRemains(desk: Desk, scene: Scene, points: readonly Point[]): Promise<Point[]> {
+  const first = new Map<string, Point>();
+  for (const point of points)
+    await inScene(desk, scene, async (at, account, { words }) => {
+      const ended = await at.integ(words, { under: killedAt(point) });
+      if (!wasKilled(ended)) throw new Error(`${nameOf(point)} was not reached: ${ended.stderr}`);
+      const remains = await remainsOf(at, account);
+      if (!first.has(remains)) first.set(remains, point);
+    });
+  return [...first.values()];
+}
