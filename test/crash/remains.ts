@@ -16,11 +16,12 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
   const clients = await account.live();
   const requests = await account.requests();
   const told = JSON.stringify({
-    entries: journalOf(at).map(({ destination, ...entry }) => ({
-      ...{ operation: entry.operation, state: entry.state, attempts: entry.attempts, resource_id: entry.resource_id },
-      ...{ replaced_by: entry.replaced_by, replaces: entry.replaces, parent: entry.parent },
-      place: destination && Object.keys(destination),
-    })),
+    entries: journalOf(at).map(
+      ({ operation, state, attempts, resource_id, replaced_by, replaces, parent, destination }) => {
+        const place = destination && Object.keys(destination);
+        return { operation, state, attempts, resource_id, replaced_by, replaces, parent, place };
+      },
+    ),
     live: clients.map(({ id, status }) => [id, status]),
     requests: requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
     files: filesOf(at.folder),
