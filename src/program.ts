@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
+import type { Failure } from "./errors.ts";
 import { helpNotes, helpScreen } from "./commands/help-screen.ts";
 import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
 
@@ -131,6 +132,20 @@ export interface Typed {
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
   readonly globals: GlobalOptions;
+  /** The first argument was left out: what to say where it cannot be asked for. */
+  readonly missing?: Failure;
+}
+
+/** The verbs that were loaded, each with its command. */
+const loaded = new WeakMap<object, Verb>();
+
+/** What was typed for a command whose verb is loaded: without its arguments where they were not accepted. */
+export function typedFor(leaf: Command): Typed | undefined {
+  const verb = loaded.get(leaf);
+  if (!verb) return undefined;
+  const noun = leaf.parent?.parent ? `${leaf.parent.name()} ` : "";
+  const name = `${noun}${leaf.name()}`;
+  return { verb, name, args: leaf.processedArgs, options: leaf.opts(), globals: typedGlobals(leaf) };
 }
 
 export interface Screen {
@@ -190,18 +205,17 @@ export function buildProgram(screen: Screen, found: (typed: Typed) => void, word
 /** The whole tree with every verb loaded: for completion, `commands --json`, the man pages and the reference. */
 export async function wholeTree(): Promise<WholeTree> {
   const root = buildProgram({ width: 80, version: "" }, () => {});
-  const verbs = new Map<unknown, Verb>();
   const load = async (parent: Command, lines: readonly VerbLine[]): Promise<void> => {
     for (const line of lines) {
       const leaf = parent.commands.find((command) => command.name() === line[0])!;
-      verbs.set(leaf, await configureVerb(leaf, line));
+      await configureVerb(leaf, line);
     }
   };
   await load(root, tree.filter(isVerb));
   for (const line of tree) {
     if (!isVerb(line)) await load(root.commands.find((command) => command.name() === line.name)!, line.verbs);
   }
-  return { root, verbOf: (command) => verbs.get(command) };
+  return { root, verbOf: (command) => loaded.get(command) };
 }
 
 const rootNotes = {
@@ -234,20 +248,14 @@ function loadWhenTyped(parent: Command, lines: readonly VerbLine[]): void {
 }
 
 /** A name that begins with `__` is for programs, and no help screen shows it. */
-function addVerb(parent: Command, [name, summary, load]: VerbLine, found: (typed: Typed) => void): void {
+function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Typed) => void): void {
   const leaf = parent
     .command(name, { hidden: name.startsWith("__") })
     .description(summary)
     .helpCommand(false);
-  leaf.action(async () => {
-    const { command } = await load();
-    found({
-      verb: command,
-      name: parent.parent ? `${parent.name()} ${name}` : name,
-      args: leaf.processedArgs,
-      options: leaf.opts(),
-      globals: typedGlobals(leaf),
-    });
+  leaf.action(() => {
+    const typed = typedFor(leaf);
+    if (typed) found(typed);
   });
 }
 
@@ -267,10 +275,10 @@ function typedGlobals(leaf: Command): GlobalOptions {
   return merged;
 }
 
-async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<Verb> {
+async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void> {
   const { command } = await load();
+  loaded.set(leaf, command);
   command.configure(leaf as unknown as TypedCommand);
   addGlobalOptions(leaf as unknown as TypedCommand);
   leaf.addHelpText("after", () => helpNotes(command, leaf.configureOutput().getOutHelpWidth?.() ?? 80));
-  return command;
 }

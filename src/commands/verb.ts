@@ -16,6 +16,13 @@ export interface Verb {
   readonly examples: readonly Example[];
   /** Further paragraphs of the help screen. */
   readonly more?: string;
+  /**
+   * Asks a person at a terminal for the first argument where it was left out. @returns nothing where nothing is known that
+   * could be picked: the argument is missing then, as it is where nobody can be asked
+   */
+  readonly asks?: (context: Context, options: Record<string, unknown>) => Promise<string | undefined>;
+  /** It tells what is missing, and asks for nothing. */
+  readonly neverAsks?: true;
   readonly run: (context: Context, input: { args: unknown[]; options: Record<string, unknown> }) => Promise<void>;
 }
 
@@ -27,6 +34,8 @@ export function defineVerb<Args extends unknown[], Options extends Record<string
   configure: (command: Command) => Command<Args, Options>;
   examples: readonly Example[];
   more?: string;
+  asks?: (context: Context, options: Options) => Promise<string | undefined>;
+  neverAsks?: true;
   run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }): Verb {
   return definition as unknown as Verb;

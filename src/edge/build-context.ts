@@ -30,7 +30,18 @@ export async function buildContext(
   const { clock, cut } = interruption;
   const output = createOutput({ ...globals, terminal, now: () => clock.now(), interruption: clock.interruption });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
-  const profiles = buildProfiles({ env, terminal, settings, sandbox, cut, tellNote: (text) => output.note(text) });
+  const profiles = buildProfiles({
+    env,
+    terminal,
+    settings,
+    sandbox,
+    cut,
+    tellNote: (text) => output.note(text),
+    pick: async (choices) =>
+      output.interactive
+        ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
+        : undefined,
+  });
   const connections = new Connections({
     env,
     settings,

@@ -1,5 +1,6 @@
 // Owns: the profiles of this command line: which one acts, and the stored ones, each read when first asked for.
 import type { Profiles, Settings } from "../context.ts";
+import type { Choice } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { EmbeddedSandbox } from "./embedded-sandbox.ts";
@@ -13,9 +14,11 @@ export interface ProfileParts {
   /** Ends what must not be waited for any longer. */
   readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
+  /** Asks a person which profile it is; nothing where nobody can be asked. */
+  readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
-export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote }: ProfileParts): Profiles {
+export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
     const { openProfileStore } = await import("../profiles/store.ts");
     return openProfileStore({ configDir: settings.configDir });
@@ -40,10 +43,22 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote 
       signal: cut,
     });
   };
+  const picked = async (): Promise<string | undefined> => {
+    const { leavesTheChoice, needsStored } = await import("../profiles/resolution.ts");
+    if (!needsStored({ env })) return undefined;
+    const stored = await store();
+    if (!leavesTheChoice({ env, stored })) return undefined;
+    const choices = stored
+      .list()
+      .map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
+    const name = await pick(choices);
+    if (name !== undefined) tellNote(`Without the question from now on: integ profiles use ${name}`);
+    return name;
+  };
   const rooms = async () => ({ store: await store(), credentials: await credentials() });
   return {
     active: once(async () => {
-      const profile = await resolve(settings.profile);
+      const profile = await resolve(settings.profile ?? (await picked()));
       for (const note of profile.notes) tellNote(note);
       return profile;
     }),

@@ -2,12 +2,13 @@
 // Must not know: any one command, streams.
 import { type Command, CommanderError } from "commander";
 import { Failure } from "../errors.ts";
-import { allCommands, buildProgram, knownWords, type Screen, type Typed } from "../program.ts";
+import { allCommands, buildProgram, knownWords, type Screen, type Typed, typedFor } from "../program.ts";
 
 /**
  * Reads what was typed.
  * @param words the arguments after the program's name
- * @returns the verb to run, or the text of a help screen
+ * @returns the verb to run, with the failure it is where its first argument is `missing` and can be asked for; or the text of
+ * a help screen
  * @throws Failure `usage` with a suggestion where one is near
  */
 export async function readCommandLine(
@@ -26,14 +27,23 @@ export async function readCommandLine(
     getOutHasColors: () => false,
     getErrHasColors: () => false,
   };
-  for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
+  let stopped: Command | undefined;
+  for (const command of allCommands(program)) {
+    command.configureOutput(output).exitOverride((error) => {
+      stopped = command;
+      throw error;
+    });
+  }
   try {
     await program.parseAsync(helpAsFlag(words, program), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
-    throw usageFailure(complaint || error.message, { words, program });
+    const failure = usageFailure(complaint || error.message, { words, program });
+    const lacking = error.code === "commander.missingArgument" && stopped ? typedFor(stopped) : undefined;
+    if (lacking?.verb.asks) return { ...lacking, missing: failure };
+    throw failure;
   }
   if (!typed) return { help: program.helpInformation(), toStderr: false };
   return typed;

@@ -1,6 +1,7 @@
 // Owns: one command line from words to exit code: read it, run it, tell what went wrong.
 // Must not know: any one command, a rule of the service.
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
+import type { Context } from "../context.ts";
 import { exitCodes, Failure } from "../errors.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
 import type { Typed } from "../program.ts";
@@ -45,14 +46,15 @@ async function runVerb(
   terminal: Terminal,
   { typed, version }: { typed: Typed; version: string },
 ): Promise<number> {
-  const globals = chooseGlobals(typed.globals, process.env);
+  const chosen = chooseGlobals(typed.globals, process.env);
+  const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
   let tellWait = (): void => {};
   const interruption = listenForInterruption(process, () => tellWait());
   const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
   tellWait = () =>
     context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
   try {
-    await typed.verb.run(context, { args: typed.args, options: typed.options });
+    await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
     return 0;
   } catch (error) {
     return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);
@@ -60,6 +62,14 @@ async function runVerb(
     await close();
     interruption.release();
   }
+}
+
+/** What was left out is asked for where somebody can be asked and something is known. */
+async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
+  if (missing === undefined) return args;
+  const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
+  if (picked === undefined) throw missing;
+  return [picked];
 }
 
 /** Whoever was cut off knows that it was, and not by which signal: the exit code is that of the signal (cli.md §2). */

@@ -1,18 +1,18 @@
 // Owns: what commands may say and ask, each in the format and on the stream it belongs to.
 // Must not know: a resource by name, the API, exit codes. Source: cli.md §1 (global options), §2, §6.
-import { Failure } from "../errors.ts";
 import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
 import { fieldPaths } from "./json-text.ts";
 import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
 import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
-import type { Question } from "./prompts.ts";
+import { createQuestions, type Questions } from "./questions.ts";
 import type { Terminal } from "./terminal.ts";
 import { visibleLines } from "./visible-text.ts";
 
 export type { Format } from "./formats.ts";
 export type { Column, ListView, ResourceView } from "./list.ts";
 export type { Progress } from "./live-line.ts";
+export type { Choice } from "./pick-list.ts";
 
 export interface OutputOptions {
   readonly terminal: Terminal;
@@ -28,18 +28,13 @@ export interface OutputOptions {
   readonly interruption?: AbortSignal;
 }
 
-interface AskOptions extends Question {
-  /** What to type on the command line instead, e.g. `--scope <scope>`. */
-  readonly flag?: string;
-}
-
-/** All that a command may say to a person or a program. Nothing but `resource`, `document`, `list`, `text` is stdout. */
-export interface Output {
+/**
+ * All that a command may say to a person or a program, and ask. Nothing but `resource`, `document`, `list`, `text` is stdout.
+ */
+export interface Output extends Questions {
   readonly format: Format;
   /** `--fields`, as they were asked for. */
   readonly fields?: readonly string[];
-  /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
-  readonly interactive: boolean;
   /** Prints one resource. @param text the API's JSON object as it came */
   resource(text: string, view: ResourceView): Promise<void>;
   /** Prints a JSON document of our own. */
@@ -65,16 +60,6 @@ export interface Output {
   progress(label: string): Progress;
   /** The same with the seconds that are left. @param ms from now */
   countdown(label: string, ms: number): Progress;
-  /**
-   * Asks for a yes. `--yes` is one; the end of the input is not.
-   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C
-   */
-  confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
-  /**
-   * Asks for a text; an empty one is asked for again.
-   * @throws Failure `usage` where nobody can be asked or no answer is given, naming the flag; `interrupted` for Ctrl-C
-   */
-  ask(question: string, options?: AskOptions): Promise<string>;
   /** Takes away what is drawn on the terminal. The last call, also after a failure. */
   close(): void;
 }
@@ -93,7 +78,7 @@ export function createOutput(options: OutputOptions): Output {
   return {
     format,
     fields: options.fields,
-    ...questions(options, live),
+    ...createQuestions(options, live),
     async resource(text, view) {
       const secretField = holdsSecret(text, view) ? view.secretField : undefined;
       const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
@@ -151,43 +136,6 @@ function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: str
 /** A file is as good as a pipe: nothing fitted, nothing coloured. */
 function fileTarget(target: ListTarget, sink: Sink): ListTarget {
   return { ...target, sink, isTerminal: false, colour: 0 };
-}
-
-function questions(
-  { terminal, noInput, yes, interruption = new AbortController().signal }: OutputOptions,
-  live: LiveLine,
-): Pick<Output, "interactive" | "confirm" | "ask"> {
-  const { CI } = terminal.env;
-  const isCi = CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
-  const interactive = !noInput && !isCi && terminal.isTTY.stderr && terminal.isTTY.stdin;
-  return {
-    interactive,
-    async confirm(question, { destructive = false } = {}) {
-      if (yes) return true;
-      if (!interactive) {
-        throw new Failure("usage", `This asks first: ${question}`, {
-          meaning: "Nobody can be asked here (no terminal, --no-input or CI).",
-          hint: "the same command with --yes, if the answer is yes",
-        });
-      }
-      live.close();
-      const { askYesOrNo } = await import("./prompts.ts");
-      return askYesOrNo({ terminal, interruption }, { question, destructive });
-    },
-    async ask(question, { flag, validate, ...rest } = {}) {
-      const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
-      if (!interactive) {
-        throw new Failure("usage", missing, { meaning: "Nobody can be asked here (no terminal, --no-input or CI)." });
-      }
-      live.close();
-      const { askText } = await import("./prompts.ts");
-      const problem = (given: string): string | undefined =>
-        given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
-      const answer = await askText({ terminal, interruption }, { question, ...rest, validate: problem });
-      if (answer === undefined) throw new Failure("usage", missing);
-      return answer;
-    },
-  };
 }
 
 function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {

@@ -172,6 +172,14 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return named === undefined || !sandboxRegions.has(named);
 }
 
+/** Whether nothing says which of the stored profiles it is: a person can be asked then. */
+export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
+  const isSaid = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
+    (name) => name !== undefined && name !== null,
+  );
+  return !isSaid && credentialVariablesIn(env).length === 0 && stored.list().length > 0;
+}
+
 /**
  * Chooses the profile, in the order of cli.md §1: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
  * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.

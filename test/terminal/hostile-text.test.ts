@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { Failure, type FailureDetails, type Problem } from "../../src/errors.ts";
 import { renderBug, renderFailure } from "../../src/output/failure.ts";
-import type { Column, Format } from "../../src/output/output.ts";
+import type { Column, Format, Output } from "../../src/output/output.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { stage } from "../unit/output/streams.ts";
 import { corpus } from "./corpus.ts";
@@ -160,17 +160,34 @@ describe("what is said beside the result", () => {
   });
 
   it("asks questions", async () => {
-    const keys: Record<string, string> = { confirm: "n", choice: "\r", text: "x\r" };
+    const keys: Record<string, string> = {
+      confirm: "n",
+      choice: "\r",
+      long: "\r",
+      several: "\u001b[A \r",
+      text: "x\r",
+    };
+    const ask = (output: Output, kind: string, text: string): Promise<unknown> => {
+      if (kind === "confirm") return output.confirm(text);
+      if (kind === "text") return output.ask(text);
+      const known = [
+        { value: text, hint: text },
+        { value: "b", hint: text },
+      ];
+      const choices = kind === "long" ? [...known, ..."cdefghijklm".split("").map((value) => ({ value }))] : known;
+      const other = { label: "another", question: text };
+      if (kind === "several")
+        return output.pickSome(text, { choices, chosen: ["b"], flag: "--x", other, split: (words) => [words] });
+      return output.pick(text, { choices, flag: "--x", other });
+    };
     for (const text of corpus.filter((candidate, index) => index % 9 === 0 && candidate !== "")) {
       for (const kind of Object.keys(keys)) {
         const { output, stdin, stderr } = stage({ tty: true, columns: 100 });
-        const answer =
-          kind === "confirm"
-            ? output.confirm(text)
-            : output.ask(text, kind === "choice" ? { choices: [text, "b"] } : {});
+        const answer = ask(output, kind, text);
         await sleep(4);
         stdin.write(keys[kind]);
-        await answer;
+        const expected: Record<string, unknown> = { confirm: false, several: [text, "b"], text: "x" };
+        expect(await answer).toEqual(kind in expected ? expected[kind] : text);
         await sleep(4);
         const screen = await shown(stderr.text, { columns: 100, mayStyle: true });
         looked += 1;

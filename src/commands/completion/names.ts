@@ -2,6 +2,8 @@
 // Must not know: the network. Nothing here may fail aloud, wait or write: a person has pressed Tab.
 import { liveNames, type LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
+import type { Choice } from "../../output/output.ts";
+import { entryChoices, everyProfile } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 type Line = readonly [name: string, what: string];
@@ -22,14 +24,13 @@ function onOneLine(text: string): string {
 }
 
 async function linesOf(context: Context, what: LiveNames): Promise<Line[]> {
-  if (what === "profiles") return profiles(context);
+  if (what === "profiles") return linesFor(await everyProfile(context));
   // A shared journal is reached over the network.
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(context.settings.journalPath)) return [];
   const { isSettled } = await import("../../journal/entry.ts");
   const entries = (await context.journal()).entries();
   const shown = what === "unsettled" ? entries.filter(({ state }) => !isSettled(state)) : entries;
-  if (what === "entries" || what === "unsettled")
-    return shown.map(({ id, operation, state }) => [id, `${operation}, ${state}`]);
+  if (what === "entries" || what === "unsettled") return linesFor(entryChoices(shown));
   const prefix = what === "clients" ? "oauth_client." : "access_key.";
   const known = new Map<string, string>();
   for (const { operation, resource_id, state, created_at } of entries) {
@@ -39,10 +40,6 @@ async function linesOf(context: Context, what: LiveNames): Promise<Line[]> {
   return [...known];
 }
 
-async function profiles(context: Context): Promise<Line[]> {
-  const own: Line[] = (await context.profiles.names()).map(({ name, region, base_url }) => [
-    name,
-    `${region}, ${base_url}`,
-  ]);
-  return [...own, ["sandbox", "us, on this machine"], ["sandbox-eu", "eu, on this machine"]];
+function linesFor(choices: readonly Choice[]): Line[] {
+  return choices.map(({ value, hint = "" }) => [value, hint]);
 }

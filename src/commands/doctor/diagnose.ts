@@ -11,6 +11,7 @@ export const command = defineVerb({
     { line: "integ doctor", does: "profile, address, TLS, clock, credential, permissions, contract, journal, files" },
     { line: "integ doctor -p prod -o json", does: "safe to paste into a ticket: no secret is in it" },
   ],
+  neverAsks: true,
   async run(context) {
     const list = context.output.list({
       columns: [

@@ -9,6 +9,7 @@ import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Drive, Journal } from "../../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { askEntry } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -17,6 +18,7 @@ export const command = defineVerb({
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
     { line: "integ journal claim 6k2f9", does: "to standard output; the kept copy is destroyed afterwards" },
   ],
+  asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
     const drive = await journal.drive(holderOf(journal, journal.find(id)).id);

@@ -1,6 +1,7 @@
 // Owns: `integ journal forget`.
 import { Failure } from "../../errors.ts";
-import { isSettled, publicEntry, type Entry } from "../../journal/entry.ts";
+import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
+import { askEntry } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
@@ -11,6 +12,7 @@ export const command = defineVerb({
     { line: "integ journal forget 6k2f9 --yes", does: "without the question" },
   ],
   more: "Nothing is sent. For an entry that was settled elsewhere, or that can never be: the journal stops mentioning it.",
+  asks: (context) => askEntry(context, { question: "Which entry is given up?", states: unsettledStates }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
     const drive = await journal.drive(journal.find(id).id);

@@ -1,5 +1,6 @@
 // Owns: `integ journal show`.
 import { publicEntry } from "../../journal/entry.ts";
+import { askEntry } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
@@ -9,6 +10,7 @@ export const command = defineVerb({
     { line: "integ journal show 6k2f9", does: "one entry: its key, its request, what the last attempt met" },
     { line: "integ journal show 6k2f9 --json | jq .request", does: "the exact request" },
   ],
+  asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
     const entry = (await context.journal()).find(id);
     await context.output.resource(publicEntry(entry), entryView);

@@ -3,6 +3,7 @@ import { revokeAccessKey } from "../../changes/access-key-revocation.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { askKey } from "./known-keys.ts";
 import { revokedKeyView } from "./view.ts";
 
 export const command = defineVerb({
@@ -11,6 +12,7 @@ export const command = defineVerb({
     { line: "integ keys revoke ak_123", does: "asks first" },
     { line: "integ keys revoke ak_123 --yes", does: "without the question; safe to repeat" },
   ],
+  asks: askKey("Which key is to be revoked?"),
   async run(context, { args: [id] }) {
     if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys revoke <id>" });
     await (await context.profiles.active()).legacy();

@@ -6,6 +6,7 @@ import type { ActiveProfile } from "../../profiles/profile.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { askKey } from "./known-keys.ts";
 import { checkUpdatable, lockOutWarning, refuseToLockOut } from "./own-key.ts";
 import { addKeyOptions } from "./request.ts";
 import { byReplacement, type RotateFlags, type Rotation } from "./replacement.ts";
@@ -35,6 +36,7 @@ export const command = defineVerb({
     },
   ],
   more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: what the API does not tell of the old key must be given, and nothing is widened silently.",
+  asks: askKey("Which key is to get a new secret?"),
   async run(context, { args: [id], options }) {
     checkFlags(id, options);
     const profile = await context.profiles.active();

@@ -11,6 +11,7 @@ import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { defineVerb } from "../verb.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
+import { askAccount, askScopes } from "./asking.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -42,7 +43,7 @@ export const command = defineVerb({
   more: "The key and the exact request are on disk before anything is sent. After a crash or a lost connection, type the same command again or `integ journal recover`.",
   async run(context, { options }) {
     const service_account_id = options.serviceAccount ?? (await askAccount(context));
-    const request = { service_account_id, scopes: options.scope ?? (await askScopes(context)) };
+    const request = { service_account_id, scopes: options.scope ?? (await askScopes(context, service_account_id)) };
     const waitMs = parseDuration(options.wait, "--wait");
     const { checkCreation } = await import("../../api/creation-request.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
@@ -117,37 +118,4 @@ async function showRequest(
     headers: { "Service-Version": intent.service_version, "Idempotency-Key": key ?? "(a new random UUID)" },
     body: JSON.parse(intent.request_text),
   });
-}
-
-async function askAccount(context: Context): Promise<string> {
-  const seen = await seenBefore(context, ({ service_account_id }) => [service_account_id]);
-  return context.output.ask(`Service account that will own the client${seen}`, { flag: "--service-account <id>" });
-}
-
-async function askScopes(context: Context): Promise<string[]> {
-  const seen = await seenBefore(context, ({ scopes }) => scopes);
-  const text = await context.output.ask(`Scopes, with spaces between them${seen}`, {
-    flag: "--scope <scope>",
-    validate: (answer) => (scopesIn(answer).length === 0 ? "At least one scope is needed." : undefined),
-  });
-  return scopesIn(text);
-}
-
-function scopesIn(text: string): string[] {
-  return text.split(/[\s,]+/).filter((scope) => scope !== "");
-}
-
-/** What earlier creations at this address named, newest first: the API has no list to choose from. */
-async function seenBefore(
-  context: Context,
-  pick: (request: { service_account_id: string; scopes: string[] }) => readonly string[],
-): Promise<string> {
-  if (!context.output.interactive) return "";
-  const { baseUrl } = await context.profiles.active();
-  const creations = (await context.journal())
-    .entries()
-    .filter((entry) => entry.operation === "oauth_client.create" && entry.base_url === baseUrl)
-    .flatMap((entry) => pick(JSON.parse(entry.request_text)));
-  const names = [...new Set(creations)].slice(0, 5);
-  return names.length === 0 ? "" : ` (used before: ${names.join(", ")})`;
 }

@@ -1,6 +1,7 @@
 // Owns: `integ oauth-clients get`.
 import { defineVerb } from "../verb.ts";
 import { read } from "../read.ts";
+import { askClient } from "./asking.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -9,6 +10,7 @@ export const command = defineVerb({
     { line: "integ oauth-clients get oc_123", does: "one client, without its secret" },
     { line: "integ oauth-clients get oc_123 --json | jq -r .status", does: "its status, for a script" },
   ],
+  asks: askClient("Which client?", { withRevoked: true }),
   async run(context, { args: [id] }) {
     const service = await context.connect();
     const answer = await read(context, "get OAuth client", () => service.oauthClients.get(id));

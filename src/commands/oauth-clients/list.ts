@@ -1,10 +1,10 @@
 // Owns: `integ oauth-clients list`. The API has no list: this is what this machine's journal knows, each client asked for.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
-import type { Entry } from "../../journal/entry.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
+import { clientsIn, type KnownClient } from "./known-clients.ts";
 import { oauthClientView } from "./view.ts";
 
 /** §8: clients a service account may have. */
@@ -44,45 +44,11 @@ export const command = defineVerb({
   },
 });
 
-interface KnownClient {
-  readonly id: string;
-  readonly service_account_id: string;
-  readonly scopes: readonly string[];
-  readonly client_id: string | null;
-  readonly status: string;
-  readonly created_at: string;
-}
-
 interface Row {
   readonly text: string;
   readonly service_account_id: string;
   /** True where the client is known to hold a slot. */
   readonly holds: boolean;
-}
-
-/** The clients that creations at this address made, newest first; a revocation since is remembered. */
-function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
-  const here = entries.filter((entry) => entry.base_url === baseUrl);
-  const gone = new Set(
-    here
-      .filter((entry) => entry.operation === "oauth_client.revoke" && entry.state === "done")
-      .map((entry) => entry.resource_id),
-  );
-  const seen = new Set<string>();
-  return here.flatMap((entry) => {
-    const id = entry.resource_id;
-    if (entry.operation !== "oauth_client.create" || id === null || seen.has(id)) return [];
-    seen.add(id);
-    const { service_account_id, scopes } = JSON.parse(entry.request_text) as Pick<
-      KnownClient,
-      "service_account_id" | "scopes"
-    >;
-    const client_id = typeof entry.detail.client_id === "string" ? entry.detail.client_id : null;
-    const revoked =
-      gone.has(id) || entry.state === "replaced" || entry.state === "unusable" || entry.detail.revoked === true;
-    const status = revoked ? "revoked" : entry.state === "pending" ? "pending" : "active";
-    return [{ id, service_account_id, scopes, client_id, status, created_at: entry.created_at }];
-  });
 }
 
 function asSeen({ created_at, ...client }: KnownClient): Row {

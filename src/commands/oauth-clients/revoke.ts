@@ -3,6 +3,7 @@ import { revokeOAuthClient } from "../../changes/oauth-client-revocation.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { askClient } from "./asking.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -11,6 +12,7 @@ export const command = defineVerb({
     { line: "integ oauth-clients revoke oc_123", does: "asks first; the client's tokens are dead at once" },
     { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },
   ],
+  asks: askClient("Which client is to be revoked?"),
   async run(context, { args: [id] }) {
     if (id.trim() === "")
       throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });

@@ -8,6 +8,7 @@ import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
+import { askClient } from "./asking.ts";
 import { oauthClientView } from "./view.ts";
 
 export const command = defineVerb({
@@ -32,6 +33,7 @@ export const command = defineVerb({
     { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "both stay" },
   ],
   more: "At every moment one of the two clients works. Whatever breaks on the way, integ journal recover finishes it.",
+  asks: askClient("Which client is to be replaced?"),
   async run(context, { args: [id], options }) {
     const overlapMs = parseDuration(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { read } from "../read.ts";
 import { defineVerb } from "../verb.ts";
+import { askClientId } from "./asking.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -52,14 +53,15 @@ async function clientOf(
   if (options.fromProfile && (options.clientId !== undefined || options.clientSecretStdin))
     throw new Failure("usage", "--from-profile and --client-id contradict each other.", { hint: "Keep one of them." });
   if (!options.fromProfile) {
-    if (options.clientId === undefined || options.clientId === "")
+    const clientId = options.clientId ?? (context.output.interactive ? await askClientId(context) : "");
+    if (clientId === "")
       throw new Failure("usage", "Which client? Neither --client-id nor --from-profile was given.", {
         hint: "integ help oauth-clients token",
       });
     const clientSecret = options.clientSecretStdin
       ? await context.secrets.fromStdin("client secret")
       : await context.output.ask("client secret", { hidden: true, flag: "--client-secret-stdin" });
-    return { clientId: options.clientId, clientSecret };
+    return { clientId, clientSecret };
   }
   const profile = await context.profiles.active();
   const credential = await profile.credential();

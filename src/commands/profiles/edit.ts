@@ -1,5 +1,6 @@
 // Owns: `integ profiles edit`.
 import { Failure } from "../../errors.ts";
+import { askProfile, storedProfiles } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -14,6 +15,8 @@ export const command = defineVerb({
       does: "another origin: the credential is dropped, and this is said",
     },
   ],
+  asks: async (context) =>
+    askProfile(context, { question: "Which profile is to be changed?", choices: await storedProfiles(context) }),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     if (!store.get(name))

@@ -1,10 +1,13 @@
 // Owns: `integ profiles remove`.
 import { Failure } from "../../errors.ts";
+import { askProfile, storedProfiles } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "the profile to remove"),
   examples: [{ line: "integ profiles remove old", does: "asks first; the stored credential goes too" }],
+  asks: async (context) =>
+    askProfile(context, { question: "Which profile is to be removed?", choices: await storedProfiles(context) }),
   async run(context, { args: [name] }) {
     const store = await context.profiles.store();
     if (!store.get(name))

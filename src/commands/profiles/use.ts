@@ -1,9 +1,15 @@
 // Owns: `integ profiles use`.
+import { askProfile, everyProfile } from "../known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "the profile that commands use where none is named"),
   examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
+  asks: async (context) =>
+    askProfile(context, {
+      question: "Which profile is the default from now on?",
+      choices: await everyProfile(context),
+    }),
   async run(context, { args: [name] }) {
     await (await context.profiles.store()).use(name);
     context.output.note(`${name} is the default profile.`);

@@ -82,6 +82,15 @@ describe("the command line", () => {
     expect(wide).toEqual([]);
   });
 
+  it("tells apart an argument that can be asked for and one that cannot", async () => {
+    const { name, args, options, missing, globals } = await typed("oauth-clients rotate --overlap 36h -p prod");
+    expect([name, args, missing?.message]).toEqual(["oauth-clients rotate", [], "Missing required argument 'id'."]);
+    expect([options.overlap, globals.profile]).toEqual(["36h", "prod"]);
+    expect((await typed("oauth-clients rotate oac_1")).missing).toBeUndefined();
+    await expect(typed("cohorts members")).rejects.toThrow("Missing required argument 'cohort-id'.");
+    await expect(typed("oauth-clients rotate --overlop 36h")).rejects.toThrow("Unknown option '--overlop'.");
+  });
+
   it("shows no command of programs on the first screen", async () => {
     const text = await help("--help");
     expect(text).toContain("completion ");

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { Failure } from "../../../src/errors.ts";
-import type { Format, ResourceView } from "../../../src/output/output.ts";
+import type { Format, Output, ResourceView } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { stage, type StageOptions } from "./streams.ts";
 
@@ -190,6 +190,7 @@ describe("progress", () => {
 });
 
 describe("questions", () => {
+  const regions = [{ value: "us", hint: "here" }, { value: "eu" }];
   const keys = async (stdin: NodeJS.WritableStream, text: string): Promise<void> => {
     await sleep(60);
     stdin.write(text);
@@ -251,6 +252,43 @@ describe("questions", () => {
     await expect(output.ask("Name?", { flag: "--name <name>" })).rejects.toMatchObject({ kind: "usage" });
   });
 
+  it.each(["xterm", "dumb"])(
+    "take the end of the input for no choice, before or while it is asked: %s",
+    async (TERM) => {
+      const other = { label: "another", question: "Which?" };
+      const pick = (output: Output): Promise<unknown> => output.pick("Which?", { choices: regions, flag: "--region" });
+      const many = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}` }));
+      const search = (output: Output): Promise<unknown> => output.pick("Which?", { choices: many, flag: "--region" });
+      const pickSome = (output: Output): Promise<unknown> =>
+        output.pickSome("Which?", {
+          choices: regions,
+          chosen: ["us"],
+          flag: "--region",
+          other,
+          split: (text) => [text],
+        });
+      for (const ask of [pick, search, pickSome]) {
+        const { output, stdin } = stage({ tty: true, env: { TERM } });
+        const answer = ask(output);
+        const missing = { kind: "usage", message: "--region is missing." };
+        await Promise.all([expect(answer).rejects.toMatchObject(missing), sleep(60).then(() => stdin.end())]);
+        await expect(ask(output)).rejects.toMatchObject(missing);
+        expect(stdin).toMatchObject({ isRaw: false });
+      }
+    },
+  );
+
+  it("take nothing that fits for no answer in a long list", async () => {
+    const { output, stdin, stderr } = stage({ tty: true });
+    const choices = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}`, hint: `number ${n}` }));
+    const answer = output.pick("Which?", { choices, flag: "--x" });
+    await keys(stdin, "zz\r");
+    await vi.waitFor(() => expect(stderr.text).toContain("Nothing here fits"), { timeout: 10_000 });
+    await keys(stdin, "\u007f\u007fber 17");
+    await keys(stdin, "\r");
+    expect(await answer).toBe("c17");
+  });
+
   it("are interrupted by Ctrl-C", async () => {
     const { output, stdin } = stage({ tty: true });
     const answer = output.confirm("Revoke?");
@@ -287,11 +325,11 @@ describe("questions", () => {
 
   it("ask again there, give up at the end of the input, and show nothing hidden", async () => {
     const { output, stdin, stderr } = stage({ tty: true, env: { TERM: "dumb" } });
-    const answer = output.ask("Region?", { choices: ["us", "eu"] });
+    const answer = output.pick("Region", { choices: regions, flag: "--region" });
     await keys(stdin, "xx\n");
     await keys(stdin, "eu\n");
     expect(await answer).toBe("eu");
-    expect(stderr.text).toBe("Region? (us, eu) one of these, as it is written\nRegion? (us, eu) ");
+    expect(stderr.text).toBe("  us (here)\n  eu\nRegion: One of these, as it is written.\nRegion: ");
     await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toThrow(
       /--api-key-stdin is missing/,
     );
@@ -329,7 +367,7 @@ describe("questions", () => {
 
   it("offer choices and give back the one chosen as it is", async () => {
     const { output, stdin } = stage({ tty: true });
-    const answer = output.ask("Region?", { choices: ["us", "eu"] });
+    const answer = output.pick("Region?", { choices: regions, flag: "--region" });
     await keys(stdin, "\u001b[B\r");
     expect(await answer).toBe("eu");
   });

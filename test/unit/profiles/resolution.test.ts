@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Profile, StoredProfiles } from "../../../src/profiles/profile.ts";
-import { needsStored, noneStored, resolveProfile } from "../../../src/profiles/resolution.ts";
+import { leavesTheChoice, needsStored, noneStored, resolveProfile } from "../../../src/profiles/resolution.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
 
 const prod = aProfile({ name: "prod", base_url: "https://prod.example.com/" });
@@ -237,5 +237,21 @@ describe("any environment", () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("what a person can be asked", () => {
+  it.each([
+    ["nothing says it", { env: {} }, stored(undefined, null), true],
+    ["there is a default", { env: {} }, stored(), false],
+    ["-p", { env: {}, flagProfile: "prod" }, stored(undefined, null), false],
+    ["INTEG_PROFILE", { env: { INTEG_PROFILE: "none" } }, stored(undefined, null), false],
+    ["an address", { env: address }, stored(undefined, null), false],
+    ["a credential without an address", { env: { INTEG_API_KEY: "k" } }, stored(undefined, null), false],
+    ["nothing is stored", { env: {} }, noneStored, false],
+  ])("is which profile it is, where nothing says it: %s", (_what, input, profiles, expected) => {
+    expect(leavesTheChoice({ ...input, stored: profiles })).toBe(expected);
+    const resolve = (): unknown => resolveProfile({ ...input, stored: profiles });
+    if (expected) expect(resolve).toThrow("No profile is the default, and none was named.");
   });
 });

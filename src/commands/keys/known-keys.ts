@@ -1,0 +1,55 @@
+// Owns: the access keys that this machine knows of at one address, and picking one of them. The list of the legacy contract
+// would need the network and a permission. Must not know: the service, how a question is drawn.
+import type { Context } from "../../context.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { Choice } from "../../output/output.ts";
+
+/**
+ * Asks which key is meant, of those that this machine knows and that are not known to be revoked.
+ * @returns nothing where none is known
+ */
+export function askKey(question: string): (context: Context) => Promise<string | undefined> {
+  return async (context) => {
+    const { baseUrl, keyId } = await context.profiles.active();
+    const choices = keysIn((await context.journal()).entries(), { baseUrl, own: keyId });
+    if (choices.length === 0) return undefined;
+    return context.output.pick(question, {
+      choices,
+      flag: "<id>",
+      other: { label: "another…", question: "Id of the key" },
+    });
+  };
+}
+
+/**
+ * The keys that entries at this address made or rotated, newest first.
+ * @param own id of the profile's own key, where it is known: it comes last, whether an entry tells of it or not
+ */
+export function keysIn(
+  entries: readonly Entry[],
+  { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
+): Choice[] {
+  const here = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
+  const gone = new Set(here.flatMap(goneBy));
+  const known = new Map<string, string>();
+  for (const entry of here) {
+    const { resource_id: id, operation, created_at } = entry;
+    if (id === null || id === own || operation === "access_key.revoke" || gone.has(id) || known.has(id)) continue;
+    known.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
+  }
+  const choices = [...known].map(([value, hint]) => ({ value, hint }));
+  return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile lives on" }];
+}
+
+/** Keys that an entry tells to be revoked. */
+function goneBy({ operation, state, resource_id, detail }: Entry): unknown[] {
+  if (operation === "access_key.create") return state === "replaced" ? [resource_id] : [];
+  if (state !== "done") return [];
+  return operation === "access_key.revoke" ? [resource_id ?? detail.key_id] : [detail.old_key];
+}
+
+function nameOf({ request_text }: Entry): string | undefined {
+  if (request_text === "") return undefined;
+  const { name } = JSON.parse(request_text) as { name?: unknown };
+  return typeof name === "string" ? name : undefined;
+}

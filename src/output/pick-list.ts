@@ -1,0 +1,150 @@
+// Owns: picking from what is known, with the arrows: one of a list, or several; and the way on where it is none of them.
+// Must not know: what is picked, whether asking is allowed. Source: cli.md §4 («asks for what is missing»), issue «made for
+// people»: the choices known.
+import { type Asking, asked, askedInOneLine } from "./asking.ts";
+import { shortened, visibleText } from "./visible-text.ts";
+
+/** Something that is known, offered by its own name. */
+export interface Choice {
+  readonly value: string;
+  /** What tells it from the others. */
+  readonly hint?: string;
+}
+
+export interface PickList {
+  readonly question: string;
+  /** At least one, the likeliest first. */
+  readonly choices: readonly Choice[];
+  /** The last line of the list: it is none of these. Without it these are all there are. */
+  readonly other?: string;
+}
+
+/** What was picked of a list, in the list's order, and whether there is more to be said than the list has. */
+export interface Picked {
+  readonly values: readonly string[];
+  readonly somethingElse: boolean;
+}
+
+/** From so many on a list is searched by typing. */
+const searchedFrom = 11;
+const rowsShown = 10;
+/** A name longer than this fills a screen by itself. */
+const longestLabel = 200;
+/** No choice has it for its key: those are numbers. */
+const otherKey = "other";
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+  readonly hint?: string;
+}
+
+/**
+ * One of the choices, the first one marked. Where they are many, typing searches them.
+ * @returns undefined where the person picked none: Escape, Ctrl-D or a closed input
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ */
+export async function pickOne(asking: Asking, list: PickList): Promise<Picked | undefined> {
+  if (asking.terminal.isDumb) return writtenOut(asking, list);
+  const { autocomplete, select } = await import("@clack/prompts");
+  const options = optionsOf(list);
+  const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
+  const key = await asked(asking, (streams) =>
+    options.length < searchedFrom
+      ? select({ ...streams, ...shown })
+      : autocomplete({ ...streams, ...shown, filter: fits, validate: isSomething }),
+  );
+  return typeof key === "symbol" ? undefined : pickedOf(list, [key]);
+}
+
+/**
+ * Any number of the choices, but not nothing. Space takes one or leaves it, typing searches.
+ * @param chosen those that are taken to begin with
+ * @returns undefined where the person called it off: Escape, Ctrl-D or a closed input
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ */
+export async function pickSome(
+  asking: Asking,
+  { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
+): Promise<Picked | undefined> {
+  if (asking.terminal.isDumb) {
+    asking.terminal.writeErr(lines(list.choices));
+    return { values: [], somethingElse: true };
+  }
+  const { autocompleteMultiselect } = await import("@clack/prompts");
+  const options = optionsOf(list);
+  let hasBegun = false;
+  const keys = await asked(asking, (streams) =>
+    // Not clack's `multiselect`: that marks the row one is on by its colour alone. This one shows the hint there.
+    autocompleteMultiselect({
+      ...streams,
+      message: visibleText(list.question),
+      maxItems: rowsShown,
+      required: true,
+      filter: fits,
+      // The last of these is the row one begins on.
+      initialValues: keysOf(list.choices, chosen).reverse(),
+      options() {
+        // Otherwise Space would be a letter to search for until an arrow was pressed.
+        if (!hasBegun) this.isNavigating = true;
+        hasBegun = true;
+        return options;
+      },
+    }),
+  );
+  return typeof keys === "symbol" ? undefined : pickedOf(list, keys);
+}
+
+function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {
+  const values = choices.filter((_choice, index) => keys.includes(String(index))).map(({ value }) => value);
+  return { values, somethingElse: keys.includes(otherKey) };
+}
+
+function optionsOf({ choices, other }: PickList): Option[] {
+  const known = choices.map(({ value, hint }, index) => ({
+    value: String(index),
+    label: labelOf(value),
+    ...(hint !== undefined && { hint: labelOf(hint) }),
+  }));
+  return other === undefined ? known : [...known, { value: otherKey, label: other, hint: "to be typed" }];
+}
+
+function keysOf(choices: readonly Choice[], values: readonly string[]): string[] {
+  return choices.flatMap(({ value }, index) => (values.includes(value) ? [String(index)] : []));
+}
+
+function labelOf(text: string): string {
+  return shortened(visibleText(text), longestLabel);
+}
+
+/** What is none of these always fits: the way on must not be searched away. */
+function fits(
+  search: string,
+  { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },
+): boolean {
+  const wanted = search.trim().toLowerCase();
+  return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
+}
+
+/** Enter where nothing fits what was typed is no answer. */
+function isSomething(key: string | string[] | undefined): string | undefined {
+  return key === undefined ? "Nothing here fits what was typed." : undefined;
+}
+
+function lines(choices: readonly Choice[]): string {
+  return choices
+    .map(({ value, hint }) => `  ${labelOf(value)}${hint === undefined ? "" : ` (${labelOf(hint)})`}\n`)
+    .join("");
+}
+
+/** Where no cursor can be moved: the choices a line each, and one of them is typed as it is written. */
+async function writtenOut(asking: Asking, { question, choices, other }: PickList): Promise<Picked | undefined> {
+  asking.terminal.writeErr(lines(choices));
+  if (other !== undefined) return { values: [], somethingElse: true };
+  for (;;) {
+    const answer = await askedInOneLine(asking, `${visibleText(question)}:`);
+    if (answer === undefined) return undefined;
+    if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
+    asking.terminal.writeErr("One of these, as it is written.\n");
+  }
+}

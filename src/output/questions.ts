@@ -1,0 +1,134 @@
+// Owns: whether a person can be asked, and what a command gets to know: an answer, or a failure that names the flag.
+// Must not know: how a question is drawn (prompts.ts, pick-list.ts). Source: cli.md §1 (`--yes`, `--no-input`, CI).
+import { Failure } from "../errors.ts";
+import type { Asking } from "./asking.ts";
+import type { LiveLine } from "./live-line.ts";
+import type { Choice, Picked } from "./pick-list.ts";
+import type { Question } from "./prompts.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface AskOptions extends Question {
+  /** What to type on the command line instead, e.g. `--scope <scope>`. */
+  readonly flag?: string;
+}
+
+export interface PickOptions {
+  /** What is known, the likeliest first; where there is nothing the other way is taken at once. */
+  readonly choices: readonly Choice[];
+  /** What to type on the command line instead. */
+  readonly flag: string;
+  /** Where it may be none of the choices: the last line of the list, and the question for the text then. */
+  readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
+}
+
+/** All that a command may ask a person. */
+export interface Questions {
+  /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
+  readonly interactive: boolean;
+  /**
+   * Asks for a yes. `--yes` is one; the end of the input is not.
+   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C
+   */
+  confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
+  /**
+   * Asks for a text; an empty one is asked for again.
+   * @throws Failure `usage` where nobody can be asked or no answer is given, naming the flag; `interrupted` for Ctrl-C
+   */
+  ask(question: string, options?: AskOptions): Promise<string>;
+  /** Asks for one of what is known. @throws Failure as `ask` does */
+  pick(question: string, options: PickOptions): Promise<string>;
+  /**
+   * Asks for several of what is known, at least one, without repetition.
+   * @param options `chosen` are taken to begin with; `split` makes several of the text that is typed
+   * @throws Failure as `ask` does
+   */
+  pickSome(
+    question: string,
+    options: PickOptions & {
+      readonly other: NonNullable<PickOptions["other"]>;
+      readonly chosen: readonly string[];
+      readonly split: (text: string) => readonly string[];
+    },
+  ): Promise<string[]>;
+}
+
+export interface QuestionOptions {
+  readonly terminal: Terminal;
+  readonly noInput: boolean;
+  readonly yes: boolean;
+  /** Ends a question that is being asked; its reason is thrown. */
+  readonly interruption?: AbortSignal;
+}
+
+const nobody = "Nobody can be asked here (no terminal, --no-input or CI).";
+const withYes = "the same command with --yes, if the answer is yes";
+
+export function createQuestions(
+  { terminal, noInput, yes, interruption = new AbortController().signal }: QuestionOptions,
+  live: LiveLine,
+): Questions {
+  const interactive = !noInput && !isCi(terminal) && terminal.isTTY.stderr && terminal.isTTY.stdin;
+  const asking = { terminal, interruption };
+  const begin = (refused: string, hint?: string): void => {
+    if (!interactive) throw new Failure("usage", refused, { meaning: nobody, hint });
+    live.close();
+  };
+  const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {
+    const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
+    begin(missing);
+    const { askText } = await import("./prompts.ts");
+    const problem = (given: string): string | undefined =>
+      given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
+    const answer = await askText(asking, { question, ...rest, validate: problem });
+    if (answer === undefined) throw new Failure("usage", missing);
+    return answer;
+  };
+  return {
+    interactive,
+    ask,
+    async confirm(question, { destructive = false } = {}) {
+      if (yes) return true;
+      begin(`This asks first: ${question}`, withYes);
+      const { askYesOrNo } = await import("./prompts.ts");
+      return askYesOrNo(asking, { question, destructive });
+    },
+    ...picks(asking, { begin, ask }),
+  };
+}
+
+/** Where nothing is known there is nothing to pick: the text is asked for at once. */
+const nothingKnown: Picked = { values: [], somethingElse: true };
+
+function picks(
+  asking: Asking,
+  { begin, ask }: Pick<Questions, "ask"> & { begin: (refused: string) => void },
+): Pick<Questions, "pick" | "pickSome"> {
+  return {
+    async pick(question, { choices, flag, other }) {
+      const missing = `${flag} is missing.`;
+      begin(missing);
+      const { pickOne } = await import("./pick-list.ts");
+      const list = { question, choices, other: other?.label };
+      const picked = choices.length === 0 ? nothingKnown : await pickOne(asking, list);
+      if (picked?.somethingElse && other) return ask(other.question, { validate: other.validate, flag });
+      const [value] = picked?.values ?? [];
+      if (value === undefined) throw new Failure("usage", missing);
+      return value;
+    },
+    async pickSome(question, { choices, flag, other, chosen, split }) {
+      const missing = `${flag} is missing.`;
+      begin(missing);
+      const { pickSome } = await import("./pick-list.ts");
+      const list = { question, choices, other: other.label, chosen };
+      const picked = choices.length === 0 ? nothingKnown : await pickSome(asking, list);
+      if (picked === undefined) throw new Failure("usage", missing);
+      const { values, somethingElse } = picked;
+      const more = somethingElse ? split(await ask(other.question, { validate: other.validate, flag })) : [];
+      return [...new Set([...values, ...more])];
+    },
+  };
+}
+
+function isCi({ env: { CI } }: Terminal): boolean {
+  return CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
+}

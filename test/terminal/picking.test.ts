@@ -1,0 +1,308 @@
+// At a terminal: what is known is picked with the arrows, what is not is typed; leaving a list sends nothing, and what was
+// picked is what the service gets.
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readJournal } from "../support/journal-file.ts";
+import { Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+import { Session } from "./session.ts";
+
+const down = "\u001b[B";
+const up = "\u001b[A";
+const ways = [
+  ["Ctrl-C", "\u0003", 130],
+  ["the end of the input", "\u0004", 2],
+  ["Escape", "\u001b", 2],
+] as const;
+
+interface Client {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly status: string;
+}
+
+let service: Service;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+});
+beforeEach(() => {
+  home = new Home(service.env);
+});
+afterEach(async () => {
+  await service.calm();
+  home.remove();
+});
+afterAll(() => service.stop());
+
+const session = (words: readonly string[], more: { env?: Record<string, string>; columns?: number } = {}): Session =>
+  new Session(words, { home, ...more });
+
+const clients = async (): Promise<Client[]> => (await service.control("GET", "/oauth_clients")) as Client[];
+const journal = () => readJournal(home.path("state", "journal.ndjson"));
+
+async function newest(): Promise<Client> {
+  const { resource_id } = journal().at(-1)!;
+  return (await clients()).find(({ id }) => id === resource_id)!;
+}
+
+/** A client that this machine's journal knows. */
+async function made(account: string, ...scopes: string[]): Promise<string> {
+  const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
+  const { stdout, stderr } = await home.integ(["oauth-clients", "create", ...flags]);
+  expect(stderr).not.toContain("integ:");
+  return (JSON.parse(stdout) as Client).id;
+}
+
+/** A creation whose outcome stays unknown: names that the service never saw are known here. */
+async function attempted(account: string, ...scopes: string[]): Promise<string> {
+  await service.fault("POST /v1/oauth_clients status=500 times=1");
+  const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--retry-for", "0"];
+  expect((await home.integ(["oauth-clients", "create", ...flags])).code).toBe(7);
+  return journal().at(-1)!.id;
+}
+
+const create = ["oauth-clients", "create", "--new", "--secret-file", "picked.secret"];
+
+describe("a creation", () => {
+  it("picks the service account with the arrows, and takes or leaves scopes with Space", async () => {
+    const [own, other] = [service.us.service_account_id, service.us.caller_service_account_id];
+    await made(own, "entity:read");
+    await made(own, "organization:read");
+    await made(other, "entity:read");
+    const asked = session(create);
+    // The newest stands first, and is not the one that is wanted.
+    await asked.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
+    // Taken to begin with: what this account was given last.
+    await asked.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
+    await asked.answer(/◻ organization:read/, down);
+    await asked.answer(/entity:read \(last used/, " ");
+    await asked.answer(/◼ entity:read/, "\r");
+    expect(await asked.ended, asked.written).toBe(0);
+    expect(await newest()).toMatchObject({ service_account_id: own, scopes: ["entity:read"] });
+    expect(asked.written).toContain(`creates a client of ${own} with entity:read.`);
+  });
+
+  it("takes what was used last with Enter alone, in the order it was given", async () => {
+    const account = service.us.service_account_id;
+    await made(account, "organization:read", "entity:read");
+    const asked = session(create);
+    await asked.answer(/● sa_us/, "\r");
+    await asked.answer(/◼ organization:read.*◼ entity:read/s, "\r");
+    expect(await asked.ended, asked.written).toBe(0);
+    expect((await newest()).scopes).toEqual(["organization:read", "entity:read"]);
+  });
+
+  it("takes what is typed where it is none of the list, beside what was picked", async () => {
+    await attempted("sa_elsewhere", "entity:read");
+    const asked = session(create);
+    await asked.answer(/● sa_elsewhere/, up);
+    await asked.answer(/● another…/, "\r");
+    await asked.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
+    // Nothing was ever given to this account: nothing is taken to begin with, and nothing is no answer.
+    await asked.answer(/◻ entity:read/, "\r");
+    await asked.answer(/select at least one/, " ");
+    await asked.answer(/◼ entity:read/, `${down} `);
+    await asked.answer(/◼ others…/, "\r");
+    await asked.answer(/with spaces between/, "organization:read entity:read\r");
+    expect(await asked.ended, asked.written).toBe(0);
+    expect(await newest()).toMatchObject({
+      service_account_id: service.us.service_account_id,
+      scopes: ["entity:read", "organization:read"],
+    });
+  });
+
+  it("searches a long list by typing, and the way to something else is never searched away", async () => {
+    for (let n = 10; n < 22; n += 1) await attempted(`sa_number_${n}`, "entity:read");
+    const asked = session(create);
+    await asked.answer(/Search:.*● sa_number_21.*sa_number_14/s, "_12");
+    await asked.answer(/● sa_number_12.*another…/s, "zzz");
+    await asked.answer(/● another…/, "\r");
+    await asked.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
+    await asked.answer(/◻ entity:read/, " \r");
+    expect(await asked.ended, asked.written).toBe(0);
+    expect((await newest()).service_account_id).toBe(service.us.service_account_id);
+    expect((await asked.screen()).lines.join("\n")).not.toContain("sa_number_10");
+  });
+
+  it.each(ways)("%s in a list is no answer: nothing is sent, nothing is in the journal", async (_way, key, code) => {
+    await made(service.us.service_account_id, "entity:read");
+    const before = [(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")];
+    const first = session(create);
+    await first.answer(/● sa_us/, key);
+    expect(await first.ended).toBe(code);
+    const second = session(create);
+    await second.answer(/● sa_us/, "\r");
+    await second.answer(/◼ entity:read/, key);
+    expect(await second.ended).toBe(code);
+    expect(second.written).not.toContain("creates a client");
+    if (code === 2) expect(second.written).toContain("--scope <scope> is missing.");
+    expect([(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")]).toEqual(before);
+  });
+
+  it("shows hostile names as text, and sends the one that was picked as it is", async () => {
+    const hostile = "sa_\u001b]0;owned\u0007\u202Eevil\n● sa_good";
+    await attempted(hostile, "entity:\u001b[2Jread");
+    const asked = session(create);
+    await asked.answer(/sa_\\u\{1b\}\]0;owned\\u\{7\}\\u\{202e\}evil\\u\{a\}● sa_good/, "\r");
+    await asked.answer(/◼ entity:\\u\{1b\}\[2Jread/, "\u0003");
+    expect(await asked.ended).toBe(130);
+    expect((await asked.screen()).effects).toEqual([]);
+    const again = session(create);
+    await again.answer(/● sa_/, "\r");
+    await again.answer(/◼ entity:/, "\r");
+    await again.ended;
+    expect(JSON.parse(journal().at(-1)!.request_text)).toEqual({
+      service_account_id: hostile,
+      scopes: ["entity:\u001b[2Jread"],
+    });
+  });
+
+  it("is readable and works at 40 columns without colour", async () => {
+    const account = `sa_${"long_name_".repeat(5)}1`;
+    await attempted(account, "entity:read", "organization:read");
+    const asked = session(create, { columns: 40, env: { NO_COLOR: "1" } });
+    await asked.seen(/Enter: confirm.*└/s);
+    const { lines } = await asked.screen();
+    expect(lines.join("").replaceAll(/[│ ]/g, "")).toContain(account);
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40);
+    await asked.answer(/./, "\r");
+    // Where one is shows without colour: by what the row has beside its name.
+    await asked.answer(/entity:read \(last used/, down);
+    await asked.answer(/organization:read \(last used/, " \r");
+    await asked.ended;
+    const { lines: after } = await asked.screen();
+    for (const line of after.slice(
+      0,
+      after.findIndex((text) => text.startsWith("note:")),
+    ))
+      expect(line.length, line).toBeLessThanOrEqual(40);
+    expect(after.filter((line) => line.includes("Service account"))).toHaveLength(1);
+    // oxlint-disable-next-line no-control-regex
+    expect(asked.written).not.toMatch(/\u001b\[\d+m/);
+    expect(JSON.parse(journal().at(-1)!.request_text)).toEqual({
+      service_account_id: account,
+      scopes: ["entity:read"],
+    });
+  });
+
+  it("is a line a choice and a line typed on a terminal that cannot move its cursor", async () => {
+    await made(service.us.service_account_id, "entity:read");
+    const asked = session(create, { env: { TERM: "dumb" } });
+    await asked.answer(
+      /^ {2}sa_us_automation \(last used .*\)\r\nService account/,
+      `${service.us.service_account_id}\r`,
+    );
+    await asked.answer(/ {2}entity:read \(last used .*\)\r\nScopes/, "organization:read\r");
+    expect(await asked.ended, asked.written).toBe(0);
+    expect(asked.written).not.toContain("\u001b");
+    expect((await newest()).scopes).toEqual(["organization:read"]);
+  });
+});
+
+describe("an argument that is left out", () => {
+  it("is picked: a client to look at, and one to revoke, after the question that comes anyway", async () => {
+    const kept = await made(service.us.service_account_id, "entity:read");
+    const gone = await made(service.us.service_account_id, "organization:read");
+    const revoking = session(["oauth-clients", "revoke"]);
+    await revoking.answer(new RegExp(`● ${gone}.*${kept}`, "s"), "\r");
+    await revoking.answer(new RegExp(`Revoke client ${gone}`), "y");
+    expect(await revoking.ended).toBe(0);
+    const again = session(["oauth-clients", "rotate"]);
+    await again.answer(new RegExp(`● ${kept}`), "\u0003");
+    expect(await again.ended).toBe(130);
+    expect(again.written).not.toContain(gone);
+    const looking = session(["oauth-clients", "get", "--json"]);
+    await looking.answer(new RegExp(`● ${gone}.*revoked.*${kept}`, "s"), `${down}\r`);
+    expect(await looking.ended).toBe(0);
+    expect(looking.shown).toContain(`"id": "${kept}"`);
+    expect((await clients()).filter(({ status }) => status === "revoked").map(({ id }) => id)).toContain(gone);
+  });
+
+  it.each(ways)("%s at the list revokes nothing", async (_way, key, code) => {
+    const id = await made(service.us.service_account_id, "entity:read");
+    const before = journal().length;
+    const asked = session(["oauth-clients", "revoke", "--yes"]);
+    await asked.answer(new RegExp(`● ${id}`), key);
+    expect(await asked.ended).toBe(code);
+    expect((await clients()).find((client) => client.id === id)?.status).toBe("active");
+    expect(journal()).toHaveLength(before);
+  });
+
+  it("is picked: an entry of the journal, of those that it can be", async () => {
+    const done = await made(service.us.service_account_id, "entity:read").then(() => journal().at(-1)!.id);
+    const unknown = await attempted("sa_elsewhere", "entity:read");
+    const showing = session(["journal", "show"]);
+    await showing.answer(new RegExp(`● ${unknown} \\(oauth_client.create, unknown\\).*${done}`, "s"), `${down}\r`);
+    expect(await showing.ended).toBe(0);
+    expect(showing.shown).toMatch(new RegExp(`id +${done}`));
+    const forgetting = session(["journal", "forget"]);
+    await forgetting.answer(new RegExp(`● ${unknown}`), "\r");
+    await forgetting.answer(/Give up the entry/, "y");
+    expect(await forgetting.ended).toBe(0);
+    expect(forgetting.written).not.toContain(done);
+    expect(journal().find(({ id }) => id === unknown)?.state).toBe("abandoned");
+  });
+
+  it("is picked: a key that this machine made, or the profile's own", async () => {
+    const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
+    const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--json"], { env });
+    const { id } = JSON.parse(stdout) as { id: string };
+    const asked = session(["keys", "revoke"], { env });
+    await asked.answer(new RegExp(`● ${id} \\(picked, `), "\r");
+    await asked.answer(new RegExp(`Revoke key ${id}`), "y");
+    expect(await asked.ended, asked.written).toBe(0);
+    // It is gone: nothing is left to pick.
+    const none = session(["keys", "revoke"], { env });
+    expect(await none.ended).toBe(2);
+    expect(none.written).toContain("Missing required argument 'id'.");
+  });
+
+  it("is picked: a profile, and one to act as where none is the default", async () => {
+    const add = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
+    const env = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
+    for (const name of ["one", "two", "three"])
+      await home.integ(["profiles", "add", name, ...add], { env, input: service.us.api_key });
+    const using = session(["profiles", "use"], { env });
+    await using.answer(/● one .*three.*sandbox-eu/s, `${down}${down}\r`);
+    expect(await using.ended).toBe(0);
+    const removing = session(["profiles", "remove"], { env });
+    await removing.answer(/● one/, `${down}${down}\r`);
+    await removing.answer(/Remove the profile/, "y");
+    expect(await removing.ended).toBe(0);
+    const { stdout } = await home.integ(["profiles", "list", "--json"], { env });
+    const { data } = JSON.parse(stdout) as { data: { name: string; default: boolean }[] };
+    const [first, second] = data.filter(({ name }) => !name.startsWith("sandbox")).map(({ name }) => name);
+    expect(data.some((row) => row.default)).toBe(false);
+    const acting = session(["oauth-clients", "list", "--json"], { env });
+    await acting.answer(new RegExp(`As which one\\?.*● ${first} .*${second}`, "s"), `${down}\r`);
+    expect(await acting.ended, acting.written).toBe(0);
+    expect(acting.shown).toContain(`integ profiles use ${second}`);
+    const scripted = await home.integ(["oauth-clients", "list"], { env });
+    expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("No profile is the default") });
+    // What tells what is wrong does not ask.
+    const doctor = session(["doctor"], { env });
+    expect(await doctor.ended).toBe(10);
+    expect(doctor.written).toContain("No profile is the default");
+  });
+
+  it.each([
+    ["--no-input", ["--no-input"], {}],
+    ["CI", [], { CI: "true" }],
+    ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
+  ])("is missing with %s, and nothing is asked", async (_what, flags, env) => {
+    await made(service.us.service_account_id, "entity:read");
+    for (const words of [
+      ["oauth-clients", "revoke"],
+      ["journal", "show"],
+      ["profiles", "use"],
+    ]) {
+      const asked = session([...words, ...flags], { env });
+      expect(await asked.ended).toBe(2);
+      expect(asked.written).toContain(`Missing required argument '${words[0] === "profiles" ? "name" : "id"}'.`);
+      expect(asked.written).not.toContain("\u001b[?25l");
+    }
+  });
+});

@@ -1,0 +1,57 @@
+// A program at a terminal: waits for what it shows, types, says how it ended, and what stands on the screen.
+import { spawn } from "@lydell/node-pty";
+import { type Home, program } from "../support/program.ts";
+import { shown, type Screen } from "./screen.ts";
+
+export interface SessionOptions {
+  readonly home: Home;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly columns?: number;
+}
+
+const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
+
+export class Session {
+  /** What it wrote since the last answer, without colours. */
+  shown = "";
+  /** All that it wrote. */
+  written = "";
+  readonly ended: Promise<number>;
+  readonly #pty: ReturnType<typeof spawn>;
+  readonly #columns: number;
+
+  constructor(words: readonly string[], { home, env = {}, columns = 120 }: SessionOptions) {
+    this.#columns = columns;
+    this.#pty = spawn(program[0], [...program.slice(1), ...words], {
+      cols: columns,
+      rows: 40,
+      cwd: home.folder,
+      env: { ...home.env, TERM: "xterm-256color", ...env },
+    });
+    this.#pty.onData((text) => {
+      this.shown += text.replaceAll(colour, "");
+      this.written += text;
+    });
+    this.ended = new Promise((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
+  }
+
+  /** Types once the question stands there. */
+  async answer(question: RegExp, keys: string): Promise<void> {
+    await this.seen(question);
+    this.shown = "";
+    this.#pty.write(keys);
+  }
+
+  /** @returns when that was written since the last answer; fails after a while */
+  async seen(text: RegExp): Promise<void> {
+    for (let tries = 0; !text.test(this.shown); tries++) {
+      if (tries > 800) throw new Error(`no ${text} in: ${this.shown}`);
+      await new Promise((done) => setTimeout(done, 25));
+    }
+  }
+
+  /** The screen as a person sees it now. */
+  screen(): Promise<Screen> {
+    return shown(this.written, { columns: this.#columns, mayStyle: true });
+  }
+}

@@ -1,0 +1,108 @@
+// What this machine's journal knows of clients, requests and keys at one address, and what it no longer offers.
+import { describe, expect, it } from "vitest";
+import { keysIn } from "../../../src/commands/keys/known-keys.ts";
+import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/known-clients.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+
+const here = "https://api.example.com";
+
+let count = 0;
+
+function entry(given: Partial<Entry>): Entry {
+  count += 1;
+  return {
+    id: `e${count}`,
+    operation: "oauth_client.create",
+    idempotency_key: null,
+    profile: "prod",
+    profile_id: "p1",
+    organization_id: null,
+    region: "us",
+    base_url: here,
+    service_version: "2026-07-01",
+    request_text: '{"service_account_id":"sa_1","scopes":["entity:read"]}',
+    twin: "",
+    replaces: null,
+    parent: null,
+    created_at: "2026-11-18T12:00:00.000Z",
+    updated_at: "2026-11-18T12:00:00.000Z",
+    format: 1,
+    state: "done",
+    resource_id: null,
+    attempts: 1,
+    last_error: null,
+    destination: null,
+    replaced_by: null,
+    detail: {},
+    ...given,
+  };
+}
+
+describe("clients", () => {
+  it("are those of this address, newest first, each once, as last seen", () => {
+    const entries = [
+      entry({ operation: "oauth_client.revoke", resource_id: "c_revoked", request_text: "" }),
+      entry({ operation: "oauth_client.revoke", resource_id: "c_tried", request_text: "", state: "unknown" }),
+      entry({ resource_id: "c_pending", state: "pending" }),
+      entry({ resource_id: "c_new", detail: { client_id: "cid_new" } }),
+      entry({ resource_id: "c_new", created_at: "2026-01-01T00:00:00.000Z" }),
+      entry({ resource_id: "c_elsewhere", base_url: "https://eu.example.com" }),
+      entry({ resource_id: "c_revoked" }),
+      entry({ resource_id: "c_tried" }),
+      entry({ resource_id: "c_replaced", state: "replaced" }),
+      entry({ resource_id: "c_rotated", detail: { revoked: true } }),
+      entry({ resource_id: null, state: "unknown" }),
+    ];
+    expect(clientsIn(entries, here).map(({ id, status, client_id }) => [id, status, client_id])).toEqual([
+      ["c_pending", "pending", null],
+      ["c_new", "active", "cid_new"],
+      ["c_revoked", "revoked", null],
+      ["c_tried", "active", null],
+      ["c_replaced", "revoked", null],
+      ["c_rotated", "revoked", null],
+    ]);
+  });
+});
+
+describe("requests", () => {
+  it("are those of creations at this address that were not refused: a slip of the pen is not offered for ever", () => {
+    const body = (account: string): string => JSON.stringify({ service_account_id: account, scopes: ["s"] });
+    const entries = [
+      entry({ request_text: body("sa_mistyped"), state: "refused" }),
+      entry({ request_text: body("sa_unknown"), state: "unknown" }),
+      entry({ request_text: body("sa_done") }),
+      entry({ request_text: body("sa_elsewhere"), base_url: "https://eu.example.com" }),
+      entry({ operation: "oauth_client.rotate", request_text: '{"id":"c1"}' }),
+    ];
+    expect(requestsIn(entries, here).map((request) => request.service_account_id)).toEqual(["sa_unknown", "sa_done"]);
+  });
+});
+
+describe("keys", () => {
+  const key = (given: Partial<Entry>): Entry =>
+    entry({ operation: "access_key.create", request_text: '{"name":"ci"}', ...given });
+
+  it("are those of this address that are not known to be revoked, each once, the profile's own last", () => {
+    const entries = [
+      key({ operation: "access_key.revoke", request_text: '{"id":"k_1"}', detail: { key_id: "k_1" } }),
+      key({ operation: "access_key.revoke", detail: { key_id: "k_2" }, state: "unknown", resource_id: "k_2" }),
+      key({ operation: "access_key.rotate", resource_id: "k_5", detail: { mode: "replacement", old_key: "k_4" } }),
+      key({ operation: "access_key.rotate", resource_id: "k_6", detail: { key_id: "k_6" }, request_text: "" }),
+      key({ resource_id: "k_own" }),
+      key({ resource_id: "k_1" }),
+      key({ resource_id: "k_2" }),
+      key({ resource_id: "k_3", state: "replaced" }),
+      key({ resource_id: "k_4" }),
+      key({ resource_id: "k_5" }),
+      key({ resource_id: "k_7", base_url: "https://eu.example.com" }),
+      entry({ resource_id: "oac_1" }),
+    ];
+    expect(keysIn(entries, { baseUrl: here, own: "k_own" })).toEqual([
+      { value: "k_5", hint: "ci, 2026-11-18" },
+      { value: "k_6", hint: "2026-11-18" },
+      { value: "k_2", hint: "ci, 2026-11-18" },
+      { value: "k_own", hint: "the key that this profile lives on" },
+    ]);
+    expect(keysIn(entries, { baseUrl: here }).map(({ value }) => value)).toEqual(["k_5", "k_6", "k_own", "k_2"]);
+  });
+});
