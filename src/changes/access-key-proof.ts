@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
+import { listedStatus } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
 import { proven, rereadSecret } from "./overlap.ts";
 import type { Workbench } from "./workbench.ts";
@@ -44,4 +45,19 @@ export async function prove(
 
 function markProven(bench: Workbench, drive: Drive, how: string): void {
   drive.record(proven(bench, drive.entry, how));
+}
+
+/**
+ * A proof tells of its own moment: until the old key goes, somebody may have revoked the new one. Then the old one is the
+ * only one that works. A list that does not tell stands in nobody's way.
+ * @throws Failure `unusable` where the new key does not work any more; nothing is revoked
+ */
+export async function stillWorks(bench: Workbench, newId: string, oldId: string): Promise<void> {
+  const status = await listedStatus(bench, { id: newId, service: bench.account.service });
+  if (status === undefined || status === "active") return;
+  const how = status === "absent" ? "is not among the keys any more" : `is ${status}`;
+  throw new Failure("unusable", `The new key ${newId} ${how}: the old one is not revoked.`, {
+    meaning: `This rotation ends here, and the old key ${oldId} stays as it is. Another rotation makes another new key.`,
+    hint: `integ keys rotate ${oldId} --by-replacement`,
+  });
 }

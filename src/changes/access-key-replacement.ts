@@ -8,12 +8,12 @@ import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";
 import { admitCreation, driveKeyCreation, type KeyCreation } from "./access-key-creation.ts";
-import { checkIdentity, prove } from "./access-key-proof.ts";
+import { checkIdentity, prove, stillWorks } from "./access-key-proof.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./access-key-recovery.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
 import { overlap, proven, tellBegun } from "./overlap.ts";
-import { WatchedDestination } from "./watched-destination.ts";
+import { isOfThisMoment, WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest {
@@ -102,6 +102,7 @@ export async function driveKeyReplacement(
     await checkIdentity(drive.entry, child, options.mayRevokeUnproven);
     await prove(bench, drive, { child, secret: watched.secret?.secret, mayRevoke: options.mayRevokeUnproven });
     await overlap(bench, drive, "key");
+    if (!isOfThisMoment(drive.entry, watched)) await stillWorks(bench, newId, oldId);
     const service = drive.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
     await untilKeyRevoked(bench, oldId, {
       mayHaveArrived: drive.entry.detail.revoking === true,
@@ -125,11 +126,17 @@ function marked(drive: Drive): void {
 function unfinished(bench: Workbench, drive: Drive, error: unknown): unknown {
   if (!(error instanceof Failure)) return error;
   const child = currentChild(bench.journal, drive.entry);
-  const state: Entry["state"] = child === undefined ? "refused" : child.state === "done" ? "pending" : child.state;
+  const state = stateAfter(error, child);
   recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
   const hint = isSettled(state) ? error.details.hint : (error.details.hint ?? nextStep(drive.entry) ?? undefined);
   const meaning = state === "pending" ? (error.details.meaning ?? "The old key still works.") : error.details.meaning;
   return new Failure(error.kind, error.message, { ...detailsOf(drive.entry, error.details), meaning, hint });
+}
+
+function stateAfter({ kind }: Failure, child: Entry | undefined): Entry["state"] {
+  if (child === undefined) return "refused";
+  if (child.state !== "done") return child.state;
+  return kind === "unusable" ? "unusable" : "pending";
 }
 
 /** The newest creation of this replacement that has not come to nothing. */

@@ -104,7 +104,7 @@ async function isRevokedInList(bench: Workbench, seen: Seen): Promise<boolean> {
 }
 
 /** @returns the key's status in the list, `absent` where a whole list leaves it out, nothing where it does not tell */
-async function listedStatus(bench: Workbench, { id, service }: Seen): Promise<string | undefined> {
+export async function listedStatus(bench: Workbench, { id, service }: Seen): Promise<string | undefined> {
   try {
     const { value } = await retryRead(() => service.accessKeys.list(), {
       what: "list access keys",

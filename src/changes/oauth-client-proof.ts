@@ -1,5 +1,7 @@
-// Owns: the proof that the new client of a rotation can get a token, before the old one goes.
+// Owns: what must be true before the old client of a rotation goes: the new one can get a token, and still works when its
+// time has come.
 // Must not know: flags, terminals, files, how the new client was made.
+import { retryRead } from "../api/retry-read.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
@@ -61,4 +63,25 @@ function unproven(child: Entry, error: unknown): unknown {
 
 function markProven(bench: Workbench, drive: Drive, how: string): void {
   drive.record(proven(bench, drive.entry, how));
+}
+
+/**
+ * A proof tells of its own moment: until the old client goes, somebody may have revoked the new one, or the service
+ * disabled it. Then the old one is the only one that works.
+ * @throws Failure `unusable` where the new client does not work any more; nothing is revoked
+ */
+export async function stillWorks(bench: Workbench, child: Entry, oldId: string): Promise<void> {
+  const id = child.resource_id ?? "";
+  const { value } = await retryRead(() => bench.account.service.oauthClients.get(id), {
+    what: "get OAuth client",
+    retryForMs: bench.retryForMs,
+    clock: bench.clock,
+    random: () => bench.clock.random(),
+    signal: bench.clock.interruption,
+  });
+  if (value.status === "active") return;
+  throw new Failure("unusable", `The new client ${id} is ${value.status}: the old one is not revoked.`, {
+    meaning: `This rotation ends here, and the old client ${oldId} stays as it is. Another rotation makes another new client.`,
+    hint: `integ oauth-clients rotate ${oldId}`,
+  });
 }

@@ -11,9 +11,9 @@ import { noSlot, notActive, refuseSecond, rotationsSettled } from "./oauth-clien
 import { foundAfterAll } from "./creation-secret.ts";
 import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
-import { prove } from "./oauth-client-proof.ts";
+import { prove, stillWorks } from "./oauth-client-proof.ts";
 import { overlap, tellBegun } from "./overlap.ts";
-import { WatchedDestination } from "./watched-destination.ts";
+import { isOfThisMoment, WatchedDestination } from "./watched-destination.ts";
 import { madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
 
 export interface RotationRequest {
@@ -95,6 +95,7 @@ export async function driveRotation(bench: Workbench, drive: Drive, options: Rot
       return { receipt, oldId, oldRevoked: false };
     }
     await overlap(bench, drive, "client");
+    if (!isOfThisMoment(drive.entry, watched)) await stillWorks(bench, child, oldId);
     await untilRevoked(bench, oldId);
     recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { receipt, oldId, oldRevoked: true };
@@ -108,7 +109,8 @@ function unfinished(bench: Workbench, drive: Drive, { error, isHome }: { error: 
   if (!(error instanceof Failure)) return error;
   const childState = currentChild(bench.journal, drive.entry)?.state ?? "refused";
   const isDone = isHome || childState === "done" || childState === "replaced";
-  const state: Entry["state"] = isDone ? "pending" : childState;
+  const isOver = isHome && error.kind === "unusable";
+  const state: Entry["state"] = isOver ? "unusable" : isDone ? "pending" : childState;
   recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
   const hint = isSettled(state) ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
   const details = { ...error.details, entry: drive.entry.id, hint };

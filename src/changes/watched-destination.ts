@@ -1,5 +1,6 @@
 // Owns: a destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards.
 // Must not know: where the secret goes, what proves it.
+import type { Entry } from "../journal/entry.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 
 /** Keeps the secret in memory for the proof, after it was delivered. */
@@ -29,4 +30,9 @@ export class WatchedDestination implements Destination {
   release(): Promise<void> {
     return this.#inner.release();
   }
+}
+
+/** True where the secret came in this process and no overlap has passed since: what was just made works. */
+export function isOfThisMoment({ detail }: Entry, watched: WatchedDestination): boolean {
+  return watched.secret !== undefined && Number(detail.overlap_ms ?? 0) === 0;
 }

@@ -79,6 +79,21 @@ describe("by replacement", () => {
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
 
+  it("never revokes the old key for a new one that was revoked meanwhile", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "outlived" });
+    await desk.service.fault("DELETE /api/v1/access-keys/* status=503");
+    await at.integ(["keys", "rotate", old.id, "--retry-for", "0", "--by-replacement", "--secret-file", "new.secret"]);
+    await desk.service.calm();
+    const [entry] = await unsettled(at);
+    await desk.service.control("POST", `/access_keys/${entry!.resource_id}`, { status: "revoked" });
+    const { code, stderr } = await at.integ(["journal", "recover"]);
+    expect(code, stderr).toBe(13);
+    expect(stderr).toContain(`integ keys rotate ${old.id} --by-replacement`);
+    expect((await desk.key(old.id)).status).toBe("active");
+    expect(await unsettled(at)).toEqual([]);
+  });
+
   it("a new secret that is not accepted keeps the old key", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "refused" });

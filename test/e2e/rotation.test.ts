@@ -148,6 +148,22 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(id);
   });
 
+  it("never revokes the old client for a new one that was revoked meanwhile", async () => {
+    const { at, id } = await begun();
+    await service.fault("DELETE /v1/oauth_clients/* status=503");
+    await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
+    await service.calm();
+    const fresh = (await live()).find((other) => other !== id);
+    await service.control("POST", `/oauth_clients/${fresh}`, { status: "revoked" });
+    const { code, stdout, stderr } = await at.integ(["journal", "recover", "--json"]);
+    expect(code, stderr).toBe(13);
+    expect(stderr).toContain(`integ oauth-clients rotate ${id}`);
+    expect(JSON.parse(stdout).data).toMatchObject([{ state: "unusable", resource_id: fresh }]);
+    expect(await live()).toEqual([id]);
+    expect((await rotate(at, id, "--secret-file", "newer.secret")).code).toBe(0);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
   it("at 20 of 20 slots nothing is revoked, and exit 5 names what could be", async () => {
     const { at, id } = await begun();
     const create = [
