@@ -3,24 +3,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { countedAgain, killedAt, nameOf, type Point, record, sayWhetherTraced, wasKilled } from "../support/strace.ts";
-import { unsettledIn } from "../support/journal-file.ts";
 import { isFull, pointsOfEffect, sampleOf } from "./kill-loop.ts";
-import {
-  create,
-  journalOf,
-  type Path,
-  recoverAs,
-  replace,
-  rotate,
-  type Scene,
-  type Stage,
-  strayed,
-} from "./keys-scenes.ts";
+import { auditAtOnce, auditRecovered, type Broken, settleMs } from "./keys-audit.ts";
+import { create, replace, rotate, type Scene } from "./keys-scenes.ts";
 
 const isTraced = sayWhetherTraced("kills of keys create, rotate and replace");
-/** So long a list is not believed that a key is not there; recovery would wait for it at each point alone. */
-const settleMs = 16_000;
-
 let desk: KeysDesk;
 let number = 0;
 
@@ -37,13 +24,7 @@ afterAll(async () => {
   await desk.close();
 });
 
-interface Killed {
-  readonly stage: Stage;
-  readonly where: string;
-  readonly posts: number;
-}
-
-async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Killed | undefined> {
+async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Broken | undefined> {
   const where = `${scene.name} at ${nameOf(point)}`;
   for (let round = 0; round < 8; round += 1) {
     await desk.renew();
@@ -51,23 +32,9 @@ async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Killed
     await desk.service.calm();
     const ended = await stage.at.integ(stage.words, { under: killedAt(countedAgain(point, round)) });
     if (!wasKilled(ended)) continue;
-    const posts = await desk.sent("POST", scene.posts);
-    const begun = journalOf(stage.at).filter(({ attempts }) => attempts > 0).length;
-    if (posts > begun) wrong.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
-    for (const words of (await scene.atOnce?.(desk, stage)) ?? []) wrong.push(`${where}: at once: ${words}`);
-    return { stage, where, posts };
+    return auditAtOnce(desk, scene, { stage, where, wrong });
   }
   return undefined;
-}
-
-async function recover(scene: Scene, { stage, where }: Killed, wrong: string[]): Promise<Path | "dead end"> {
-  await desk.renew();
-  const path = await recoverAs(desk, stage);
-  if (path instanceof Error) wrong.push(`${where}: ${path.message}`);
-  for (const { id, state } of unsettledIn(journalOf(stage.at))) wrong.push(`${where}: entry ${id} is still ${state}`);
-  for (const words of await scene.inTheEnd(desk, stage)) wrong.push(`${where}: in the end: ${words}`);
-  for (const file of strayed(stage.at)) wrong.push(`${where}: a secret stands in ${file}`);
-  return path instanceof Error ? "dead end" : path;
 }
 
 describe.runIf(isTraced)("killed at any call", () => {
@@ -83,7 +50,7 @@ describe.runIf(isTraced)("killed at any call", () => {
       const { ended, points } = await record((under) => first.at.integ(first.words, { under }));
       expect(ended.code, ended.stderr).toBe(0);
       const wrong: string[] = [];
-      const killed: Killed[] = [];
+      const killed: Broken[] = [];
       const missed: string[] = [];
       const chosen = isFull ? pointsOfEffect(points) : sampleOf(points, sample);
       for (const point of chosen) {
@@ -94,7 +61,7 @@ describe.runIf(isTraced)("killed at any call", () => {
       await new Promise((resolve) => setTimeout(resolve, settleMs));
       const paths: Record<string, number> = {};
       for (const one of killed) {
-        const path = await recover(scene, one, wrong);
+        const path = await auditRecovered(desk, scene, { ...one, wrong });
         paths[path] = (paths[path] ?? 0) + 1;
       }
       const most = Math.max(0, ...killed.map(({ posts }) => posts));

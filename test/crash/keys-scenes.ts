@@ -138,7 +138,7 @@ export async function recoverAs(desk: KeysDesk, { at, old }: Stage): Promise<Pat
 
 /** The way out of a profile whose own secret is dead: another one gives it a new one. */
 async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
-  const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.service.us;
+  const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
     "profiles",
     "add",

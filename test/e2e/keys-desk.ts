@@ -43,6 +43,11 @@ export class KeysDesk {
     this.#here = here;
   }
 
+  /** The region as its homes see it. */
+  get here(): RegionDescription {
+    return this.#here;
+  }
+
   static async open(): Promise<KeysDesk> {
     return new KeysDesk(await startService());
   }

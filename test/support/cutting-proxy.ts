@@ -1,6 +1,7 @@
 // A TCP proxy of a few lines between the program and a service, which cuts a connection after an exact number of bytes.
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
+import { spread } from "./strace.ts";
 
 export interface Cut {
   /** Whose bytes are counted. */
@@ -9,6 +10,26 @@ export interface Cut {
   readonly after: number;
   /** `close`: an orderly end; `reset`: none. */
   readonly how: "close" | "reset";
+}
+
+export interface PlannedCut extends Cut {
+  /** Not all of it passes. */
+  readonly isShort: boolean;
+}
+
+/**
+ * Cuts after each byte, closed and reset; where a sample is wanted, after that many and the last few, by turns. An answer
+ * that lacks only its end shows all that it says.
+ * @param whole bytes of the request or answer
+ */
+export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
+  const places = Array.from({ length: whole + 1 }, (_, after) => after);
+  const chosen = sample === undefined ? places : [...new Set([...spread(places, sample), ...places.slice(-4)])];
+  return chosen.flatMap((after) => {
+    const cut = (how: Cut["how"]): PlannedCut => ({ of, after, how, isShort: after < whole });
+    if (sample === undefined) return [cut("close"), cut("reset")];
+    return [cut(after % 2 ? "close" : "reset")];
+  });
 }
 
 export interface CuttingProxy {
