@@ -151,8 +151,17 @@ export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }
 
+/** What has to be mended on this machine before any next step can help. */
+function mendFirst({ kind, details }: Failure): string {
+  if (details.hint === undefined || (kind !== "usage" && kind !== "failed") || details.problem) return "";
+  return ` First: ${details.hint.replace(/\.$/, "")}.`;
+}
+
 /** The failure of a change whose outcome nobody knows (exit 7). */
 export function outcomeUnknown(entry: Entry, because: Failure): Failure {
+  const known = entry.idempotency_key
+    ? "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice."
+    : "The change may or may not have happened. It is not sent again by itself.";
   return new Failure(
     "outcome_unknown",
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
@@ -160,9 +169,7 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       ...because.details,
       // An earlier attempt was.
       unsent: false,
-      meaning: entry.idempotency_key
-        ? "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice."
-        : "The change may or may not have happened. It is not sent again by itself.",
+      meaning: `${known}${mendFirst(because)}`,
       hint: `integ journal recover ${entry.id}`,
     }),
   );

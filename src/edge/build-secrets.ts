@@ -1,4 +1,5 @@
 // Owns: where secrets of this command line may go, each place made when it is first asked for.
+import { join } from "node:path";
 import type { Profiles, Secrets, Settings } from "../context.ts";
 import { Failure } from "../errors.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -23,6 +24,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       return destinationFor(options, {
         env,
         cwd: settings.cwd,
+        own: ownPlaces(settings),
         stdoutFd: 1,
         print,
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
@@ -50,6 +52,13 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
     },
     fromStdin: (what) => readStdin(terminal, what),
   };
+}
+
+/** What a crash is recovered from, and what opens the account. */
+function ownPlaces({ journalPath, stateDir, configDir }: Settings): string[] {
+  const state = ["undelivered", "sandbox.json"].map((name) => join(stateDir, name));
+  const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
+  return [...(journalPath.includes("://") ? [] : [journalPath]), ...state, ...config];
 }
 
 /** Longer than any secret: more is a file that was piped in by mistake. */

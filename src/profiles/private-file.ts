@@ -52,13 +52,18 @@ const errorWords: Readonly<Record<string, string>> = {
   ENFILE: "too many open files on this machine",
 };
 
+/** Why a file operation failed, as it stands in a sentence. */
+export function wordsOf(error: unknown): string {
+  const code = errorCode(error);
+  return code === undefined ? "an unexpected error" : (errorWords[code] ?? code);
+}
+
 /** A system error of a file operation in words: `cannot <doing> <path>: <why>`. Never quotes what was written. */
 export function fileFailure(error: unknown, doing: string, path: string): Failure {
   if (error instanceof Failure) return error;
   const code = errorCode(error);
-  const why = code === undefined ? "an unexpected error" : (errorWords[code] ?? code);
   const kind = code !== undefined && pathErrors.has(code) ? "usage" : "failed";
-  return new Failure(kind, `Cannot ${doing} ${path}: ${why}.`, { cause: error });
+  return new Failure(kind, `Cannot ${doing} ${path}: ${wordsOf(error)}.`, { cause: error });
 }
 
 /**

@@ -25,6 +25,8 @@ export interface DestinationTools {
   readonly env: Environment;
   /** What a relative path is relative to. */
   readonly cwd: string;
+  /** Files and folders of the program itself: no secret replaces the journal. */
+  readonly own?: readonly string[];
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
   /** Writes the receipt, secret and all, to standard output; returns when every byte was taken. */
@@ -61,6 +63,10 @@ function checkTogether(options: SecretOptions): void {
     });
   }
   if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file.");
+  if (options.secretFile?.endsWith("/"))
+    throw new Failure("usage", `The secret cannot go to ${options.secretFile}: that names a folder.`, {
+      hint: `--secret-file ${options.secretFile}client.secret`,
+    });
   if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile.");
 }
 
@@ -84,7 +90,8 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   checkTogether(options);
   const format = checkSecretFormat(options.secretFormat);
   if (options.secretFile !== undefined) {
-    return fileDestination({ path: options.secretFile, format, force: options.force === true }, tools.cwd);
+    const target = { path: options.secretFile, format, force: options.force === true };
+    return fileDestination(target, tools.cwd, tools);
   }
   if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
   if (options.secretProfile !== undefined) return toProfile(options.secretProfile, options.yields, tools);
@@ -99,7 +106,7 @@ export async function destinationOf(
   record: DestinationRecord,
   tools: DestinationTools,
 ): Promise<Destination | undefined> {
-  if (record.kind === "file") return fileDestination(record, tools.cwd);
+  if (record.kind === "file") return fileDestination(record, tools.cwd, tools);
   if (record.kind === "profile") return toProfile(record.name, undefined, tools);
   return undefined;
 }

@@ -1,9 +1,9 @@
 // Owns: `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
 // Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 6.
-import { accessSync, closeSync, constants, lstatSync, type Stats, statSync, unlinkSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
+import { accessSync, closeSync, constants, lstatSync, realpathSync, type Stats, statSync, unlinkSync } from "node:fs";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { Failure } from "../errors.ts";
-import { errorCode, fileFailure, syncFolder } from "../profiles/private-file.ts";
+import { errorCode, fileFailure, syncFolder, wordsOf } from "../profiles/private-file.ts";
 import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
 import {
   type FileIdentity,
@@ -29,6 +29,21 @@ function refuse(path: string, why: string, hint?: string): Failure {
   return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, hint === undefined ? {} : { hint });
 }
 
+/** The path with the links in its folder followed; as it stands where that folder is not there. */
+function realPath(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+
+/** True where the path is one of these files, or lies in one of these folders. */
+function isAmong(own: readonly string[], path: string): boolean {
+  const real = realPath(path);
+  return own.map(realPath).some((mine) => real === mine || real.startsWith(`${mine}${sep}`));
+}
+
 function checkFolder(path: string): Stats {
   const folder = dirname(path);
   const stats = statSync(folder, { throwIfNoEntry: false });
@@ -51,8 +66,19 @@ function mayReplace(file: Stats, folder: Stats): boolean {
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-function checkTarget({ path, force }: FileTarget): void {
+/** What cannot be looked at cannot be written either. */
+function checkTarget(target: FileTarget, own: readonly string[]): void {
+  try {
+    lookAtTarget(target, own);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw refuse(target.path, wordsOf(error));
+  }
+}
+
+function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
+  if (isAmong(own, path)) throw refuse(path, "integ keeps its own work there");
   const folder = checkFolder(path);
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -72,21 +98,23 @@ interface Reserve {
 class FileDestination implements Destination {
   readonly isStdout = false;
   readonly #target: FileTarget;
+  readonly #own: readonly string[];
   #reserve: Reserve | undefined;
   /** What a finished delivery left undone behind it. */
   #untidy: Error | undefined;
 
-  constructor(target: FileTarget) {
+  constructor(target: FileTarget, own: readonly string[]) {
     this.#target = target;
+    this.#own = own;
   }
 
   async check(): Promise<DestinationRecord> {
-    checkTarget(this.#target);
+    checkTarget(this.#target, this.#own);
     return { kind: "file", ...this.#target };
   }
 
   async prepare(work: string): Promise<DestinationRecord> {
-    checkTarget(this.#target);
+    checkTarget(this.#target, this.#own);
     const path = reservedName(this.#target.path, work);
     if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
       await this.release();
@@ -106,7 +134,7 @@ class FileDestination implements Destination {
       });
       return { fd, path, identity: identityOf(fd) };
     } catch (error) {
-      throw fileFailure(error, "reserve room for the secret in", path);
+      throw noRoom(fileFailure(error, "reserve room for the secret in", path));
     }
   }
 
@@ -165,7 +193,24 @@ function clearAway(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", reserve.path);
 }
 
-/** A file as the place for a secret; `cwd` makes a relative path mean the same to a later process. */
-export function fileDestination(target: FileTarget, cwd: string): Destination {
-  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force });
+/** Room is made before each request: where there is none, that request stays here. */
+function noRoom({ kind, message, details }: Failure): Failure {
+  return new Failure(kind, message, {
+    ...details,
+    meaning: details.meaning ?? "The request was not sent.",
+    hint: details.hint ?? "make room there, or name another place with --secret-file",
+  });
+}
+
+/**
+ * A file as the place for a secret.
+ * @param cwd makes a relative path mean the same to a later process
+ * @param options `own`: files and folders of the program itself, which a secret must never replace
+ */
+export function fileDestination(
+  target: FileTarget,
+  cwd: string,
+  { own = [] }: { readonly own?: readonly string[] } = {},
+): Destination {
+  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force }, own);
 }

@@ -48,8 +48,17 @@ class UndeliveredFolder implements Undelivered {
   }
 
   reserve(entry: string): void {
-    if (this.isKept(entry)) return;
-    closeSync(this.#makeRoom(entry));
+    try {
+      if (this.isKept(entry)) return;
+      closeSync(this.#makeRoom(entry));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure(error.kind, error.message, {
+        ...error.details,
+        meaning: "The request was not sent: a secret that cannot be delivered has to find room here.",
+        hint: error.details.hint ?? `make room in ${this.folder}, or mend what is wrong with it`,
+      });
+    }
   }
 
   keep(entry: string, secret: OneTimeSecret): void {

@@ -1,5 +1,5 @@
 // OAuth clients from the command line: the decision table of §4.2 as a person meets it, against a standing sandbox.
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -85,6 +85,8 @@ describe("create", () => {
     ["a link", (at: Home) => symlinkSync(at.path("elsewhere"), at.path("taken")), "taken"],
     ["a folder", () => {}, "."],
     ["a missing folder", () => {}, "nowhere/secret"],
+    ["a folder's name", () => {}, "nowhere/"],
+    ["a name that is too long", () => {}, "x".repeat(300)],
   ])("refuses %s for the secret before anything is sent", async (_what, arrange, path) => {
     const at = home();
     arrange(at);
@@ -94,6 +96,17 @@ describe("create", () => {
     expect(stderr).toContain("integ:");
     expect(await clientCount()).toBe(before);
     if (existsSync(at.path("taken"))) expect(readFileSync(at.path("taken"), "utf8")).toBe("mine");
+  });
+
+  it("never puts a secret over the journal or another file of its own, not with --force either", async () => {
+    const at = home();
+    expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
+    const path = (await at.integ(["journal", "path"])).stdout.trim();
+    const before = [await clientCount(), readFileSync(path, "utf8")];
+    const { code, stderr } = await create(at, "--new", "--secret-file", path, "--force");
+    expect(code).toBe(2);
+    expect(stderr).toContain("integ keeps its own work there");
+    expect([await clientCount(), readFileSync(path, "utf8")]).toEqual(before);
   });
 
   it("keeps the outcome unknown after a lost connection, and recovers the receipt under the same key", async () => {
@@ -112,6 +125,20 @@ describe("create", () => {
       idempotency_key: entry!.idempotency_key,
     });
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
+  });
+
+  it("says what to mend first where recovery has no place for the secret any more", async () => {
+    const at = home();
+    mkdirSync(at.path("place"));
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--secret-file", "place/client.secret", "--retry-for", "0");
+    rmSync(at.path("place"), { recursive: true });
+    const without = await at.integ(["journal", "recover"]);
+    expect(without.code, without.stderr).toBe(7);
+    expect(without.stderr).toContain(`First: mkdir -p '${at.path("place")}'.`);
+    mkdirSync(at.path("place"));
+    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect(readFileSync(at.path("place/client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
   it("retries a 503 by itself under one key", async () => {

@@ -57,6 +57,7 @@ describe("the secret options", () => {
     ["force with a profile", { secretProfile: "p", force: true }],
     ["an unknown format", { secretFile: "a", secretFormat: "toml" }],
     ["an empty file name", { secretFile: "" }],
+    ["a folder's name", { secretFile: "missing/" }],
     ["an empty profile name", { secretProfile: "" }],
   ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
     const { folder, tools } = house();

@@ -324,3 +324,32 @@ describe("what a crash left", () => {
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);
   });
 });
+
+describe("a place that cannot be", () => {
+  const own = (folder: string): Destination =>
+    fileDestination({ path: join(folder, "journal.ndjson"), format: "raw", force: true }, "/", {
+      own: [join(folder, "journal.ndjson")],
+    });
+
+  it("is told as bad input where the system cannot even look at it", async () => {
+    for (const path of [`/tmp/${"x".repeat(300)}`, `/tmp/${"x".repeat(300)}/s`]) {
+      const { kind, message } = await failureOf(() => to(path).check());
+      expect([kind, message]).toEqual(["usage", expect.stringContaining("the name is too long")]);
+    }
+    const folder = temporaryFolder();
+    symlinkSync("loop", join(folder, "loop"));
+    expect((await failureOf(() => to(join(folder, "loop", "s")).check())).kind).toBe("usage");
+  });
+
+  it("is never a file of the program itself, whatever way leads there", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "journal.ndjson"), "entries");
+    expect(await failureOf(() => own(folder).check())).toMatchObject({ kind: "usage" });
+    symlinkSync(folder, join(folder, "other"));
+    const around = fileDestination({ path: join(folder, "other/journal.ndjson"), format: "raw", force: true }, "/", {
+      own: [join(folder, "journal.ndjson")],
+    });
+    expect(await failureOf(() => around.check())).toMatchObject({ kind: "usage" });
+    expect(readFileSync(join(folder, "journal.ndjson"), "utf8")).toBe("entries");
+  });
+});
