@@ -79,7 +79,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   const source = secretSourceOf(credential);
   if (source.from === "stored") return tools.credentials.read(source, originsOf(profile));
   const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";
-  return secretFromCommand(source.command, { ...shellOptions(tools), what: `${flag} of profile ${profile.name}` });
+  return secretFromCommand(source.command, { ...shellOptions(tools), flag, profile: profile.name });
 }
 
 function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSettings): Credential {
@@ -131,7 +131,8 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
         ...shellOptions(tools),
         input,
         alone: true,
-        what: `--access-token-command of profile ${name}`,
+        flag: "--access-token-command",
+        profile: name,
       }),
   };
 }

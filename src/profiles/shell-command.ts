@@ -157,32 +157,35 @@ export function endWords(run: ShellRun): string {
  * Runs a command that prints a secret and gives the first line of its output (cli.md §3). The output is never logged
  * and never quoted in a message.
  * @param options.alone nothing may follow the first line: there a guess would be sent to the service
- * @param options.what names the command in a message, e.g. `--api-key-command of profile prod`
+ * @param options.flag the flag that gave `options.profile` the command: a message names both, and how to mend them
  * @throws Failure `auth`: it cannot be run, fails, hangs, or its first line is empty or holds control characters
  */
 export async function secretFromCommand(
   command: string,
-  options: ShellOptions & { what: string; alone?: boolean },
+  options: ShellOptions & { flag: string; profile: string; alone?: boolean },
 ): Promise<string> {
-  const { what } = options;
+  const { flag, profile } = options;
+  const what = `${flag} of profile ${profile}`;
+  const details = { hint: `integ profiles edit ${profile} ${flag} '<command>'` };
   let run: ShellRun;
   try {
     run = await runShell(command, options);
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Failure("auth", `The ${what} gave nothing. ${error instanceof Failure ? error.message : ""}`.trim(), {
+      ...details,
       cause: error,
     });
   }
-  if (run.status !== 0) throw new Failure("auth", `The ${what} failed with ${endWords(run)}.`);
+  if (run.status !== 0) throw new Failure("auth", `The ${what} failed with ${endWords(run)}.`, details);
   const [line = "", ...further] = run.stdout.toString("utf8").split("\n");
   if (options.alone === true && further.some((more) => more.trim() !== "")) {
-    throw new Failure("auth", `The ${what} printed more than one line: which of them is it?`);
+    throw new Failure("auth", `The ${what} printed more than one line: which of them is it?`, details);
   }
   const secret = line.replace(/\r$/, "");
-  if (secret === "") throw new Failure("auth", `The ${what} printed nothing on its first line.`);
+  if (secret === "") throw new Failure("auth", `The ${what} printed nothing on its first line.`, details);
   if (/[\p{Cc}\uFFFD]/u.test(secret)) {
-    throw new Failure("auth", `The first line of the ${what} holds control characters or is not UTF-8.`);
+    throw new Failure("auth", `The first line of the ${what} holds control characters or is not UTF-8.`, details);
   }
   return secret;
 }

@@ -7,7 +7,7 @@ import { temporaryFolder } from "./bundle-driver.ts";
 
 const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
 const ask = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>
-  secretFromCommand(command, { ...options, ...more, what: "--api-key-command of profile prod" });
+  secretFromCommand(command, { ...options, ...more, flag: "--api-key-command", profile: "prod" });
 
 describe("a command that prints a secret", () => {
   it.each([
@@ -37,6 +37,7 @@ describe("a command that prints a secret", () => {
     expect(failure.kind).toBe("auth");
     expect(failure.message).toContain("--api-key-command of profile prod");
     expect(failure.message).toContain(words);
+    expect(failure.details.hint).toBe("integ profiles edit prod --api-key-command '<command>'");
     expect(JSON.stringify(failure)).not.toContain("canary");
   });
 
