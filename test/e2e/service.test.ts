@@ -169,6 +169,25 @@ async function checkAgainst(document: unknown): Promise<Ended> {
 }
 
 describe("doctor", () => {
+  it("tells a state folder that is a file, and goes on", async () => {
+    const home = new Home();
+    writeFileSync(home.path("state-file"), "mine");
+    const env = { INTEG_STATE_DIR: home.path("state-file") };
+    const { code, stdout } = await home.integ(["doctor", "-p", "sandbox", "--json"], { env });
+    const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string; next: string }[] })
+      .data;
+    home.remove();
+    expect(code).toBe(10);
+    expect(rows.find(({ check }) => check === "service")).toMatchObject({
+      status: expect.stringMatching(/problem|warning/),
+    });
+    expect(rows.find(({ check }) => check === "file modes")).toMatchObject({
+      status: "problem",
+      message: "~/state-file is a file, where a folder is meant",
+      next: "set INTEG_STATE_DIR to a folder",
+    });
+  });
+
   it("one thing that stands in the way of many checks is one problem", async () => {
     const { code, stdout, stderr } = await at.integ(["doctor", "-p", "nobody", "--json"]);
     expect([code, stderr.includes("1 problem was found")]).toEqual([10, true]);

@@ -178,11 +178,11 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const [first] = unsettled;
   return [
     damage.length === 0
-      ? ok("journal", `sound, ${journal.entries().length} entries`)
+      ? ok("journal", `sound, ${counted(journal.entries().length, "entry", "entries")}`)
       : {
           check: "journal",
           status: "problem",
-          message: `damaged in ${damage.length} places`,
+          message: `damaged in ${counted(damage.length, "place", "places")}`,
           next: "integ journal verify",
         },
     first === undefined
@@ -196,9 +196,25 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
+function counted(count: number, one: string, more: string): string {
+  return `${count} ${count === 1 ? one : more}`;
+}
+
 /** Folders and files that hold credentials, kept secrets or the journal must be their owner's alone. */
 async function checkModes(context: Context): Promise<Diagnosis[]> {
   const { configDir, stateDir } = context.settings;
+  const folders = [
+    ["INTEG_CONFIG_DIR", configDir],
+    ["INTEG_STATE_DIR", stateDir],
+  ] as const;
+  const files = folders.filter(([, path]) => statSync(path, { throwIfNoEntry: false })?.isFile());
+  if (files.length > 0)
+    return files.map(([variable, path]) => ({
+      check: "file modes",
+      status: "problem" as const,
+      message: `${path} is a file, where a folder is meant`,
+      next: `set ${variable} to a folder`,
+    }));
   const open = [configDir, stateDir].filter((path) => isOpenToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
   return open.map((path) => ({

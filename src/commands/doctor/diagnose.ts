@@ -55,6 +55,8 @@ async function diagnosed(context: Context, check: (typeof checks)[number]): Prom
   try {
     return await check.run(context);
   } catch (error) {
+    const system = systemWords(error);
+    if (system !== undefined) return [{ check: check.name, status: "problem", message: system, next: null }];
     if (!(error instanceof Failure)) throw error;
     if (error.kind === "interrupted" || error.kind === "terminated") throw error;
     return [
@@ -66,4 +68,11 @@ async function diagnosed(context: Context, check: (typeof checks)[number]): Prom
       },
     ];
   }
+}
+
+/** What the operating system refused, such as a write to a full disk: what the doctor is asked about, not its end. */
+function systemWords(error: unknown): string | undefined {
+  return error instanceof Error && "syscall" in error
+    ? `The operating system refused a call: ${error.message}`
+    : undefined;
 }
