@@ -7,7 +7,7 @@ export const command = defineVerb({
   configure: (command) => addListOptions(command.argument("<cohort-id>", "the cohort")),
   examples: [
     {
-      line: "integ cohorts members coh_1 --profile sandbox",
+      line: "integ cohorts members cohort_us_large --profile sandbox",
       does: "one page; the API gives at most 50 members a page",
     },
     { line: "integ cohorts members coh_1 --all --ndjson", does: "every member, one a line" },

@@ -12,11 +12,17 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
       command.addArgument(command.createArgument("<shell>", "the shell that will read the script").choices(shells)),
     examples: [
       {
-        line: "integ completion bash > ~/.local/share/bash-completion/completions/integ",
-        does: "bash; the package bash-completion reads it at the first Tab",
+        line: "echo 'source <(integ completion bash)' >> ~/.bashrc",
+        does: "bash",
       },
-      { line: 'integ completion zsh > "${fpath[1]}/_integ"', does: "zsh; its completion must be on (compinit)" },
-      { line: "integ completion fish > ~/.config/fish/completions/integ.fish", does: "fish" },
+      {
+        line: "echo 'source <(integ completion zsh)' >> ~/.zshrc",
+        does: "zsh; its completion must be on before: autoload -U compinit && compinit",
+      },
+      {
+        line: "mkdir -p ~/.config/fish/completions && integ completion fish > ~/.config/fish/completions/integ.fish",
+        does: "fish",
+      },
       { line: "integ completion powershell | Out-String | Invoke-Expression", does: "PowerShell, from your profile" },
     ],
     more: "Commands, flags and known values are in the script. Names of profiles, journal entries, clients and keys are read from this machine when Tab is pressed; nothing is sent.",

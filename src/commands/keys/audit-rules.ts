@@ -184,14 +184,15 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
       `${replace(subject)} --overlap 1d`,
     );
   },
-  full_access({ key, id, has }) {
+  full_access(subject) {
+    const { key, has } = subject;
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes make no sense" : "the answer has no scopes");
     if (!key.scopes.includes("*")) return fine;
     return finding(
       "medium",
-      "may do everything (scope *)",
-      `if it only pushes data: integ keys rotate ${id} --by-replacement --scope 'push-ingest:*'`,
+      "may do everything (scope *); pushing data alone takes push-ingest:*",
+      `${replace(subject)} --scope 'push-ingest:*'`,
     );
   },
   user_bound({ key, id, has }) {
