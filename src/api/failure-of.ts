@@ -32,7 +32,9 @@ function ofRefusal(
   { status, problem, retryAfterSeconds }: Extract<Attempt<unknown>, { kind: "refused" }>,
   { what, where, hint }: FailureContext,
 ): Failure {
-  const [kind, words, usualHint] = refusalOf(status, problem.code, what);
+  const [kind, words, statusHint] = refusalOf(status, problem.code, what);
+  // §4.3 rule 2: a token is refused under any other profile, version or filter than its own.
+  const usualHint = problem.param === "page_token" ? "Begin again, without a page token." : statusHint;
   const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,

@@ -110,9 +110,14 @@ async function wordsOf(error: unknown, { known, ...look }: Look): Promise<string
 /** A call that the operating system refused where nobody expected it, such as loading a part of this program. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  const isFull = "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
     meaning: "Whatever was begun is in the journal.",
-    hint: "integ journal list",
+    hint: isFull
+      ? "make room on the disk, then run the command again"
+      : "path" in error
+        ? "integ doctor"
+        : "integ journal list",
     cause: error,
   });
 }

@@ -12,7 +12,7 @@ export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const meant = fits.find((entry) => entry.id === wanted) ?? (fits.length === 1 ? first : undefined);
   if (meant) return meant;
   if (first === undefined) {
-    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}`, { hint: "integ journal list --all" });
+    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, { hint: "integ journal list --all" });
   }
   const named = fits.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
   const more = fits.length > named.length ? `, and ${fits.length - named.length} more` : "";

@@ -63,7 +63,11 @@ export function fileFailure(error: unknown, doing: string, path: string): Failur
   if (error instanceof Failure) return error;
   const code = errorCode(error);
   const kind = code !== undefined && pathErrors.has(code) ? "usage" : "failed";
-  return new Failure(kind, `Cannot ${doing} ${path}: ${wordsOf(error)}.`, { cause: error });
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  return new Failure(kind, `Cannot ${doing} ${path}: ${wordsOf(error)}.`, {
+    ...(isFull && { hint: "make room on the disk, then run the command again" }),
+    cause: error,
+  });
 }
 
 /**

@@ -6,7 +6,7 @@
 // level down) and still finds the nonce there. Nobody else may remove it, so a late comer never removes a live one.
 import { codeOf } from "./failure-code.ts";
 import { randomBytes } from "node:crypto";
-import { linkSync, readFileSync, readlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, readlinkSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 
 interface Holder {
   readonly boot: string;
@@ -83,8 +83,8 @@ const nonceOf = (holder: Holder | "unreadable"): string => (holder === "unreadab
 function tryLock(path: string): (() => void) | undefined {
   const nonce = randomBytes(6).toString("hex");
   const claim = `${path}.${nonce}.claim`;
-  writeFileSync(claim, JSON.stringify({ ...self(), nonce }), { mode: 0o600, flag: "wx" });
   try {
+    writeFileSync(claim, JSON.stringify({ ...self(), nonce }), { mode: 0o600, flag: "wx" });
     linkSync(claim, path);
     return () => unlinkSync(path);
   } catch (error) {
@@ -92,7 +92,7 @@ function tryLock(path: string): (() => void) | undefined {
     removeDead(path);
     return undefined;
   } finally {
-    unlinkSync(claim);
+    rmSync(claim, { force: true });
   }
 }
 

@@ -1,6 +1,7 @@
 // Every command wrong on purpose once: the message alone must be enough to mend it. What a person reads is kept in
 // errors.golden.txt, so that a reader can judge all of it at a glance; `vitest -u` writes it anew.
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
@@ -14,6 +15,21 @@ beforeAll(async () => {
   at = new Home(service.env);
   writeFileSync(at.path("taken"), "mine");
   mkdirSync(at.path("folder"));
+  const address = [
+    "--region",
+    "us",
+    "--base-url",
+    service.us.base_url,
+    "--organization-id",
+    service.us.organization_id,
+  ];
+  for (const [name, ...commands] of [
+    ["vault", "--api-key-command", "exit 4"],
+    ["vault-legacy", "--api-key-command", "echo k", "--access-token-command", "cat >/dev/null; exit 5"],
+  ] as const)
+    await at.integ(["profiles", "add", name, ...address, ...commands], {
+      env: { INTEG_CONFIG_DIR: at.path("vaults") },
+    });
 });
 
 afterAll(async () => {
@@ -170,9 +186,63 @@ function wrongs(): readonly Wrong[] {
   ];
 }
 
+/** A disk that is full, under the calls and the file that are named; strace's own words go nowhere. */
+function fullDisk(calls: string, path?: string): readonly string[] {
+  const strace = [
+    "strace",
+    "-f",
+    "-qq",
+    "-o",
+    "/dev/null",
+    "-e",
+    `trace=${calls}`,
+    "-e",
+    `inject=${calls}:error=ENOSPC`,
+  ];
+  return path === undefined ? strace : [...strace, "-P", at.path(path)];
+}
+
+/** Needs strace; without it what the golden file tells of these stays as it is. */
+function fullDiskWrongs(): readonly Wrong[] {
+  const journal = "a-journal.ndjson";
+  writeFileSync(at.path(journal), "");
+  const sa = service.us.service_account_id;
+  const create = ["oauth-clients", "create", "--service-account", sa, "--scope", "entity:read", "--new"];
+  const env = { INTEG_JOURNAL: at.path(journal) };
+  return [
+    {
+      what: "a full disk under the journal",
+      words: [...create, "--secret-file", "x5"],
+      env,
+      under: fullDisk("write,pwrite64", journal),
+    },
+    {
+      what: "a full disk under --out",
+      words: ["entities", "list", "--all", "--out", "rows.json"],
+      under: fullDisk("write,pwrite64", "rows.json"),
+    },
+    {
+      what: "a full disk under the profiles",
+      words: [
+        "profiles",
+        "add",
+        "p",
+        "--region",
+        "us",
+        "--base-url",
+        "https://a.example",
+        "--api-key-command",
+        "echo k",
+      ],
+      under: fullDisk("mkdir,mkdirat"),
+    },
+  ];
+}
+
 /** The other commands, and a machine that is in the way. */
 function moreWrongs(): readonly Wrong[] {
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
+  const vaults = { INTEG_CONFIG_DIR: at.path("vaults") };
   const proxied = { INTEG_BASE_URL: "https://api.example.com", HTTPS_PROXY: "http://127.0.0.1:9" };
   const full = existsSync("/dev/full") ? ["sh", "-c", 'exec "$@" >/dev/full', "sh"] : undefined;
   const onFullDisk: Wrong = { what: "a full disk under the list", words: ["entities", "list", "--json"], under: full };
@@ -205,7 +275,34 @@ function moreWrongs(): readonly Wrong[] {
     { what: "an endpoint that is none", words: ["api", "/v1/nothing"] },
     { what: "a contract that was never published", words: ["spec", "show", "--contract-version", "1999-01-01"] },
     { what: "help for a command that is none", words: ["help", "entites"] },
+    { what: "a key command that fails", words: ["entities", "list", "-p", "vault"], env: vaults },
+    { what: "a token command that fails", words: ["keys", "list", "-p", "vault-legacy"], env: vaults },
+    { what: "a profile that is nearly right", words: ["entities", "list", "-p", "valut"], env: vaults },
+    { what: "a profile that is none, shown", words: ["profiles", "show", "valut"], env: vaults },
+    { what: "a list of clients with a wrong key", words: ["oauth-clients", "list"], env: { INTEG_API_KEY: "wrong" } },
+    { what: "a page token for the raw command", words: ["api", "/v1/entities", "-f", "page_token=made-up"] },
+    {
+      what: "a check of nothing",
+      words: ["spec", "check", "--retry-for", "0"],
+      env: { INTEG_BASE_URL: "http://127.0.0.1:9" },
+    },
+    { what: "a journal that is a folder", words: ["journal", "verify"], env: { INTEG_JOURNAL: at.path("folder") } },
+    { what: "a state folder that is a file", words: ["sandbox", "status"], env: { INTEG_STATE_DIR: at.path("taken") } },
+    { what: "a reset nobody agreed to", words: ["sandbox", "reset"] },
+    { what: "a file that is not there", words: ["api", "/v1/entities", "-X", "POST", "--input", "nothing.json"] },
+    { what: "a waiver file that is not there", words: ["keys", "audit", "--waivers", "nothing.json"], env: legacy },
   ];
+}
+
+const hasStrace = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
+if (!hasStrace) console.warn("skipped: messages of a full disk: strace is not installed");
+
+/** The part of the golden file that this machine cannot run. */
+function toldBefore(golden: string, what: string): string {
+  const part = readFileSync(golden, "utf8")
+    .split(/^(?=# )/m)
+    .find((one) => one.startsWith(`# ${what}\n`));
+  return `${part?.trimEnd() ?? ""}\n`;
 }
 
 /** What differs from run to run becomes a word. */
@@ -222,7 +319,12 @@ function settled(text: string): string {
 
 it("tells what was wrong, where, and what to type instead", async () => {
   const told: string[] = [];
-  for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs()]) {
+  const golden = join(root, "test/e2e/errors.golden.txt");
+  for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs(), ...fullDiskWrongs()]) {
+    if (under?.[0] === "strace" && !hasStrace) {
+      told.push(toldBefore(golden, what));
+      continue;
+    }
     if (fault) await service.fault(fault);
     const { code, stdout, stderr } = await at.integ(words, { env, under, input: "some-key\n" });
     if (fault) await service.calm();
@@ -232,5 +334,5 @@ it("tells what was wrong, where, and what to type instead", async () => {
     expect(stderr, what).not.toMatch(/\bat .+:\d+:\d+\b|undefined|\[object/);
     told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
   }
-  await expect(told.join("\n")).toMatchFileSnapshot(join(root, "test/e2e/errors.golden.txt"));
+  await expect(told.join("\n")).toMatchFileSnapshot(golden);
 });

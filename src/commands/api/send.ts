@@ -45,10 +45,9 @@ async function inputOf(context: Context, file: string): Promise<string> {
   try {
     return readFileSync(resolve(context.settings.cwd, file), "utf8");
   } catch (error) {
-    throw new Failure(
-      "usage",
-      `--input: "${file}" cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"}).`,
-    );
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw new Failure("usage", `--input: there is no file "${file}".`);
+    throw new Failure("usage", `--input: "${file}" cannot be read (${code ?? "unknown"}).`);
   }
 }
 

@@ -78,6 +78,7 @@ function textOf(context: Context, path: string): string {
   } catch (error) {
     if (error instanceof Failure) throw error;
     const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw new Failure("usage", `--waivers: there is no file ${path}.`);
     throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
   }
 }
