@@ -1,13 +1,15 @@
-// SIGKILL at every file and network call of `journal claim`: the secret is in its place or still kept, never neither, and
+// SIGKILL at every file and network call of `journal claim`, and of a creation whose answer was cut: the secret is in its place or still kept, never neither, and
 // the same claim typed again ends it. Typed again with another place, nothing of the first is left.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
 import { changingPoints, Desk, inScene, isFull, killTest, pointsOf } from "./kill-loop.ts";
-import { claim } from "./oauth-client-scenes.ts";
+import { claim, claimUnnamed, createCut } from "./oauth-client-scenes.ts";
 
 killTest(claim, { sample: 24 });
+killTest(createCut, { sample: 12 });
+killTest(claimUnnamed, { sample: 8 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
 function claimedElsewhere(desk: Desk, point: Point): Promise<string[] | undefined> {

@@ -23,6 +23,8 @@ export interface Scene {
   readonly name: string;
   /** Makes what the command needs, in an empty account. */
   arrange(at: Home, account: Account): Promise<Arranged>;
+  /** How the command ends where nothing kills it; 0 where nothing else is said. */
+  readonly code?: number;
   /** Where the secret is asked to go; a file where nothing else is said. */
   readonly place?: Place;
 }
@@ -83,7 +85,7 @@ export async function inScene<T>(
 export function pointsOf(desk: Desk, scene: Scene): Promise<Point[]> {
   return inScene(desk, scene, async (at, _account, { words }) => {
     const { ended, points } = await record((under) => at.integ(words, { under }));
-    expect(ended.code, ended.stderr).toBe(0);
+    expect(ended.code, ended.stderr).toBe(scene.code ?? 0);
     return points;
   });
 }

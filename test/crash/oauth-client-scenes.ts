@@ -68,6 +68,36 @@ export const claim: Scene = {
   },
 };
 
+/** Bytes of the sandbox's answer to the creation here. */
+const cutLength = 310;
+
+/** Leaves out the last byte of the next answer to a creation: its secret can still be read. */
+async function cutNextAnswer({ service }: Account): Promise<void> {
+  await service.fault(`POST /v1/oauth_clients cut=${cutLength - 1} times=1`);
+}
+
+/** An answer without its end: the secret is kept, and a second request under the key names its client. */
+export const createCut: Scene = {
+  name: "oauth-clients create, its answer cut",
+  code: 12,
+  arrange: async (_at, account) => {
+    await cutNextAnswer(account);
+    return { words: createWords(account) };
+  },
+};
+
+/** A secret that was kept before anybody knew which client it opens. */
+export const claimUnnamed: Scene = {
+  name: "journal claim (its client not known yet)",
+  arrange: async (at, account) => {
+    await cutNextAnswer(account);
+    const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
+    const [entry] = readJournal(at.path("state", "journal.ndjson"));
+    if (code !== 12 || entry?.resource_id !== null) throw new Error(`a cut answer ended with ${code}: ${stderr}`);
+    return { words: ["journal", "claim", entry.id, ...rawFile.words] };
+  },
+};
+
 async function lost(at: Home, account: Account, drop: "before" | "after"): Promise<Arranged> {
   await account.service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
   const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
