@@ -1,6 +1,6 @@
 // What a person gets by `npm install`: a package without an install script that works with nothing else fetched.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { Home, isOtherBinary, root } from "../support/program.ts";
@@ -79,6 +79,9 @@ it.skipIf(isElse).each(versions)("installs offline without any other package, an
     execFileSync(join(prefix, "bin", "integ"), command, { env, cwd: at.folder, encoding: "utf8" });
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   expect(integ("--version").trim()).toBe(version);
+  // `man integ` works: npm links each page that package.json names, and does not look into a folder for more.
+  const pages = readdirSync(join(root, "docs/man")).sort();
+  expect(readdirSync(join(prefix, "share/man/man1")).sort()).toEqual(pages);
   expect(JSON.parse(integ("entities", "list", "-p", "sandbox", "--json")).data).toHaveLength(25);
   expect(integ("sandbox", "tour")).toContain("That was the main job");
   if (line !== "running") {
