@@ -11,7 +11,15 @@ import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
 import { takePlace } from "./secret-place.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
-import { detailsOf, giveBack, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  exchanged,
+  giveBack,
+  lastErrorOf,
+  outcomeUnknown,
+  recordAfterwards,
+  type Workbench,
+} from "./workbench.ts";
 
 export interface Post {
   readonly bench: Workbench;
@@ -54,7 +62,7 @@ export async function post(work: Post): Promise<Answered<SecretAnswer>> {
   try {
     for (let attempt = 1; ; attempt++) {
       await makeReady(work);
-      const answer = await bench.clock.finishing(work.send);
+      const answer = await exchanged(bench, work.send);
       if (answer.kind === "answered") return answer;
       if (answer.kind === "unknown") throw await unknown(work, answer);
       landed(work);

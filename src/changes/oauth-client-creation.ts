@@ -13,7 +13,7 @@ import { inspect, unusable } from "./creation-inspection.ts";
 import { deliver, keepStray, lookAtDestination, waitsUnnamed, withoutSecret } from "./creation-secret.ts";
 import { wasClaimed } from "./kept-secret.ts";
 import { takePlace } from "./secret-place.ts";
-import { giveBack, madeFor, type Workbench, withRequestId } from "./workbench.ts";
+import { exchanged, giveBack, madeFor, type Workbench, withRequestId } from "./workbench.ts";
 
 /** The request's normal form: the same service account and the same set of scopes are the same intent. */
 export function twinOf(request: CreationRequest): string {
@@ -132,7 +132,7 @@ async function onceMore(course: Course): Promise<CreationEnd | undefined> {
   const { bench, drive } = course;
   course.attempt += 1;
   await makeReady(course);
-  const answer = await bench.clock.finishing(() =>
+  const answer = await exchanged(bench, () =>
     bench.account.service.oauthClients.create(drive.entry.request_text, drive.entry.idempotency_key!),
   );
   course.requestId = answer.kind === "answered" ? answer.requestId : undefined;

@@ -5,7 +5,7 @@ import type { Attempt } from "../api/attempt.ts";
 import { Failure } from "../errors.ts";
 import type { Drive } from "../journal/journal.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
-import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, exchanged, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** Told before each request, and of every attempt that may have arrived. */
 export type Mark = (before: "send" | Failure) => void;
@@ -30,7 +30,7 @@ export async function repeatRevocation<T, R>(bench: Workbench, { send, read, mar
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assert();
     mark?.("send");
-    const answer = await bench.clock.finishing(send);
+    const answer = await exchanged(bench, send);
     const reading = await read(answer);
     if (reading.isOver) return reading.end;
     const { failure } = reading;

@@ -28,6 +28,8 @@ export interface Tell {
   warn(text: string): void;
   /** A wait begins; the returned function ends it. */
   waiting(label: string, ms: number): () => void;
+  /** Something of unknown length is under way; the returned function ends it. */
+  busy(label: string): () => void;
 }
 
 /** The part of the clock that a change needs (see context.ts). */
@@ -71,6 +73,19 @@ export interface Workbench {
   readonly disk: DiskTrust;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
   readonly retryForMs: number;
+}
+
+/** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */
+export async function exchanged<T>(
+  { clock, tell }: Pick<Workbench, "clock" | "tell">,
+  send: () => Promise<T>,
+): Promise<T> {
+  const done = tell.busy("Waiting for the service");
+  try {
+    return await clock.finishing(send);
+  } finally {
+    done();
+  }
 }
 
 /** The part of an intent that the account decides. */

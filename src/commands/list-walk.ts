@@ -88,10 +88,9 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
     const left = max === undefined ? undefined : () => max - writer.rowsWritten;
     return pages.walk(fetchPage, { limit: plan.limit, pageToken, left, what, where, interruption: signal });
   }
-  const { value } = await fetchPage({ limit: plan.limit, pageToken, signal });
-  const page = pages.checkPage(value, { what, where });
   return (async function* () {
-    yield page;
+    const { value } = await fetchPage({ limit: plan.limit, pageToken, signal });
+    yield pages.checkPage(value, { what, where });
   })();
 }
 

@@ -76,6 +76,10 @@ function tellOf(context: Context): Tell {
       const progress = output.countdown(label, ms);
       return () => progress.done();
     },
+    busy: (label) => {
+      const progress = output.progress(label);
+      return () => progress.done();
+    },
   };
 }
 

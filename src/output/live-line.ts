@@ -20,22 +20,46 @@ export type Label = () => readonly [text: string, end?: string];
 const patienceMs = 300;
 const frameMs = 80;
 
+/** Calls back later. Neither keeps the process alive: a forgotten spinner must not hang a command that is done. */
+export interface Timers {
+  /** Once. @returns what calls it off */
+  after(ms: number, call: () => void): () => void;
+  /** Again and again. @returns what ends it */
+  every(ms: number, call: () => void): () => void;
+}
+
+const realTimers: Timers = {
+  after(ms, call) {
+    const timer = setTimeout(call, ms).unref();
+    return () => clearTimeout(timer);
+  },
+  every(ms, call) {
+    const timer = setInterval(call, ms).unref();
+    return () => clearInterval(timer);
+  },
+};
+
 /** Where nothing may be shown. */
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
 /** Of several things under way the last one begun is shown. */
 export class LiveLine implements LiveText {
   private readonly labels: Array<{ label: Label }> = [];
-  private timer: NodeJS.Timeout | undefined;
+  private stopTimer = (): void => {};
   private spinner: Ora | undefined;
+  /** What began when nothing was under way, until nothing is again. */
+  private first: object | undefined;
 
-  constructor(private readonly terminal: Terminal) {}
+  constructor(
+    private readonly terminal: Terminal,
+    private readonly timers: Timers = realTimers,
+  ) {}
 
   /** @param label asked for at every frame */
   begin(label: Label): Progress {
     const item = { label };
     this.labels.push(item);
-    if (this.labels.length === 1) this.wait();
+    if (this.labels.length === 1) this.wait(item);
     return {
       update: (text) => {
         item.label = () => [text];
@@ -58,15 +82,16 @@ export class LiveLine implements LiveText {
     this.stop();
   }
 
-  // The timers do not keep the process alive: a forgotten spinner must not hang a command that is done.
-  private wait(): void {
+  private wait(first: object): void {
     this.terminal.live = this;
-    this.timer = setTimeout(() => void this.show(), patienceMs).unref();
+    this.first = first;
+    this.stopTimer = this.timers.after(patienceMs, () => void this.show(first));
   }
 
-  private async show(): Promise<void> {
+  /** @param first what has taken that long; while the spinner was loaded it may have ended, and something else begun */
+  private async show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
-    if (this.labels.length === 0) return;
+    if (this.first !== first) return;
     const { terminal } = this;
     this.spinner = ora({
       stream: terminal.stderr,
@@ -75,8 +100,8 @@ export class LiveLine implements LiveText {
       isEnabled: true,
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
     });
-    clearTimeout(this.timer);
-    this.timer = setInterval(() => this.draw(), frameMs).unref();
+    this.stopTimer();
+    this.stopTimer = this.timers.every(frameMs, () => this.draw());
     this.draw();
   }
 
@@ -91,8 +116,8 @@ export class LiveLine implements LiveText {
   }
 
   private stop(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.stopTimer();
+    this.first = undefined;
     this.spinner?.clear();
     this.spinner = undefined;
     this.terminal.live = undefined;

@@ -3,7 +3,7 @@
 import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
 import { fieldPaths } from "./json-text.ts";
 import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
-import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
+import { type Label, LiveLine, type Progress, silentProgress, type Timers } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { createQuestions, type Questions } from "./questions.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,6 +24,8 @@ export interface OutputOptions {
   readonly yes: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Those of the machine unless told otherwise. */
+  readonly timers?: Timers;
   /** Ends a question that is being asked; its reason is thrown. */
   readonly interruption?: AbortSignal;
 }
@@ -69,7 +71,7 @@ const longWaitMs = 5_000;
 /** @throws Failure `usage` where `--fields` names nothing */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, format, quiet } = options;
-  const live = new LiveLine(terminal);
+  const live = new LiveLine(terminal, options.timers);
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb;
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
   const note = (text: string): void => (quiet ? undefined : say("note", text));

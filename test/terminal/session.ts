@@ -45,7 +45,7 @@ export class Session {
   /** @returns when that was written since the last answer; fails after a while */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {
-      if (tries > 800) throw new Error(`no ${text} in: ${this.shown}`);
+      if (tries > 800) throw new Error(`no ${text} in: …${this.shown.slice(-1000)}`);
       await new Promise((done) => setTimeout(done, 25));
     }
   }

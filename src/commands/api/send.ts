@@ -63,9 +63,10 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   context.output.note("This change is not in the journal: a lost answer is yours to settle.");
   const { failureOf } = await import("../../api/failure-of.ts");
-  const attempt = await context.clock.finishing(() => service.raw.send(request));
-  if (attempt.kind === "answered") return attempt.value;
   const what = `${request.method} ${request.path.split("?")[0]}`;
+  const progress = context.output.progress(what);
+  const attempt = await context.clock.finishing(() => service.raw.send(request)).finally(() => progress.done());
+  if (attempt.kind === "answered") return attempt.value;
   throw failureOf(attempt, { what, where: await whereOf(context), change: true });
 }
 

@@ -137,6 +137,7 @@ export class Bench {
         note: (text) => void this.told.push(text),
         warn: (text) => void this.told.push(text),
         waiting: () => () => {},
+        busy: () => () => {},
       },
       secrets: {
         wasDelivered: () => Promise.resolve(this.delivered.length > 0),

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { Failure } from "../../../src/errors.ts";
 import type { Format, Output, ResourceView } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
-import { stage, type StageOptions } from "./streams.ts";
+import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const view: ResourceView = {
@@ -125,6 +125,89 @@ describe("beside the result", () => {
   });
 });
 
+/** The spinner is loaded when it is first needed, and the stream takes its time: until both are through. */
+const settled = async (stderr: KeptStream): Promise<void> => {
+  await import("ora");
+  for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
+};
+
+describe("a spinner, with the time in the test's hand", () => {
+  const erase = "\u001b[0K";
+
+  it.each([
+    ["progress", (output: Output) => output.progress("reading")],
+    ["countdown", (output: Output) => output.countdown("reading", 60_000)],
+  ])("is never drawn of what is over in less than 300 ms, and is of what is not: %s", async (_what, begin) => {
+    for (const [ms, isDrawn] of [
+      [0, false],
+      [299, false],
+      [300, true],
+    ] as const) {
+      const clock = new HandClock();
+      const { output, stderr } = stage({ tty: true, clock });
+      const progress = begin(output);
+      clock.pass(ms);
+      await settled(stderr);
+      expect(stderr.text.includes("reading"), `${ms} ms`).toBe(isDrawn);
+      progress.done();
+      clock.pass(10_000);
+      await settled(stderr);
+      if (!isDrawn) expect(stderr.text).toBe("");
+    }
+  });
+
+  it("is not drawn where it was over while the spinner was loaded, nor for what began since", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ tty: true, clock });
+    const first = output.progress("first");
+    clock.pass(300);
+    first.done();
+    const second = output.progress("second");
+    await settled(stderr);
+    clock.pass(299);
+    await settled(stderr);
+    expect(stderr.text).toBe("");
+    clock.pass(1);
+    await settled(stderr);
+    expect(stderr.text).toContain("second");
+    expect(stderr.text).not.toContain("first");
+    second.done();
+  });
+
+  it("says what is said last, and is gone when it is done", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ tty: true, clock });
+    const progress = output.progress("Reading entities");
+    clock.pass(300);
+    await settled(stderr);
+    progress.update("Reading entities: 500");
+    clock.pass(80);
+    await settled(stderr);
+    expect(stderr.text).toContain("Reading entities: 500");
+    progress.done();
+    await settled(stderr);
+    expect(stderr.text.lastIndexOf(erase)).toBeGreaterThan(stderr.text.lastIndexOf("Reading"));
+    const { length } = stderr.text;
+    clock.pass(10_000);
+    await settled(stderr);
+    expect(stderr.text.length).toBe(length);
+  });
+
+  it("counts a wait down to nothing, a second at a time", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ tty: true, clock });
+    const wait = output.countdown("Trying again", 3_000);
+    for (let tenths = 0; tenths < 34; tenths += 1) {
+      clock.pass(100);
+      await settled(stderr);
+    }
+    wait.done();
+    await settled(stderr);
+    const left = [...stderr.text.matchAll(/Trying again \((\d+) s left\)/g)].map(([, seconds]) => seconds);
+    expect([...new Set(left)]).toEqual(["3", "2", "1", "0"]);
+  });
+});
+
 describe("progress", () => {
   it("is never on a pipe, with --quiet or on a dumb terminal", async () => {
     for (const options of [{}, { tty: true, quiet: true }, { tty: true, env: { TERM: "dumb" } }]) {
@@ -146,15 +229,6 @@ describe("progress", () => {
     });
     const line = "note: Trying again (in 60 s).\n";
     expect(told).toEqual([line, line, ""]);
-  });
-
-  it("is not shown of what takes less than 300 ms", async () => {
-    const { output, stderr } = stage({ tty: true });
-    const progress = output.progress("reading");
-    await sleep(150);
-    progress.done();
-    await sleep(300);
-    expect(stderr.text).toBe("");
   });
 
   it("is not drawn on a terminal that does not know its width", async () => {

@@ -1,5 +1,6 @@
 // Streams as Node would hand them out, with what was written kept.
 import { PassThrough, Writable } from "node:stream";
+import type { Timers } from "../../../src/output/live-line.ts";
 import { createOutput, type Format, type Output } from "../../../src/output/output.ts";
 import { Terminal } from "../../../src/output/terminal.ts";
 
@@ -70,6 +71,41 @@ export interface StageOptions {
   readonly columns?: number;
   readonly env?: Record<string, string>;
   readonly interruption?: AbortSignal;
+  /** What time it is, and when somebody is called back, is up to the test. */
+  readonly clock?: HandClock;
+}
+
+/** A clock that stands until it is moved on, and calls back what is due on the way. */
+export class HandClock implements Timers {
+  now = now;
+  readonly #due = new Set<{ at: number; every?: number; call: () => void }>();
+
+  after(ms: number, call: () => void): () => void {
+    return this.#add({ at: this.now + ms, call });
+  }
+
+  every(ms: number, call: () => void): () => void {
+    return this.#add({ at: this.now + ms, every: ms, call });
+  }
+
+  /** Moves on, in the order in which things are due. */
+  pass(ms: number): void {
+    const end = this.now + ms;
+    for (;;) {
+      const [next] = [...this.#due].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (next === undefined) break;
+      this.now = next.at;
+      if (next.every === undefined) this.#due.delete(next);
+      else next.at += next.every;
+      next.call();
+    }
+    this.now = end;
+  }
+
+  #add(timer: { at: number; every?: number; call: () => void }): () => void {
+    this.#due.add(timer);
+    return () => void this.#due.delete(timer);
+  }
 }
 
 export function stage(options: StageOptions = {}): Stage {
@@ -78,14 +114,15 @@ export function stage(options: StageOptions = {}): Stage {
   const stdout = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const stderr = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const terminal = new Terminal({ stdin, stdout, stderr, env: { TERM: "xterm", NO_COLOR: "1", ...options.env } });
-  const { fields, quiet = false, noInput = false, yes = false, interruption } = options;
+  const { fields, quiet = false, noInput = false, yes = false, interruption, clock } = options;
   const output = createOutput({
     terminal,
     format,
     quiet,
     noInput,
     yes,
-    now: () => now,
+    now: () => clock?.now ?? now,
+    ...(clock ? { timers: clock } : {}),
     ...(fields ? { fields } : {}),
     ...(interruption ? { interruption } : {}),
   });

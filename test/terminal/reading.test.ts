@@ -1,0 +1,76 @@
+// What a terminal shows of results: times as a person says them, and nothing said by colour alone.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+import { Session } from "./session.ts";
+
+let service: Service;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+  const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--json", "--new"];
+  await home.integ([...create, "--scope", "entity:read"]);
+  const { stdout } = await home.integ([...create, "--scope", "organization:read"]);
+  await home.integ(["oauth-clients", "revoke", (JSON.parse(stdout) as { id: string }).id, "--yes"]);
+  await service.fault("POST /v1/oauth_clients status=500 times=1");
+  await home.integ([...create, "--scope", "entity:read", "--retry-for", "0"]);
+  await service.calm();
+});
+afterAll(async () => {
+  home.remove();
+  await service.stop();
+});
+
+const sgr = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
+
+async function written(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const session = new Session(words, { home, env });
+  await session.ended;
+  return session.written;
+}
+
+describe("a status", () => {
+  it.each([
+    ["clients", ["oauth-clients", "list", "--fields", "id,status"], ["active", "revoked"]],
+    ["one client's", ["oauth-clients", "list", "--offline", "--fields", "status"], ["active", "revoked"]],
+    ["entries", ["journal", "list", "--all", "--fields", "id,state"], ["done", "unknown"]],
+    ["one entry", ["journal", "show", "--fields", "operation,state", "LAST"], ["unknown"]],
+    ["keys", ["keys", "list", "--fields", "id,status"], ["active"]],
+    ["findings", ["doctor", "--fields", "check,status"], ["ok", "warning"]],
+  ])("is a word, and its colour says nothing more: %s", async (_what, command, expected) => {
+    const { stdout } = await home.integ(["journal", "list", "--json"]);
+    const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
+    // Quiet: on a busy machine there would be a spinner between.
+    const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
+    const coloured = await written(words);
+    const plain = await written(words, { NO_COLOR: "1" });
+    expect(coloured).toMatch(sgr);
+    expect(plain).not.toMatch(sgr);
+    expect(coloured.replaceAll(sgr, "")).toBe(plain);
+    for (const word of expected) {
+      expect(plain).toMatch(new RegExp(`\\b${word}\\b`));
+      // It is the word that is coloured, not something beside it.
+      expect(coloured).toMatch(new RegExp(`\u001b\\[\\d+m${word} *\u001b\\[39m`));
+    }
+  });
+});
+
+describe("a time", () => {
+  it("is how long ago it was on a terminal, and the time itself on a pipe", async () => {
+    const words = ["entities", "list", "--limit", "3", "--quiet", "--fields", "id,created_at"];
+    const { stdout } = await home.integ(words);
+    expect(stdout.match(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g)).toHaveLength(3);
+    const shown = await written(words);
+    expect(shown.match(/\d+ (year|month|day|hour)s? ago/g)).toHaveLength(3);
+    expect(shown).not.toMatch(/\d{4}-\d{2}-\d{2}T/);
+  });
+
+  it("of one resource is both", async () => {
+    const { stdout } = await home.integ(["oauth-clients", "list", "--offline", "--json"]);
+    const [client] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
+    const shown = await written(["oauth-clients", "get", client!.id]);
+    expect(shown).toMatch(/(just now|seconds? ago|minutes? ago) \(\d{4}-\d{2}-\d{2}T[\d:.]+Z\)/);
+  });
+});
