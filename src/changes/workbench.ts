@@ -113,7 +113,7 @@ export function recordAfterwards(bench: Workbench, drive: Drive, change: Paramet
     const why = error instanceof Error ? error.message : String(error);
     bench.disk.lose(why);
     bench.tell.warn(
-      `The journal could not be updated (${why}) It still holds the entry ${drive.entry.id} with its key: "integ journal recover ${drive.entry.id}" is safe.`,
+      `The journal could not be updated. ${why} It still holds the entry ${drive.entry.id}: "integ journal recover ${drive.entry.id}" is safe.`,
     );
   }
 }

@@ -62,8 +62,8 @@ function isSameRequest(entry: Entry, intent: Intent): boolean {
 /** The entry itself, if this program may change it: one that a newer program has written is only shown. */
 export function changeable(entry: Entry): Entry {
   if (entry.format <= formatVersion) return entry;
-  throw new Failure("usage", `journal entry ${entry.id} was written by a newer integ (format ${entry.format})`, {
-    meaning: "This one shows it and does not change it; nothing was sent, nothing changed",
+  throw new Failure("usage", `The journal entry ${entry.id} was written by a newer integ (format ${entry.format}).`, {
+    meaning: "This one shows it and does not change it; nothing was sent, nothing changed.",
     hint: "upgrade integ, then run the command again",
     entry: entry.id,
   });
@@ -78,8 +78,8 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
   if (!isSameRequest(entry, intent)) {
-    throw new Failure("conflict", "this idempotency key stands in the journal with another request", {
-      meaning: "Nothing was sent, nothing changed. A key belongs to one request for ever",
+    throw new Failure("conflict", "This idempotency key stands in the journal with another request.", {
+      meaning: "Nothing was sent, nothing changed. A key belongs to one request for ever.",
       hint: `integ journal show ${entry.id}`,
       entry: entry.id,
     });
@@ -113,14 +113,17 @@ export function assertNoneLost(twins: readonly Entry[]): void {
   changeable(lost);
   const words =
     lost.state === "secret_lost"
-      ? ({ kind: "secret_lost", message: "the same request was made before, and its one-time secret is lost" } as const)
+      ? ({
+          kind: "secret_lost",
+          message: "The same request was made before, and its one-time secret is lost.",
+        } as const)
       : ({
           kind: "undelivered",
-          message: "the same request was made before, and its secret waits to be claimed",
+          message: "The same request was made before, and its secret waits to be claimed.",
         } as const);
   const hint = nextStep(lost);
   throw new Failure(words.kind, words.message, {
-    meaning: "Nothing was sent, nothing changed; --new makes another one all the same",
+    meaning: "Nothing was sent, nothing changed; --new makes another one all the same.",
     entry: lost.id,
     ...(hint === null ? {} : { hint }),
   });

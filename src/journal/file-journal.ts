@@ -25,6 +25,13 @@ function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
 }
 
 /** See `Journal`. Nothing on the disk is touched until something is asked of it. */
+/** What is done to entries that stand in this journal: another journal would not have them. */
+const ofItsEntries: ReadonlySet<string> = new Set([
+  "lock an entry of the journal",
+  "update the journal",
+  "prune the journal",
+]);
+
 export class FileJournal implements Journal {
   readonly path: string;
   readonly #file: JournalFile;
@@ -67,11 +74,19 @@ export class FileJournal implements Journal {
   }
 
   async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
+    if (this.#isEmpty()) return undefined;
     try {
-      if (this.#file.read().size === 0) return undefined;
       const look = (): Look<Admission | undefined> =>
         this.#takeUnfinished(this.#file.read().fold, intent, options) ?? { done: true, value: undefined };
       return await this.#locks.waitUntil(() => this.#locks.underLock(look));
+    } catch (error) {
+      throw this.#told(error, "lock the journal", nothingSent);
+    }
+  }
+
+  #isEmpty(): boolean {
+    try {
+      return this.#file.read().size === 0;
     } catch (error) {
       throw this.#told(error, "read the journal", nothingSent);
     }
@@ -132,7 +147,7 @@ export class FileJournal implements Journal {
     try {
       return await this.#locks.waitUntil(() => this.#driveNow(id));
     } catch (error) {
-      throw this.#told(error, "lock the journal entry", nothingSent);
+      throw this.#told(error, "lock an entry of the journal", nothingSent);
     }
   }
 
@@ -141,7 +156,7 @@ export class FileJournal implements Journal {
       const look = this.#driveNow(id);
       return look.done ? look.value : null;
     } catch (error) {
-      throw this.#told(error, "lock the journal entry", nothingSent);
+      throw this.#told(error, "lock an entry of the journal", nothingSent);
     }
   }
 
@@ -163,7 +178,7 @@ export class FileJournal implements Journal {
   }
 
   #append(line: string): void {
-    const meaning = "The journal still shows the entry as it was before this step";
+    const meaning = "The journal still shows the entry as it was before this step.";
     try {
       this.#locks.wait(() => this.#file.append(line), { meaning });
     } catch (error) {
@@ -203,7 +218,7 @@ export class FileJournal implements Journal {
       if (this.#file.read().size === 0) return { removed: 0 };
       return this.#locks.wait(() => this.#pruneNow(olderThanMs));
     } catch (error) {
-      throw this.#told(error, "prune the journal", "The journal is as it was");
+      throw this.#told(error, "prune the journal", "The journal is as it was.");
     }
   }
 
@@ -227,6 +242,6 @@ export class FileJournal implements Journal {
   }
 
   #told(error: unknown, action: string, meaning?: string): unknown {
-    return fileFailure(error, action, { path: this.path, meaning });
+    return fileFailure(error, action, { path: this.path, meaning, ofItsEntries: ofItsEntries.has(action) });
   }
 }

@@ -35,19 +35,19 @@ export function refuseAddress(path: string): void {
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stat = fs.fstatSync(fd);
   if (!stat.isFile()) {
-    throw new Failure("usage", `the journal is not a plain file: ${path}`, {
+    throw new Failure("usage", `The journal ${path} is not a plain file.`, {
       hint: "set INTEG_JOURNAL to a file's path",
     });
   }
   const user = process.geteuid?.();
   if (user === undefined) return;
   if (stat.uid !== user) {
-    throw new Failure("usage", `the journal belongs to another user (${stat.uid}): ${path}`, {
-      hint: `chown ${user} ${path}`,
+    throw new Failure("usage", `The journal ${path} belongs to another user (${stat.uid}).`, {
+      hint: `${user === 0 ? "" : "sudo "}chown ${user} ${path}`,
     });
   }
   if (stat.mode & writableByOthers) {
-    throw new Failure("usage", `the journal can be written by others (mode ${octal(stat.mode)}): ${path}`, {
+    throw new Failure("usage", `The journal ${path} can be written by others (mode ${octal(stat.mode)}).`, {
       hint: `chmod 600 ${path}`,
     });
   }
@@ -71,7 +71,7 @@ export function prepareFolder(folder: string): void {
   const { mode } = fs.statSync(folder);
   const sticky = mode & 0o1000;
   if (mode & 0o002 && !sticky) {
-    throw new Failure("usage", `anybody can rename files in the journal's folder (mode ${octal(mode)}): ${folder}`, {
+    throw new Failure("usage", `Anybody can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`, {
       hint: `chmod 700 ${folder}, or set INTEG_JOURNAL to a file in a folder of its own below it`,
     });
   }

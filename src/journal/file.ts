@@ -147,8 +147,8 @@ export class JournalFile {
   /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
   #change(work: () => void): void {
     if (this.#broken) {
-      throw new Failure("failed", `the journal could not be synced to the disk before: ${this.path}`, {
-        meaning: "Nothing more is written to it by this process",
+      throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
+        meaning: "Nothing more is written to it by this process.",
         hint: "integ journal verify",
       });
     }
@@ -233,8 +233,8 @@ export class JournalFile {
 function assertOurs(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
-  throw new Failure("usage", `this file is not a journal of integ: ${path}`, {
-    meaning: "It is left as it is",
+  throw new Failure("usage", `The file ${path} is not a journal of integ.`, {
+    meaning: "It is left as it is.",
     hint: "set INTEG_JOURNAL to another path, or move the file away",
   });
 }
@@ -242,8 +242,8 @@ function assertOurs(bytes: Buffer, path: string): void {
 /** A journal of a newer format is read and never changed. */
 export function assertCurrent(fold: Fold, path: string): void {
   if (!fold.isNewer) return;
-  throw new Failure("usage", `the journal was written by a newer integ (format ${fold.format}): ${path}`, {
-    meaning: "This one shows its entries and changes nothing",
+  throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
+    meaning: "This one shows its entries and changes nothing.",
     hint: "upgrade integ, then run the command again",
   });
 }

@@ -16,7 +16,7 @@ export function findEntry(entries: readonly Entry[], typed: string): Entry {
   }
   const named = fits.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
   const more = fits.length > named.length ? `, and ${fits.length - named.length} more` : "";
-  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fits.length} entries: ${named.join(", ")}${more}`, {
+  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fits.length} entries: ${named.join(", ")}${more}.`, {
     hint: "type more of the id",
   });
 }

@@ -36,7 +36,8 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
     found.push({
       severity: "warning",
       where: place(path, reading.torn),
-      message: "an append was cut short by a crash; it is set aside by the next change, and its request was never sent",
+      message:
+        "an append was cut short by a crash; the next change sets it aside; what was to be sent after it was never sent",
     });
   }
   if (reading.size > 0 && fold.format === 0) {

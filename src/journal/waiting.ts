@@ -30,7 +30,8 @@ function timedOut(look: { owner: LockOwner | undefined; what: string }, patience
   const { owner } = look;
   const holder = describeOwner(owner, patience.means.self);
   const seconds = Math.round(patience.waitMs / 100) / 10;
-  return new Failure("failed", `${look.what} is in use by ${holder}, waited ${seconds} s for it`, {
+  const what = look.what.charAt(0).toUpperCase() + look.what.slice(1);
+  return new Failure("failed", `${what} is in use by ${holder}; it was waited for ${seconds} s.`, {
     meaning: patience.meaning ?? nothingSent,
     hint:
       owner === undefined

@@ -176,8 +176,8 @@ function writeFailure(error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (gone.has(code)) return new BrokenPipe(error);
   const said = error instanceof Error ? error.message : String(error);
-  return new Failure("failed", `cannot write to standard output: ${said}`, {
-    meaning: code === "ENOSPC" ? "The disk is full; what was written so far is not the whole result" : undefined,
+  return new Failure("failed", `Cannot write to standard output: ${said}.`, {
+    meaning: code === "ENOSPC" ? "The disk is full; what was written so far is not the whole result." : undefined,
     cause: error,
   });
 }

@@ -31,7 +31,7 @@ describe("answers that are ready", () => {
   if (!full) console.warn("skipped: answers on a full disk: there is no /dev/full");
   it.runIf(full).each(["--help", "--version"])("a full disk under integ %s is told", async (word) => {
     const { code, stderr } = await at.integ([word], { under: ["sh", "-c", 'exec "$@" >/dev/full', "sh"] });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("cannot write to standard output")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Cannot write to standard output")]);
   });
 
   it.each(["--help", "--version"])("a reader that is gone under integ %s is no failure", async (word) => {

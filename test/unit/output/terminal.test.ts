@@ -123,7 +123,7 @@ describe("writing to a stream", () => {
     stdout.fails = errno("EIO");
     await expect(terminal({ stdout }).writeOut("x")).rejects.toMatchObject({
       kind: "failed",
-      message: "cannot write to standard output: EIO: made by the test",
+      message: "Cannot write to standard output: EIO: made by the test.",
     });
   });
 
