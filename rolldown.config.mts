@@ -104,7 +104,7 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
   ],
   [
     "undici",
-    /[\\/]src[\\/]api[\\/](transport|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
+    /[\\/]src[\\/]api[\\/](transport|open-connection|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
   ],
 ];
 

@@ -62,7 +62,7 @@ const table: Readonly<Record<string, Room>> = {
   api: {
     rooms: ["errors.ts"],
     packages: ["undici", "oauth4webapi", "zod"],
-    only: { undici: ["api/transport.ts", "api/connection-pool.ts", "api/undici-modules.d.ts"] },
+    only: { undici: ["api/open-connection.ts", "api/connection-pool.ts", "api/undici-modules.d.ts"] },
   },
   journal: { rooms: ["errors.ts"], packages: ["zod", "fs-native-extensions"] },
   secrets: { rooms: ["errors.ts", "profiles"], packages: ["zod"] },
