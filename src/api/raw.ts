@@ -45,6 +45,11 @@ const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELE
 
 /** Headers that say who asks; they belong to the profile. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
+const headerHints: Readonly<Record<string, string>> = {
+  authorization: "Choose a profile: -p <name>",
+  "x-organization-id": "integ profiles edit <name> --organization-id <uuid>",
+  "service-version": "--service-version <date>",
+};
 
 /**
  * @returns which contract the path belongs to
@@ -58,8 +63,8 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)
     if (ownHeaders.includes(name))
-      throw new Failure("usage", `The header "${name}" comes from the profile.`, {
-        hint: "Choose a profile with -p, or --service-version.",
+      throw new Failure("usage", `The header "${name}" is not given by hand: integ sets it, or sends none.`, {
+        hint: headerHints[name] ?? `Leave out -H '${name}: …'.`,
       });
   if (method === "POST" && creates(path) && !names.includes("idempotency-key"))
     throw new Failure("usage", "Creating an OAuth client needs an idempotency key, and none is made up here.", {
