@@ -99,18 +99,18 @@ class LayeredCredentials implements Credentials {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
       throw new Failure("auth", `The profile's credential is no longer in its ${kept.kept}.`, {
-        meaning: "No other credential was used instead. Give it again with integ profiles edit.",
+        meaning: "No other credential was used instead.",
       });
     }
     const parsed = Kept.safeParse(parseJson(text));
     if (!parsed.success) {
       throw new Failure("auth", `The profile's credential in its ${kept.kept} is damaged.`, {
-        meaning: "No other credential was used instead. Give it again with integ profiles edit.",
+        meaning: "No other credential was used instead.",
       });
     }
     if (!sameOrigins(parsed.data.origins, origins)) {
       throw new Failure("auth", `The profile's credential was given for ${parsed.data.origins.join(" and ")}.`, {
-        meaning: `It is not sent to ${origins.join(" and ")}. Give it again with integ profiles edit if that is right.`,
+        meaning: `It is not sent to ${origins.join(" and ")}. If that is right, give it again.`,
       });
     }
     return parsed.data.secret;
@@ -162,7 +162,7 @@ class LayeredCredentials implements Credentials {
     if (answer.ok) return answer.secret ?? undefined;
     throw new Failure("auth", `The keychain did not give the profile's credential: ${answer.why}.`, {
       meaning: "No other credential was used instead.",
-      hint: "Unlock the keychain and type it again, or have a command print the key: integ profiles edit <name> --api-key-command '<cmd>'",
+      hint: "Unlock the keychain and type it again.",
     });
   }
 

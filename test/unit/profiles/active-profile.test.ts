@@ -125,9 +125,11 @@ describe("the credential of a stored profile", () => {
     ],
   ])("goes to no other origin after a change by hand: %s", async (_what, setup) => {
     const profile = await prod({ ...setup, legacy: { kind: "access_token_command", command: "cat" } });
+    const again = setup.credential.kind === "api_key" ? "--api-key-stdin" : "--client-secret-stdin";
     for (const ask of [() => profile.credential(), () => profile.legacy()]) {
       const failure = await failureOf(ask);
       expect(failure.kind).toBe("auth");
+      expect(failure.details.hint).toBe(`integ profiles edit prod ${again}`);
       expect(JSON.stringify(failure)).not.toContain("canary");
     }
   });
