@@ -29,11 +29,11 @@ export interface RotationOptions extends CreationOptions {
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
   /** Asked before the old client goes though the new one could not be proven after a crash. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+  /** Told the receipt once the secret is delivered, whatever the proof and the overlap come to. */
+  readonly delivered?: (receipt: string) => Promise<void>;
 }
 
 export interface Rotated {
-  /** The new client's receipt, as it came. */
-  readonly receipt: string;
   readonly oldId: string;
   readonly oldRevoked: boolean;
 }
@@ -88,17 +88,18 @@ export async function driveRotation(bench: Workbench, drive: Drive, options: Rot
     isHome = true;
     // A journal that cannot be written ends the rotation here: both clients work, and nothing more is sent.
     drive.record({ resource_id: child.resource_id });
+    await options.delivered?.(receipt);
     await prove(bench, drive, { child, secret: watched.secret, mayRevokeUnproven: options.mayRevokeUnproven });
     const oldId = String(drive.entry.detail.old_client);
     if (drive.entry.detail.keep_old === true) {
       recordAfterwards(bench, drive, { state: "done", last_error: null });
-      return { receipt, oldId, oldRevoked: false };
+      return { oldId, oldRevoked: false };
     }
     await overlap(bench, drive, "client");
     if (!isOfThisMoment(drive.entry, watched)) await stillWorks(bench, child, oldId);
     await untilRevoked(bench, oldId);
     recordAfterwards(bench, drive, { state: "done", last_error: null });
-    return { receipt, oldId, oldRevoked: true };
+    return { oldId, oldRevoked: true };
   } catch (error) {
     throw unfinished(bench, drive, { error, isHome });
   }

@@ -83,7 +83,10 @@ describe("oauth-clients rotate", () => {
 
   it("a long overlap ends with 8 and keeps both; recover revokes nothing before it is due", async () => {
     const { at, id } = await begun();
-    expect((await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret")).code).toBe(8);
+    const begun8 = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
+    expect(begun8.code).toBe(8);
+    // The secret is of no use without the id that goes with it.
+    expect(JSON.parse(begun8.stdout)).toMatchObject({ client_id: expect.any(String), client_secret: null });
     const [entry] = await unsettled(at);
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
     expect((await at.integ(["journal", "recover"])).code).toBe(8);

@@ -149,15 +149,21 @@ function withReplacements(journal: Journal, results: readonly Recovered[]): Reco
 }
 
 async function report(context: Context, results: readonly Recovered[]): Promise<void> {
-  const list = context.output.list(entriesView);
-  await list.page(entriesPage(results.map((result) => result.entry)));
-  await list.end({ nextPageToken: null, hasMore: false });
+  const worst = worstOf(results);
+  try {
+    const list = context.output.list(entriesView);
+    await list.page(entriesPage(results.map((result) => result.entry)));
+    await list.end({ nextPageToken: null, hasMore: false });
+  } catch (error) {
+    // What is left unsettled decides how this ends, whether anybody reads the rows or not.
+    if (worst === undefined) throw error;
+    if (error instanceof Failure) context.output.warn(error.message);
+  }
   if (results.length === 0) context.output.note("Nothing is unsettled.");
   for (const { entry } of results) {
     const place = whereSecretIs(entry);
     if (place) context.output.note(`${entry.id}: ${place}`);
   }
-  const worst = worstOf(results);
   for (const { entry, failure } of results)
     if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
   if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");

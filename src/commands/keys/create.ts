@@ -3,6 +3,7 @@ import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../chan
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { showMade } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
 import { addKeyOptions, expiryOf, type KeyFlags } from "./request.ts";
@@ -44,7 +45,7 @@ export const command = defineVerb({
     tellPlan(context, planOf(bench, creation.request));
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
-    if (!destination.isStdout) await context.output.resource(receipt, deliveredKeyView);
+    if (!destination.isStdout) await showMade(() => context.output.resource(receipt, deliveredKeyView));
   },
 });
 

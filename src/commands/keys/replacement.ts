@@ -8,6 +8,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/duration.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { read } from "../read.ts";
+import { ShownMeanwhile } from "../receipt.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import type { KeyFlags } from "./request.ts";
 import { deliveredKeyView } from "./view.ts";
@@ -38,12 +39,13 @@ export async function byReplacement(context: Context, { id, options, destination
   if (!agreed) throw new Failure("usage", "Nothing was made: the answer was no.");
   await mentionUnsettled(context);
   const { replaceAccessKey } = await import("../../changes/access-key-replacement.ts");
+  const shown = new ShownMeanwhile();
   const replaced = await replaceAccessKey(bench, request, {
     destination,
     fresh: options.new === true,
     // Not at the end: a long overlap ends with exit 8, and a script wants to know the new key.
     delivered: async (receipt) => {
-      if (!destination.isStdout) await output.resource(receipt, deliveredKeyView);
+      if (!destination.isStdout) await shown.show(() => output.resource(receipt, deliveredKeyView));
     },
     waitMs: 60_000,
     mayReplace: (entry) => mayReplace(context, { ...entry, id: entry.resource_id }),
@@ -51,6 +53,7 @@ export async function byReplacement(context: Context, { id, options, destination
     mayRevokeUnproven: () => Promise.resolve(false),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
+  shown.settle();
   output.note(`The new key ${replaced.newId} works, and the old one, ${replaced.oldId}, is revoked.`);
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");
 }

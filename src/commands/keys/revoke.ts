@@ -1,6 +1,7 @@
 // Owns: `integ keys revoke`.
 import { revokeAccessKey } from "../../changes/access-key-revocation.ts";
 import { Failure } from "../../errors.ts";
+import { showMade } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { askKey } from "./known-keys.ts";
@@ -25,7 +26,7 @@ export const command = defineVerb({
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
     const { receipt, seen } = await revokeAccessKey(bench, id);
-    await context.output.resource(receipt, revokedKeyView);
+    await showMade(() => context.output.resource(receipt, revokedKeyView));
     if (!seen)
       context.output.note(
         "The service accepted the revocation; neither its answer nor its list tells the key's status.",

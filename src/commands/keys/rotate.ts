@@ -4,6 +4,7 @@ import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { showMade } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { askKey } from "./known-keys.ts";
@@ -101,5 +102,5 @@ async function inPlace(
   const { rotateAccessKey } = await import("../../changes/access-key-rotation.ts");
   const request = { id, updateProfile: takesOwn };
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
-  if (receipt !== undefined && !destination.isStdout) await output.resource(receipt, deliveredKeyView);
+  if (receipt !== undefined && !destination.isStdout) await showMade(() => output.resource(receipt, deliveredKeyView));
 }

@@ -8,6 +8,7 @@ import type { Drive } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { showMade } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
@@ -102,7 +103,8 @@ async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> 
 }
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
-  await context.output.resource(receipt, { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] });
+  const view = { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] };
+  await showMade(() => context.output.resource(receipt, view));
 }
 
 async function showRequest(

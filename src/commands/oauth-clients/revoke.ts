@@ -1,6 +1,7 @@
 // Owns: `integ oauth-clients revoke`.
 import { revokeOAuthClient } from "../../changes/oauth-client-revocation.ts";
 import { Failure } from "../../errors.ts";
+import { showMade } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { askClient } from "./asking.ts";
@@ -24,6 +25,7 @@ export const command = defineVerb({
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    await context.output.resource(await revokeOAuthClient(bench, id), oauthClientView);
+    const receipt = await revokeOAuthClient(bench, id);
+    await showMade(() => context.output.resource(receipt, oauthClientView));
   },
 });

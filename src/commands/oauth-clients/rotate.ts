@@ -6,6 +6,7 @@ import type { Entry } from "../../journal/entry.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../read.ts";
+import { ShownMeanwhile } from "../receipt.ts";
 import { defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
 import { askClient } from "./asking.ts";
@@ -49,6 +50,7 @@ export const command = defineVerb({
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
+    const shown = new ShownMeanwhile();
     const rotated = await rotateOAuthClient(
       bench,
       { old: { ...old, id }, request: { id, overlapMs, keepOld } },
@@ -57,9 +59,14 @@ export const command = defineVerb({
         waitMs,
         mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
         mayRevokeUnproven: async () => context.settings.yes,
+        // Not at the end: a long overlap ends with exit 8, and a script wants to know the new client.
+        delivered: async (receipt) => {
+          if (!destination.isStdout) await shown.show(() => context.output.resource(receipt, deliveredClientView));
+        },
       },
     );
-    await conclude(context, rotated, destination.isStdout);
+    shown.settle();
+    conclude(context, rotated);
   },
 });
 
@@ -86,8 +93,10 @@ async function mayReplace(context: Context, entry: Entry, asked: boolean): Promi
   );
 }
 
-async function conclude(context: Context, { receipt, oldId, oldRevoked }: Rotated, wasShown: boolean): Promise<void> {
-  if (!wasShown) await context.output.resource(receipt, { ...oauthClientView, nulls: ["client_secret"] });
+/** What `rotate` shows where the secret went elsewhere. */
+const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
+
+function conclude(context: Context, { oldId, oldRevoked }: Rotated): void {
   context.output.note(
     oldRevoked
       ? `The old client ${oldId} is revoked.`

@@ -1,0 +1,69 @@
+// Standard output that takes nothing: a reader that is gone, a full disk. What a change did, and what it left unsettled,
+// is not hidden by that.
+import { existsSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Ended, Home } from "../support/program.ts";
+import { KeysDesk, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
+/** The reader ends at once, the program after it; its exit code is what counts. */
+const gone = ["bash", "-c", '{ sleep 0.2; "$@"; echo "code $?" >&2; } | true', "sh"];
+const hasFull = existsSync("/dev/full");
+if (!hasFull) console.warn("skipped: a full disk under standard output: there is no /dev/full");
+
+function create(at: Home, under: string[], ...more: string[]): Promise<Ended> {
+  const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
+  return at.integ([...words, "--scope", "entity:read", ...more], { under });
+}
+
+describe("standard output that takes nothing", () => {
+  it.each([
+    ["a reader that is gone", gone],
+    ["a full disk", full],
+  ])("%s does not make an unknown outcome a success", async (_what, under) => {
+    if (under === full && !hasFull) return;
+    const { at } = await desk.withProfile();
+    await desk.service.fault("POST /v1/oauth_clients drop=after");
+    await create(at, [], "--secret-file", "s", "--retry-for", "0");
+    const { code, stderr } = await at.integ(["journal", "recover", "--retry-for", "0"], { under });
+    expect(under === gone ? stderr : `code ${code}`).toContain("code 7");
+    expect(stderr).toContain("Next: integ journal recover");
+  });
+
+  it.runIf(hasFull)("a full disk: it is told that the change is done", async () => {
+    const { at } = await desk.withProfile();
+    const { code, stderr } = await create(at, full, "--secret-file", "s");
+    expect(code).toBe(1);
+    expect(stderr).toContain("The change is done; only its receipt could not be shown.");
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it.each([
+    ["a reader that is gone", gone, 0],
+    ["a full disk", full, 1],
+  ])("%s does not stop a key's replacement half-way", async (_what, under, exit) => {
+    if (under === full && !hasFull) return;
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "unread" });
+    const words = ["keys", "rotate", old.id, "--by-replacement", "--secret-file", "new.secret"];
+    const { code, stderr } = await at.integ(words, { under });
+    expect(under === gone ? stderr : `code ${code}`).toContain(`code ${exit}`);
+    expect(await unsettled(at)).toEqual([]);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+  });
+});
