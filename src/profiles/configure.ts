@@ -6,6 +6,7 @@ import { checkBaseUrl, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
 import { checkSecret, type NewCredential, type NewOAuthSettings, storedForm } from "./new-credential.ts";
 import {
+  type BasicStyle,
   checkProfileName,
   type LegacyAccess,
   oauthOf,
@@ -28,6 +29,8 @@ export interface ProfileSettings {
   readonly oauth?: NewOAuthSettings | null;
   readonly legacy?: LegacyAccess | null;
   readonly credential?: NewCredential | null;
+  /** Of the API key that stays; of another credential it changes nothing. */
+  readonly key?: { readonly basic_style?: BasicStyle; readonly key_id?: string | null };
 }
 
 export interface ProfileRooms {
@@ -54,6 +57,11 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
   }
   if (settings.oauth && next.credential?.kind === "client_credentials") {
     next.credential = { ...next.credential, ...settings.oauth };
+  }
+  if (settings.key && next.credential?.kind === "api_key") {
+    const { key_id = next.credential.key_id, basic_style = next.credential.basic_style } = settings.key;
+    const { key_id: _before, ...credential } = next.credential;
+    next.credential = { ...credential, basic_style, ...(key_id != null && { key_id }) };
   }
   return next;
 }

@@ -57,6 +57,38 @@ describe("profiles", () => {
     for (const file of filesBelow(at.path("config"))) expect(statSync(file).mode & 0o777, file).toBe(0o600);
   });
 
+  it("changes one thing of a credential, and the rest stays", async () => {
+    const home = new Home();
+    const integ = async (words: string[], input = ""): Promise<Record<string, unknown>> => {
+      const { code, stdout, stderr } = await home.integ([...words, "--json"], { input });
+      expect({ words, code, stderr: code === 0 ? "" : stderr }).toEqual({ words, code: 0, stderr: "" });
+      return (JSON.parse(stdout) as { credential: Record<string, unknown> }).credential;
+    };
+    const address = ["--region", "us", "--base-url", "https://api.example.com"];
+    await integ(["profiles", "add", "k", ...address, "--api-key-stdin", "--basic-style", "key-as-user"], "one\n");
+    const stays = { kind: "api_key", basic_style: "key-as-user" };
+    expect(await integ(["profiles", "edit", "k", "--api-key-id", "ak_1"])).toMatchObject({ ...stays, key_id: "ak_1" });
+    expect(await integ(["profiles", "edit", "k", "--api-key-stdin"], "two\n")).toMatchObject(stays);
+    expect(await integ(["profiles", "edit", "k", "--basic-style", "apikey-user"])).toMatchObject({
+      basic_style: "apikey-user",
+    });
+    const client = ["--client-id", "cid", "--client-secret-stdin", "--token-endpoint", "https://id.example.com/token"];
+    await integ(["profiles", "add", "c", ...address, ...client, "--client-auth", "client_secret_post"], "one\n");
+    const kept = {
+      client_id: "cid",
+      token_endpoint: "https://id.example.com/token",
+      client_auth: "client_secret_post",
+    };
+    expect(await integ(["profiles", "edit", "c", "--client-secret-stdin"], "two\n")).toMatchObject(kept);
+    expect(await integ(["profiles", "edit", "c", "--audience", "a"])).toMatchObject({ ...kept, audience: "a" });
+    expect(await integ(["profiles", "edit", "c", "--client-secret-command", "echo k"])).toMatchObject({
+      ...kept,
+      audience: "a",
+      kept_in: "command",
+    });
+    home.remove();
+  });
+
   it("lists, uses, edits and removes", async () => {
     const at = home();
     await add(at, "one");

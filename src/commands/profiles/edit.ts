@@ -19,9 +19,10 @@ export const command = defineVerb({
     askProfile(context, { question: "Which profile is to be changed?", choices: await storedProfiles(context) }),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
-    if (!store.get(name))
+    const before = store.get(name);
+    if (!before)
       throw new Failure("usage", `There is no profile "${name}" to change.`, { hint: "integ profiles list" });
-    const typed = await settingsOf(context, options);
+    const typed = await settingsOf(context, options, before);
     const version = context.settings.serviceVersion;
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };
     if (Object.keys(changes).length === 0)

@@ -4,6 +4,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
+import type { Profile } from "../../profiles/profile.ts";
 
 export type ProfileFlags = {
   region?: string;
@@ -61,24 +62,66 @@ export function addProfileOptions<Args extends unknown[], Options extends Record
   >;
 }
 
-/** What was typed, checked, with the secret read from where the flags say. `undefined` keys were not typed. */
-export async function settingsOf(context: Context, flags: ProfileFlags): Promise<ProfileSettings> {
+/**
+ * What was typed, checked, with the secret read from where the flags say. `undefined` keys were not typed.
+ * @param before the profile that is changed: what a change does not name stays
+ */
+export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
+  const flags = before === undefined ? typed : await withKnown(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
   refuseBoth(flags, "clientSecretStdin", "clientSecretCommand");
   refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
   await checkAddresses(flags);
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
+  const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
   // Last: no secret is asked for or read where anything else is wrong.
-  const credential = await credentialOf(context, flags);
+  const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
     ...(flags.organizationId !== undefined && { organization_id: flags.organizationId || null }),
     ...(legacy !== undefined && { legacy }),
     ...(credential !== undefined && { credential }),
+    ...(key !== undefined && { key }),
     ...(oauth !== undefined && { oauth }),
   };
+}
+
+/** A new secret alone keeps its client and its endpoint, or its style; the audience alone keeps the endpoint. */
+async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
+  const { oauthOf } = await import("../../profiles/profile.ts");
+  const { credential } = before;
+  const known: ProfileFlags = {};
+  const givesKey = flags.apiKeyStdin !== undefined || flags.apiKeyCommand !== undefined;
+  if (credential?.kind === "api_key" && givesKey) known.basicStyle = credential.basic_style;
+  if (credential?.kind === "client_credentials" && wantsClient(flags)) known.clientId = credential.client_id;
+  const endpoint = oauthOf(before);
+  const { audience, issuer, clientAuth } = flags;
+  const needsEndpoint =
+    wantsClient(flags) || audience !== undefined || issuer !== undefined || clientAuth !== undefined;
+  if (endpoint !== undefined && needsEndpoint && flags.tokenEndpoint === undefined) {
+    known.tokenEndpoint = endpoint.token_endpoint;
+    known.clientAuth = endpoint.client_auth;
+    if (endpoint.audience !== undefined) known.audience = endpoint.audience;
+    if (endpoint.issuer !== undefined) known.issuer = endpoint.issuer;
+  }
+  return { ...known, ...flags };
+}
+
+/** What is changed of a key that stays: nothing where another key is given. */
+function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
+  const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
+  if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
+  if (apiKeyId === undefined && basicStyle === undefined) return undefined;
+  return {
+    ...(apiKeyId !== undefined && { key_id: apiKeyId || null }),
+    ...(basicStyle !== undefined && { basic_style: styleOf(basicStyle) }),
+  };
+}
+
+function styleOf(typed: string): "apikey-user" | "key-as-user" {
+  return oneOf("--basic-style", typed, ["apikey-user", "key-as-user"]);
 }
 
 /** What the profile would be refused for when it is kept. */
@@ -119,7 +162,7 @@ async function credentialOf(context: Context, flags: ProfileFlags): Promise<NewC
     );
   if (wantsClient(flags)) return clientOf(context, flags);
   if (!wantsKey) return undefined;
-  const basic_style = oneOf("--basic-style", flags.basicStyle ?? "apikey-user", ["apikey-user", "key-as-user"]);
+  const basic_style = styleOf(flags.basicStyle ?? "apikey-user");
   const given = await secretOf(context, { stdin: flags.apiKeyStdin, command: flags.apiKeyCommand, what: "API key" });
   const key_id = flags.apiKeyId || undefined;
   return { kind: "api_key", basic_style, ...(key_id !== undefined && { key_id }), ...given };
