@@ -6,13 +6,14 @@ import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { Drive, Intent, Journal } from "../journal/journal.ts";
 import { admitCreation, driveKeyCreation, type KeyCreation } from "./access-key-creation.ts";
 import { checkIdentity, prove, stillWorks } from "./access-key-proof.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./access-key-recovery.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
 import { overlap, proven, tellBegun } from "./overlap.ts";
+import { admitWithPlace } from "./secret-place.ts";
 import { isOfThisMoment, WatchedDestination } from "./watched-destination.ts";
 import { detailsOf, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
@@ -51,29 +52,29 @@ export async function replaceAccessKey(
   request: KeyReplacementRequest,
   options: KeyReplacementOptions,
 ): Promise<KeyReplaced> {
-  const destination = { ...(await options.destination.check()) };
   const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
-  const { kind, drive } = await bench.journal.admit(
-    {
-      ...madeFor(bench.account),
-      operation: "access_key.rotate",
-      method: "POST",
-      path: "/api/v1/access-keys",
-      request_text: JSON.stringify({ id: oldId, ...creation.request }),
-      twin: JSON.stringify(["replacement", oldId]),
-      idempotent: false,
-      destination,
-      detail: {
-        mode: "replacement",
-        old_key: oldId,
-        bound_to: boundTo,
-        overlap_ms: overlapMs,
-        marked: creation.marked,
-        update_profile: updateProfile,
-      },
+  const intent: Intent = {
+    ...madeFor(bench.account),
+    operation: "access_key.rotate",
+    method: "POST",
+    path: "/api/v1/access-keys",
+    request_text: JSON.stringify({ id: oldId, ...creation.request }),
+    twin: JSON.stringify(["replacement", oldId]),
+    idempotent: false,
+    detail: {
+      mode: "replacement",
+      old_key: oldId,
+      bound_to: boundTo,
+      overlap_ms: overlapMs,
+      marked: creation.marked,
+      update_profile: updateProfile,
     },
-    { fresh: options.fresh },
-  );
+  };
+  const { kind, drive } = await admitWithPlace(bench, intent, {
+    destination: options.destination,
+    fresh: options.fresh,
+    isHome: (entry) => currentChild(bench.journal, entry)?.state === "done",
+  });
   try {
     if (kind === "resumed") {
       bench.tell.note(`Going on with the unfinished replacement ${drive.entry.id}.`);

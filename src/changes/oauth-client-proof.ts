@@ -43,6 +43,7 @@ export async function prove(
     `The new client ${child.resource_id} could not be proven: its secret left this machine before a crash.`,
     {
       meaning: "The old client is untouched. If the new one works for you, go on with --yes.",
+      hint: `integ journal recover ${drive.entry.id} --yes`,
     },
   );
 }

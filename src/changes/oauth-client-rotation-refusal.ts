@@ -2,14 +2,15 @@
 // Must not know: flags, terminals, files, how a rotation goes on.
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { Drive } from "../journal/journal.ts";
 import type { OldClient } from "./oauth-client-rotation.ts";
 import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
 
-function rotationsOf(journal: Journal, oldId: string): Entry[] {
+function rotationsOf({ journal, account }: Workbench, oldId: string): Entry[] {
   return journal
     .entries()
-    .filter(({ operation, detail }) => operation === "oauth_client.rotate" && detail.old_client === oldId);
+    .filter(({ operation, base_url }) => operation === "oauth_client.rotate" && base_url === account.baseUrl)
+    .filter(({ detail }) => detail.old_client === oldId);
 }
 
 function isOver({ state }: Entry): boolean {
@@ -17,9 +18,9 @@ function isOver({ state }: Entry): boolean {
 }
 
 /** Ids of the rotations of that client which are over. */
-export function rotationsSettled(journal: Journal, oldId: string): Set<string> {
+export function rotationsSettled(bench: Workbench, oldId: string): Set<string> {
   return new Set(
-    rotationsOf(journal, oldId)
+    rotationsOf(bench, oldId)
       .filter(isOver)
       .map(({ id }) => id),
   );
@@ -36,7 +37,7 @@ export function refuseSecond(
   drive: Drive,
   { oldId, settledBefore }: { oldId: string; settledBefore: ReadonlySet<string> },
 ): void {
-  const others = rotationsOf(bench.journal, oldId).filter(({ id }) => id < drive.entry.id);
+  const others = rotationsOf(bench, oldId).filter(({ id }) => id < drive.entry.id);
   const first = others.find((other) => !isOver(other) || (other.state === "done" && !settledBefore.has(other.id)));
   if (first === undefined) return;
   recordAfterwards(bench, drive, { state: "refused" });

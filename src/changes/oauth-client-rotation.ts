@@ -4,7 +4,7 @@
 // Must not know: flags, terminals, files.
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { Drive, Intent, Journal } from "../journal/journal.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { noSlot, notActive, refuseSecond, rotationsSettled } from "./oauth-client-rotation-refusal.ts";
@@ -13,8 +13,16 @@ import { begunReplacement, receiptOf, replaceLostSecret, secretLost } from "./oa
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { prove, stillWorks } from "./oauth-client-proof.ts";
 import { overlap, tellBegun } from "./overlap.ts";
+import { admitWithPlace } from "./secret-place.ts";
 import { isOfThisMoment, WatchedDestination } from "./watched-destination.ts";
-import { madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  isInterruption,
+  madeFor,
+  recordAfterwards,
+  saysNothingWasDone,
+  type Workbench,
+} from "./workbench.ts";
 
 export interface RotationRequest {
   /** Resource id of the client to be replaced. */
@@ -52,10 +60,8 @@ export async function rotateOAuthClient(
   { old, request }: { old: OldClient; request: RotationRequest },
   options: RotationOptions,
 ): Promise<Rotated> {
-  const destination = { ...(await options.destination.check()) };
-  const settledBefore = rotationsSettled(bench.journal, old.id);
-  const admission = await bench.journal.admit({
-    destination,
+  const settledBefore = rotationsSettled(bench, old.id);
+  const intent: Intent = {
     ...madeFor(bench.account),
     operation: "oauth_client.rotate",
     method: "POST",
@@ -64,6 +70,10 @@ export async function rotateOAuthClient(
     twin: JSON.stringify([old.id]),
     idempotent: false,
     detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
+  };
+  const admission = await admitWithPlace(bench, intent, {
+    destination: options.destination,
+    isHome: (entry) => currentChild(bench.journal, entry)?.state === "done",
   });
   try {
     if (admission.kind === "resumed") {
@@ -113,8 +123,10 @@ function unfinished(bench: Workbench, drive: Drive, { error, isHome }: { error: 
   const isOver = isHome && error.kind === "unusable";
   const state: Entry["state"] = isOver ? "unusable" : isDone ? "pending" : childState;
   recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
-  const hint = isSettled(state) ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
-  const details = { ...error.details, entry: drive.entry.id, hint };
+  const isOwnStep = error.details.hint?.startsWith(`integ journal recover ${drive.entry.id}`);
+  const step = isSettled(state) || isOwnStep ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
+  const meaning = error.details.meaning ?? (isInterruption(error) && isDone ? "Both clients work." : undefined);
+  const details = detailsOf(drive.entry, { ...error.details, meaning, hint: step });
   if (!isDone || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   return new Failure(
     "pending",

@@ -2,7 +2,7 @@
 // the one that is left is cleared before it is forgotten, so that a crash in between leaves nothing that nobody knows of.
 // Must not know: what a place is, flags, terminals, the API.
 import type { Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { Admission, Drive, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import type { SecretKeeping } from "./workbench.ts";
 
@@ -30,4 +30,34 @@ function isRemembered({ destination }: Entry, place: DestinationRecord): boolean
   const before = destination as DestinationRecord | null;
   if (place.kind !== "file") return before?.kind !== "file";
   return before?.kind === "file" && before.path === place.path;
+}
+
+interface PlacedAdmission {
+  readonly destination: Destination;
+  /** `--new` */
+  readonly fresh?: boolean | undefined;
+  /** True where the secret of this unfinished work is in its place: that place is no reason to refuse. */
+  readonly isHome: (entry: Entry) => boolean;
+}
+
+/**
+ * Admits larger work with the place of its secret. The same command typed again finds the secret's file there, because an
+ * earlier process put it there: the work is gone on with.
+ * @throws Failure of the place, where it can take no secret and one is still to come
+ */
+export async function admitWithPlace(
+  { journal }: { readonly journal: Pick<Journal, "admit" | "resume"> },
+  intent: Intent,
+  { destination, fresh, isHome }: PlacedAdmission,
+): Promise<Admission> {
+  let place: DestinationRecord;
+  try {
+    place = await destination.check();
+  } catch (refusal) {
+    const earlier = await journal.resume(intent, { fresh });
+    if (earlier !== undefined && isHome(earlier.drive.entry)) return earlier;
+    earlier?.drive.release();
+    throw refusal;
+  }
+  return journal.admit({ ...intent, destination: { ...place } }, { fresh });
 }

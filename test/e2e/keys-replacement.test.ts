@@ -198,15 +198,16 @@ describe("by replacement", () => {
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
 
-  it("typed again, goes on with what is unfinished", async () => {
+  it.each(["other.secret", "new.secret"])("typed again, to %s, goes on with what is unfinished", async (place) => {
     const { at } = await desk.withProfile();
-    const old = await desk.makeKey({ name: "again" });
+    const name = `again, to ${place}`;
+    const old = await desk.makeKey({ name });
     await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
     expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(3);
-    const again = await rotate(at, old.id, "--by-replacement", "--secret-file", "other.secret");
+    const again = await rotate(at, old.id, "--by-replacement", "--secret-file", place);
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain("Going on with the unfinished replacement");
-    expect(await desk.live("again")).toHaveLength(1);
+    expect(await desk.live(name)).toHaveLength(1);
     expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
   });
 });

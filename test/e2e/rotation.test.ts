@@ -1,5 +1,5 @@
 // Rotation without downtime: create, deliver, prove, overlap, revoke; at every moment one of the two works.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
 import { startRecordingRelay } from "../support/recording-relay.ts";
@@ -91,8 +91,10 @@ describe("oauth-clients rotate", () => {
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
     expect((await at.integ(["journal", "recover"])).code).toBe(8);
     expect(await live()).toHaveLength(2);
-    const same = await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h"]);
-    expect([same.code, same.stderr.includes("It was begun")]).toEqual([8, false]);
+    for (const place of [[], ["--secret-file", "new.secret"]]) {
+      const same = await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h", ...place]);
+      expect([same.code, same.stderr.includes("It was begun")], same.stderr).toEqual([8, false]);
+    }
     expect(await live()).toHaveLength(2);
   });
 
@@ -165,6 +167,35 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toEqual([id]);
     expect((await rotate(at, id, "--secret-file", "newer.secret")).code).toBe(0);
     expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("interrupted in its overlap says that both work", async () => {
+    const { at, id } = await begun();
+    const child = at.start(["oauth-clients", "rotate", id, "--overlap", "10m", "--secret-file", "new.secret"]);
+    let stderr = "";
+    child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+      if (text.includes("Both clients work;")) child.kill("SIGINT");
+    });
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    expect(code, stderr).toBe(130);
+    expect(stderr).toMatch(/Interrupted\.\n {2}Both clients work\.\n {2}Next: integ journal recover/);
+    expect(stderr).toContain("profile p (us)");
+    expect(await live()).toHaveLength(2);
+  });
+
+  it("a client that cannot be proven any more names the command that goes on without a proof", async () => {
+    const { at, id } = await begun();
+    await service.fault("POST /oauth/token status=500");
+    await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
+    await service.calm();
+    rmSync(at.path("new.secret"));
+    const { code, stderr } = await at.integ(["journal", "recover"]);
+    expect(code, stderr).toBe(8);
+    const next = /Next: integ (journal recover \S+ --yes)/.exec(stderr)?.[1];
+    expect(next, stderr).toBeDefined();
+    expect((await at.integ(next!.split(" "))).code).toBe(0);
+    expect(await live()).toHaveLength(1);
   });
 
   it("at 20 of 20 slots nothing is revoked, and exit 5 names what could be", async () => {
