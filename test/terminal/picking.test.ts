@@ -25,9 +25,6 @@ interface Client {
 let service: Service;
 let home: Home;
 
-beforeAll(async () => {
-  service = await startService();
-});
 beforeEach(() => {
   home = new Home(service.env);
 });
@@ -35,7 +32,14 @@ afterEach(async () => {
   await service.calm();
   home.remove();
 });
-afterAll(() => service.stop());
+
+/** A service of its own for each part: an account has 20 clients at most (§8). */
+function withService(): void {
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.stop());
+}
 
 const session = (words: readonly string[], more: { env?: Record<string, string>; columns?: number } = {}): Session =>
   new Session(words, { home, ...more });
@@ -51,8 +55,8 @@ async function newest(): Promise<Client> {
 /** A client that this machine's journal knows. */
 async function made(account: string, ...scopes: string[]): Promise<string> {
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
-  const { stdout, stderr } = await home.integ(["oauth-clients", "create", ...flags]);
-  expect(stderr).not.toContain("integ:");
+  const { stdout, stderr, code } = await home.integ(["oauth-clients", "create", ...flags]);
+  expect(code, stderr).toBe(0);
   return (JSON.parse(stdout) as Client).id;
 }
 
@@ -67,6 +71,8 @@ async function attempted(account: string, ...scopes: string[]): Promise<string> 
 const create = ["oauth-clients", "create", "--new", "--secret-file", "picked.secret"];
 
 describe("a creation", () => {
+  withService();
+
   it("picks the service account with the arrows, and takes or leaves scopes with Space", async () => {
     const [own, other] = [service.us.service_account_id, service.us.caller_service_account_id];
     await made(own, "entity:read");
@@ -203,6 +209,8 @@ describe("a creation", () => {
 });
 
 describe("an argument that is left out", () => {
+  withService();
+
   it("is picked: a client to look at, and one to revoke, after the question that comes anyway", async () => {
     const kept = await made(service.us.service_account_id, "entity:read");
     const gone = await made(service.us.service_account_id, "organization:read");
@@ -243,6 +251,16 @@ describe("an argument that is left out", () => {
     await forgetting.answer(/Give up the entry/, "y");
     expect(await forgetting.ended).toBe(0);
     expect(forgetting.written).not.toContain(done);
+    const failing = ["--scope", "entity:read", "--new", "--secret-command", "exit 1"];
+    const account = ["--service-account", service.us.service_account_id];
+    const { code } = await home.integ(["oauth-clients", "create", ...account, ...failing]);
+    expect(code).toBe(12);
+    const kept = journal().at(-1)!.id;
+    const claiming = session(["journal", "claim", "--secret-file", "claimed.secret"]);
+    await claiming.answer(new RegExp(`● ${kept} \\(oauth_client.create, undelivered\\)`), "\r");
+    expect(await claiming.ended, claiming.written).toBe(0);
+    expect(claiming.written).not.toContain(done);
+    expect(readFileSync(home.path("claimed.secret"), "utf8")).toMatch(/^sbx_us_cs_/);
     expect(journal().find(({ id }) => id === unknown)?.state).toBe("abandoned");
   });
 
@@ -286,6 +304,17 @@ describe("an argument that is left out", () => {
     const doctor = session(["doctor"], { env });
     expect(await doctor.ended).toBe(10);
     expect(doctor.written).toContain("No profile is the default");
+  });
+
+  it("is picked, and its secret typed hidden: a client for a token", async () => {
+    const id = await made(service.us.service_account_id, "entity:read");
+    const { stdout } = await home.integ(["oauth-clients", "get", id, "--json"]);
+    const { client_id } = JSON.parse(stdout) as { client_id: string };
+    const asked = session(["oauth-clients", "token"], { env: { INTEG_TOKEN_ENDPOINT: service.us.token_endpoint } });
+    await asked.answer(new RegExp(`● ${client_id} \\(${id}`), "\r");
+    await asked.answer(/client secret/, "not-the-secret\r");
+    expect(await asked.ended, asked.written).toBe(3);
+    expect(asked.written).not.toContain("not-the-secret");
   });
 
   it.each([

@@ -71,6 +71,37 @@ describe("questions", () => {
     expect(await asked.ended).toBe(2);
   });
 
+  it("asks for a profile from its name on, and again at once where an answer cannot be", async () => {
+    const env = { INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_CONFIG_DIR: at.path("asked-for") };
+    const asked = session(["profiles", "add"], env);
+    await asked.answer(/Name of the profile/, "sandbox\r");
+    await asked.answer(/"sandbox" is a reserved profile name/, `${"\u007f".repeat(7)}mine\r`);
+    await asked.answer(/● us.*○ eu/s, "\u001b[B\r");
+    await asked.answer(/Base URL/, "ftp://x\r");
+    await asked.answer(/The base URL/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
+    await asked.answer(/API key/, `${service.eu.api_key}\r`);
+    expect(await asked.ended, asked.written).toBe(0);
+    const { stdout } = await at.integ(["profiles", "show", "mine", "--json"], { env });
+    expect(JSON.parse(stdout)).toMatchObject({ name: "mine", region: "eu", base_url: service.eu.base_url });
+    const again = session(["profiles", "add"], env);
+    await again.answer(/Name of the profile/, "mine\r");
+    await again.answer(/There is a profile "mine" already/, "\u0003");
+    expect(await again.ended).toBe(130);
+  });
+
+  it("says at once that a scope or a name cannot be", async () => {
+    const flags = ["--service-account", "sa_unseen", "--new"];
+    const env = { INTEG_STATE_DIR: at.path("nothing-seen") };
+    const client = session(["oauth-clients", "create", ...flags], env);
+    await client.answer(/Scopes/, "entity:*\r");
+    await client.answer(/has a wildcard/, "\u0003");
+    expect(await client.ended).toBe(130);
+    const key = session(["keys", "create"], { ...env, INTEG_ACCESS_TOKEN: service.us.access_token });
+    await key.answer(/Name of the key/, `${"x".repeat(256)}\r`);
+    await key.answer(/1 to 255 characters, not 256/, "\u0003");
+    expect(await key.ended).toBe(130);
+  });
+
   it("hides a secret that is typed", async () => {
     const asked = session(["profiles", "add", "typed", "--region", "us", "--base-url", service.us.base_url]);
     await asked.answer(/API key/, `${service.us.api_key}\r`);

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { showMade } from "../receipt.ts";
+import { complaintOf } from "../complaint.ts";
 import { defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
 import { addKeyOptions, expiryOf, type KeyFlags } from "./request.ts";
@@ -57,7 +58,7 @@ function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["requ
 
 async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreation> {
   const expiry = expiryOf(flags, context.clock.now());
-  const name = flags.name ?? (await context.output.ask("Name of the key", { flag: "--name <name>" }));
+  const name = flags.name ?? (await askName(context));
   return {
     request: {
       name,
@@ -68,6 +69,12 @@ async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreatio
     ...(expiry !== undefined && { expiry: expiry.twin }),
     marked: flags.nameMarker === true,
   };
+}
+
+async function askName({ output, clock }: Context): Promise<string> {
+  const { checkAccessKey } = await import("../../api/access-keys.ts");
+  const validate = (name: string): string | undefined => complaintOf(() => checkAccessKey({ name }, clock.now()));
+  return output.ask("Name of the key", { flag: "--name <name>", validate });
 }
 
 async function showRequest(context: Context, bench: Workbench, creation: KeyCreation): Promise<void> {

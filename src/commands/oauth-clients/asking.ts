@@ -2,6 +2,7 @@
 // Must not know: the service, how a question is drawn.
 import type { Context } from "../../context.ts";
 import type { Choice } from "../../output/output.ts";
+import { complaintOf } from "../complaint.ts";
 import { clientsIn, requestsIn, type KnownClient, type KnownRequest } from "./known-clients.ts";
 
 /** The service account that will own a client. @throws Failure `usage` where nobody can be asked or no answer is given */
@@ -23,6 +24,7 @@ export async function askAccount(context: Context): Promise<string> {
  * @throws Failure `usage` where nobody can be asked or no answer is given
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
+  const { checkCreation } = await import("../../api/creation-request.ts");
   const requests = await requestsMade(context);
   const chosen = requests.find(({ service_account_id }) => service_account_id === account)?.scopes ?? [];
   const used = requests.flatMap(({ scopes, created_at }) =>
@@ -36,7 +38,10 @@ export async function askScopes(context: Context, account: string): Promise<stri
     other: {
       label: "others…",
       question: "Scopes, with spaces between them",
-      validate: (text) => (scopesIn(text).length === 0 ? "At least one scope is needed." : undefined),
+      validate: (text) =>
+        scopesIn(text).length === 0
+          ? "At least one scope is needed."
+          : complaintOf(() => checkCreation({ service_account_id: account, scopes: scopesIn(text) })),
     },
     split: scopesIn,
   });

@@ -1,10 +1,9 @@
 // Owns: `integ profiles add`.
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
+import { askBaseUrl, askName, askRegion } from "./asking.ts";
 import { addProfileOptions, askSecret, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
-
-const regions = [{ value: "us" }, { value: "eu" }];
 
 export const command = defineVerb({
   configure: (command) =>
@@ -24,7 +23,7 @@ export const command = defineVerb({
     },
   ],
   more: "The credential goes to the keychain where there is one, else to a file only you can read; it is sent to this address and nowhere else.",
-  asks: (context) => context.output.ask("Name of the profile", { flag: "<name>" }),
+  asks: askName,
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
@@ -36,8 +35,8 @@ export const command = defineVerb({
         meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
         hint: `integ profiles show ${name}`,
       });
-    const chosenRegion = region ?? (await output.pick("Region", { choices: regions, flag: "--region us|eu" }));
-    const address = baseUrl ?? (await output.ask("Base URL (https://…)", { flag: "--base-url <url>" }));
+    const chosenRegion = region ?? (await askRegion(context));
+    const address = baseUrl ?? (await askBaseUrl(context));
     const typed = await settingsOf(context, { ...options, region: chosenRegion, baseUrl: address });
     const { checkBaseUrl } = await import("../../profiles/address.ts");
     const credential = typed.credential ?? {

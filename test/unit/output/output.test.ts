@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { Failure } from "../../../src/errors.ts";
 import type { Format, Output, ResourceView } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
+import { shown } from "../../terminal/screen.ts";
 import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
@@ -349,6 +350,32 @@ describe("questions", () => {
         await expect(ask(output)).rejects.toMatchObject(missing);
         expect(stdin).toMatchObject({ isRaw: false });
       }
+    },
+  );
+
+  it.each([40, 20])(
+    "are one list on the screen at %i columns, however long it is and wherever one goes in it",
+    async (columns) => {
+      const { output, stdin, stderr } = stage({ tty: true, columns });
+      const choices = Array.from({ length: 30 }, (_, n) => ({
+        value: `sa_${"x".repeat(40)}_${n}`,
+        hint: `number ${n}`,
+      }));
+      const answer = output.pick("Which of them?", { choices, flag: "--x" });
+      const down = async (times: number): Promise<void> => {
+        await keys(stdin, "\u001b[B".repeat(times));
+        await vi.waitFor(() => expect(stderr.text).toContain(`number ${times}`), { timeout: 10_000 });
+      };
+      await down(7);
+      const during = await shown(stderr.text, { columns, mayStyle: true });
+      expect(during.lines.filter((line) => line.includes("Which of"))).toHaveLength(1);
+      expect(during.lines.filter((line) => line.includes("●"))).toHaveLength(1);
+      await keys(stdin, "\r");
+      expect(await answer).toBe(choices[7]!.value);
+      await settled(stderr);
+      const { lines, effects } = await shown(stderr.text, { columns, mayStyle: true });
+      expect(effects).toEqual([]);
+      expect(lines.join("")).not.toContain("○");
     },
   );
 
