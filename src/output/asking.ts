@@ -19,6 +19,8 @@ export interface Streams {
   readonly signal: AbortSignal;
 }
 
+const escape: Key = { name: "escape", sequence: "\u001b" };
+
 /**
  * Asks, and gives up when the input ends. @returns a symbol where it was called off: Escape, Ctrl-D or a closed input
  * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
@@ -30,10 +32,16 @@ export async function asked<T>(
   const { stdin } = terminal;
   const end = new AbortController();
   let isInterrupted = false;
+  let isOver = false;
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl === true && key.name === "c") isInterrupted = true;
-    if (key.ctrl === true && key.name === "d") end.abort();
+    if (key.ctrl !== true || key.name !== "d") return;
+    // At once, before a key typed after it is heard; as Escape, which draws its end where an abort leaves half a list.
+    stdin.emit("keypress", escape.sequence, escape);
+    setImmediate(() => {
+      if (!isOver) end.abort();
+    });
   };
   interruption.throwIfAborted();
   if (stdin.readableEnded || stdin.destroyed) return Symbol("end of input");
@@ -45,6 +53,7 @@ export async function asked<T>(
     if (isInterrupted && typeof answer === "symbol") throw new Failure("interrupted", "interrupted at the question");
     return answer;
   } finally {
+    isOver = true;
     stdin.off("end", onEnd).off("close", onEnd).off("keypress", onKey);
   }
 }

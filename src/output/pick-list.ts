@@ -142,7 +142,7 @@ async function writtenOut(asking: Asking, { question, choices, other }: PickList
   asking.terminal.writeErr(lines(choices));
   if (other !== undefined) return { values: [], somethingElse: true };
   for (;;) {
-    const answer = await askedInOneLine(asking, `${visibleText(question)}:`);
+    const answer = await askedInOneLine(asking, visibleText(question));
     if (answer === undefined) return undefined;
     if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
     asking.terminal.writeErr("One of these, as it is written.\n");

@@ -139,6 +139,10 @@ describe("a creation", () => {
     const first = session(create);
     await first.answer(/● sa_us/, key);
     expect(await first.ended).toBe(code);
+    // The list is gone, and the question stands there once, with its end.
+    const { lines } = await first.screen();
+    expect(lines.filter((line) => line.includes("Service account"))).toHaveLength(1);
+    expect(lines.join("\n")).not.toMatch(/another…|Enter: confirm/);
     const second = session(create);
     await second.answer(/● sa_us/, "\r");
     await second.answer(/◼ entity:read/, key);

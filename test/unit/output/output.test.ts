@@ -316,6 +316,19 @@ describe("questions", () => {
     expect(stdin).toMatchObject({ isRaw: false });
   });
 
+  it("hear nothing that is typed after the end of the input", async () => {
+    for (const typed of ["\u0004y", "\u0004\r", "\u0003y"]) {
+      const { output, stdin } = stage({ tty: true });
+      const answer = output.confirm("Revoke?").catch(() => false);
+      await keys(stdin, typed);
+      expect(await answer, JSON.stringify(typed)).toBe(false);
+      const other = stage({ tty: true });
+      const picked = other.output.pick("Region?", { choices: regions, flag: "--region" }).catch(() => "nothing");
+      await keys(other.stdin, typed);
+      expect(await picked, JSON.stringify(typed)).toBe("nothing");
+    }
+  });
+
   it("never take the end of the input for a yes, before or while it is asked", async () => {
     const { output, stdin } = stage({ tty: true });
     const answer = output.confirm("Revoke?");
@@ -430,7 +443,7 @@ describe("questions", () => {
     await keys(stdin, "xx\n");
     await keys(stdin, "eu\n");
     expect(await answer).toBe("eu");
-    expect(stderr.text).toBe("  us (here)\n  eu\nRegion: One of these, as it is written.\nRegion: ");
+    expect(stderr.text).toBe("  us (here)\n  eu\nRegion One of these, as it is written.\nRegion ");
     await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toThrow(
       /--api-key-stdin is missing/,
     );
