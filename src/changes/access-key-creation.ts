@@ -7,10 +7,10 @@ import type { SecretAnswer } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive, Intent } from "../journal/journal.ts";
-import type { Destination } from "../secrets/destination.ts";
+import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import { mayHaveArrived, post } from "./access-key-posting.ts";
 import { bringHome, receiptOf, withoutSecret } from "./access-key-secret.ts";
-import { detailsOf, giveBack, madeFor, type Workbench } from "./workbench.ts";
+import { detailsOf, giveBack, madeFor, type Workbench, withRequestId } from "./workbench.ts";
 
 /** Characters of a key's name (§8). */
 const longestName = 255;
@@ -153,13 +153,14 @@ export async function driveKeyCreation(
 
 async function takeKey(
   work: { bench: Workbench; drive: Drive; destination: Destination },
-  { value, text }: Answered<SecretAnswer>,
+  { value, text, requestId }: Answered<SecretAnswer>,
   prove?: (secret: string) => Promise<void>,
 ): Promise<KeyCreated> {
   const { key, secret } = value;
-  if (secret === undefined) throw withoutSecret(work, key);
+  if (secret === undefined) throw withRequestId(withoutSecret(work, key), requestId);
   const receipt = receiptOf({ text, key, secret });
   const learned = { created_by: key.createdByUserId ?? null };
-  await bringHome(work, { secret, kind: "access_key", id: key.id ?? "", receipt }, { prove, learned });
+  const mine: OneTimeSecret = { secret, kind: "access_key", id: key.id ?? "", receipt };
+  await bringHome(work, mine, { prove, learned, requestId });
   return { entry: work.drive.entry, receipt, secret };
 }

@@ -17,7 +17,15 @@ import {
   secretLost,
   withoutSecret,
 } from "./access-key-secret.ts";
-import { detailsOf, giveBack, madeFor, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  giveBack,
+  madeFor,
+  outcomeUnknown,
+  recordAfterwards,
+  type Workbench,
+  withRequestId,
+} from "./workbench.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -91,16 +99,20 @@ async function rotateNow(
   const work = { bench, drive, destination, before };
   drive.record({ resource_id: id });
   try {
-    const { value, text } = await post({
+    const { value, text, requestId } = await post({
       ...work,
       what: "rotate access key",
       send: () => bench.account.service.accessKeys.rotate(id),
       ifUnknown: unknownWords,
     });
     const { key, secret } = value;
-    if (secret === undefined) throw withoutSecret(work, { ...key, id });
+    if (secret === undefined) throw withRequestId(withoutSecret(work, { ...key, id }), requestId);
     const receipt = receiptOf({ text, key: { id, ...key }, secret });
-    await bringHome(work, { secret, kind: "access_key", id, receipt }, { prove: proofFor(bench, drive.entry) });
+    await bringHome(
+      work,
+      { secret, kind: "access_key", id, receipt },
+      { prove: proofFor(bench, drive.entry), requestId },
+    );
     return { entry: drive.entry, receipt };
   } finally {
     await giveBack(bench, drive.entry.id, destination);

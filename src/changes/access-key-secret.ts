@@ -9,7 +9,7 @@ import { nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import { takePlace } from "./secret-place.ts";
-import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
+import { detailsOf, recordAfterwards, type Workbench, withRequestId } from "./workbench.ts";
 
 /** The work that a secret belongs to. */
 export interface Bearer {
@@ -36,6 +36,8 @@ export interface HomewardOptions {
   readonly prove?: (secret: string) => Promise<void>;
   /** What the answer told besides, for the entry's detail. */
   readonly learned?: Entry["detail"];
+  /** Of the answer that brought the secret: told with what becomes of it. */
+  readonly requestId?: string | undefined;
 }
 
 /**
@@ -45,7 +47,7 @@ export interface HomewardOptions {
 export async function bringHome(
   work: Bearer,
   secret: OneTimeSecret,
-  { prove, learned = {} }: HomewardOptions = {},
+  { prove, learned = {}, requestId }: HomewardOptions = {},
 ): Promise<void> {
   const { bench, drive } = work;
   const detail = { ...drive.entry.detail, ...learned, in_flight: false };
@@ -61,7 +63,7 @@ export async function bringHome(
     await prove?.(secret.secret);
     await work.bench.clock.finishing(() => work.destination.deliver(secret));
   } catch (error) {
-    throw notDelivered(work, { kept, error, known });
+    throw withRequestId(notDelivered(work, { kept, error, known }), requestId);
   }
   recordAfterwards(bench, drive, { ...known, state: "done", last_error: null });
   // Where the journal could not say so, the copy is what tells recovery that the secret is not lost.

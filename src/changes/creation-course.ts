@@ -32,7 +32,13 @@ export type CreationEnd =
   | { readonly kind: "delivered"; readonly entry: Entry; readonly receipt: string }
   /** The secret was delivered by an earlier process: the receipt shows the client as it stands. */
   | { readonly kind: "delivered_before"; readonly entry: Entry; readonly receipt: string }
-  | { readonly kind: "secret_lost"; readonly entry: Entry; readonly receipt: string };
+  | {
+      readonly kind: "secret_lost";
+      readonly entry: Entry;
+      readonly receipt: string;
+      /** Of the answer that showed the client without its secret. */
+      readonly requestId?: string | undefined;
+    };
 
 /** One creation under way: what is known of earlier attempts, and since when this process tries. */
 export interface Course {

@@ -117,7 +117,7 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
       }));
     for (;;) {
       const end = await onceMore(course);
-      if (end) return end;
+      if (end) return end.kind === "secret_lost" ? { ...end, requestId: course.requestId } : end;
     }
   } catch (error) {
     throw error instanceof Failure ? withRequestId(waitsUnnamed(course, error), course.requestId) : error;

@@ -9,15 +9,28 @@ import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
 import { untilRevoked } from "./oauth-client-revocation.ts";
 import { takePlace } from "./secret-place.ts";
-import { detailsOf, giveBack, madeFor, recordAfterwards, saysNothingWasDone, type Workbench } from "./workbench.ts";
+import {
+  detailsOf,
+  giveBack,
+  madeFor,
+  recordAfterwards,
+  saysNothingWasDone,
+  type Workbench,
+  withRequestId,
+} from "./workbench.ts";
 
-/** The failure of a creation whose client exists and whose secret cannot be had (exit 9). */
-export function secretLost(entry: Entry): Failure {
-  return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} exists, and its one-time secret is lost.`, {
+/**
+ * The failure of a creation whose client exists and whose secret cannot be had (exit 9).
+ * @param requestId of the answer that showed the client without it, where that came just now
+ */
+export function secretLost(entry: Entry, requestId?: string): Failure {
+  const message = `The client ${entry.resource_id ?? ""} exists, and its one-time secret is lost.`;
+  const failure = new Failure("secret_lost", message, {
     ...detailsOf(entry),
     meaning: "The API never shows a secret twice. The way out: revoke this client and create another in its place.",
     hint: nextStep(entry) ?? undefined,
   });
+  return withRequestId(failure, requestId);
 }
 
 /**

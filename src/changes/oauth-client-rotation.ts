@@ -203,6 +203,6 @@ async function replaced(bench: Workbench, child: Drive, options: RotationOptions
   const agreed = begunReplacement(bench.journal, child.entry) !== undefined || (await options.mayReplace(child.entry));
   if (!agreed) throw secretLost(child.entry);
   const end = await replaceLostSecret(bench, child, options);
-  if (end.kind === "secret_lost") throw secretLost(end.entry);
+  if (end.kind === "secret_lost") throw secretLost(end.entry, end.requestId);
   return end;
 }

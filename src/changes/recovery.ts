@@ -172,10 +172,11 @@ async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryO
   if (begun === undefined && (await foundAfterAll(bench, drive))) return;
   const { entry } = drive;
   const creation = { destination: await options.destinationOf(begun ?? entry), waitMs: options.waitMs };
-  if (entry.state !== "secret_lost" && (await driveCreation(bench, drive, creation)).kind !== "secret_lost") return;
+  const end = entry.state === "secret_lost" ? undefined : await driveCreation(bench, drive, creation);
+  if (end !== undefined && end.kind !== "secret_lost") return;
   // A replacement that was begun was agreed to then.
   const agreed = begun !== undefined || (await options.mayReplace(drive.entry));
-  if (!agreed) throw secretLost(drive.entry);
+  if (!agreed) throw secretLost(drive.entry, end?.requestId);
   const replaced = await replaceLostSecret(bench, drive, creation);
-  if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);
+  if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
 }

@@ -109,7 +109,9 @@ describe("in place", () => {
   it("a secret that cannot be delivered is kept for claim", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
-    expect((await rotate(at, old.id, "--secret-command", "exit 1")).code).toBe(12);
+    const kept = await rotate(at, old.id, "--secret-command", "exit 1");
+    expect(kept.code).toBe(12);
+    expect(kept.stderr).toMatch(/request id req_us_\w+/);
     const [entry] = await unsettled(at);
     const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
     expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);

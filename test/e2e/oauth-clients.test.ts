@@ -185,6 +185,20 @@ describe("create", () => {
     expect((await at.integ(["journal", "recover"])).code).toBe(0);
   });
 
+  it("names the answer that showed the client without its secret", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
+    const lost = await create(at, "--secret-file", "client.secret");
+    expect(lost.code).toBe(9);
+    expect(lost.stderr).toMatch(/request id req_us_\w+/);
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--new", "--retry-for", "0", "--secret-file", "other.secret");
+    const [newest] = await journal(at);
+    const recovered = await at.integ(["journal", "recover", newest!.id]);
+    expect(recovered.code).toBe(9);
+    expect(recovered.stderr).toMatch(/request id req_us_\w+/);
+  });
+
   it("does all of that in one go with --replace-lost-secret", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=after times=1");

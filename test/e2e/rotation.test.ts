@@ -229,6 +229,18 @@ describe("oauth-clients list", () => {
   });
 });
 
+describe("oauth-clients list without the service", () => {
+  it("names the way to see them all the same", async () => {
+    const { at, id } = await begun();
+    await service.fault("GET /v1/oauth_clients/* status=503");
+    const { code, stderr } = await at.integ(["oauth-clients", "list", "--retry-for", "0"]);
+    expect(code, stderr).toBe(1);
+    const next = /Next: integ (oauth-clients list --offline)/.exec(stderr)?.[1];
+    const shown = await at.integ([...next!.split(" "), "--json"]);
+    expect(JSON.parse(shown.stdout).data).toMatchObject([{ id }]);
+  });
+});
+
 describe("two rotations of one client at once", () => {
   it.each([
     ["the old one revoked", [], 1],

@@ -78,9 +78,9 @@ interface Conclusion {
 
 async function conclude(context: Context, end: CreationEnd, at: Conclusion): Promise<void> {
   if (end.kind === "secret_lost") {
-    if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry);
+    if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry, end.requestId);
     const replaced = await replaceLostSecret(at.bench, at.drive, at.chosen);
-    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry);
+    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
     return conclude(context, replaced, at);
   }
   if (end.kind === "delivered_before")

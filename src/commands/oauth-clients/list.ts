@@ -56,12 +56,21 @@ function asSeen({ created_at, ...client }: KnownClient): Row {
   return { text, service_account_id: client.service_account_id, holds: client.status !== "revoked" };
 }
 
+/** Kinds of a service that cannot be asked at the moment. */
+const mayPass: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
+
 async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
   try {
     const { text, value } = await read(context, `get OAuth client ${client.id}`, () => clients.get(client.id));
     return { text, service_account_id: value.service_account_id, holds: value.status !== "revoked" };
   } catch (error) {
     const { Failure } = await import("../../errors.ts");
+    if (error instanceof Failure && mayPass.has(error.kind))
+      throw new Failure(error.kind, error.message, {
+        ...error.details,
+        meaning: "Without the service the clients can be shown as this machine last saw them.",
+        hint: "integ oauth-clients list --offline",
+      });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
     context.output.warn(`The service does not know ${client.id} (any more): shown as last seen.`);
     return { ...asSeen(client), holds: false };
