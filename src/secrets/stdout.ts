@@ -8,6 +8,8 @@ import { outputTrouble } from "./output-liveness.ts";
 export interface OutputTools {
   /** Descriptor of standard output. */
   readonly fd: number;
+  /** Descriptor of standard error, where GitHub Actions reads the mask. */
+  readonly stderrFd?: number;
   readonly env: Environment;
   /** Prints the receipt with the secret in it; returns when every byte was taken. */
   readonly print: (receipt: string) => Promise<void>;
@@ -22,6 +24,16 @@ export function maskLine(secret: string): string {
   return `::add-mask::${secret.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`;
 }
 
+/** A mask that nobody reads masks nothing: the secret would stand in the log. */
+async function checkMask(stderrFd: number): Promise<void> {
+  const trouble = await outputTrouble(stderrFd);
+  if (trouble === undefined) return;
+  throw new Failure("usage", `GitHub Actions could not be told to mask the secret: standard error ${trouble}.`, {
+    meaning: "Nothing was sent. Unmasked, the secret could stand in the log.",
+    hint: "leave standard error open, or --secret-file <path> keeps the secret out of the output",
+  });
+}
+
 class OutputDestination implements Destination {
   readonly isStdout = true;
   readonly #tools: OutputTools;
@@ -31,8 +43,12 @@ class OutputDestination implements Destination {
   }
 
   async check(): Promise<DestinationRecord> {
-    const trouble = await outputTrouble(this.#tools.fd);
-    if (trouble === undefined) return { kind: "stdout" };
+    const { fd, stderrFd = 2, env } = this.#tools;
+    const trouble = await outputTrouble(fd);
+    if (trouble === undefined) {
+      if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);
+      return { kind: "stdout" };
+    }
     throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
       meaning: "Nothing was sent. A secret is shown once.",
       hint: "--secret-file <path> keeps it in a file",

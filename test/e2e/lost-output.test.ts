@@ -67,3 +67,22 @@ describe("standard output that takes nothing", () => {
     expect((await desk.key(old.id)).status).toBe("revoked");
   });
 });
+
+describe("standard error that takes no mask, under GitHub Actions", () => {
+  it.each([
+    ["closed", 'exec "$@" 2>&-'],
+    ["the null device", 'exec "$@" 2>/dev/null'],
+    ["a full device", 'exec "$@" 2>/dev/full'],
+  ])("%s: no secret is asked for that would stand in the log", async (_what, line) => {
+    if (line.includes("/dev/full") && !hasFull) return;
+    const { at } = await desk.withProfile();
+    at.env.GITHUB_ACTIONS = "true";
+    const before = await desk.sent("POST", /oauth_clients/);
+    const under = ["sh", "-c", line, "sh"];
+    const refused = await create(at, under);
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(await desk.sent("POST", /oauth_clients/)).toBe(before);
+    // A secret that goes elsewhere needs no mask.
+    expect((await create(at, under, "--secret-file", "s")).code).toBe(0);
+  });
+});
