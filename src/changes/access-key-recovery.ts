@@ -12,7 +12,7 @@ import type { Destination } from "../secrets/destination.ts";
 import { admitCreation, driveKeyCreation, type KeyCreated } from "./access-key-creation.ts";
 import { findOrphan, type Search, settleMs, type Sought } from "./access-key-orphan.ts";
 import { lastSentAt, mayHaveArrived } from "./access-key-posting.ts";
-import { finishDelivery, keptHere, mayDeliverAgain, secretLost } from "./access-key-secret.ts";
+import { finishDelivery, keptHere, mayDeliverAgain, noteLostCopy, secretLost } from "./access-key-secret.ts";
 import { untilKeyRevoked } from "./access-key-revocation.ts";
 import { wait } from "./trying-again.ts";
 import { detailsOf, giveBack, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -38,6 +38,7 @@ export type KeyEnd =
  */
 export async function recoverKeyCreation(bench: Workbench, drive: Drive, options: KeyRecoveryOptions): Promise<KeyEnd> {
   const { destination } = options;
+  noteLostCopy(bench, drive);
   if (!mayDeliverAgain(drive.entry)) throw keptHere(drive.entry, "it waits to be claimed.");
   try {
     if (await finishDelivery({ bench, drive, destination }, options)) return { kind: "home", entry: drive.entry };

@@ -12,6 +12,7 @@ import {
   finishDelivery,
   keptHere,
   mayDeliverAgain,
+  noteLostCopy,
   proveSecret,
   receiptOf,
   secretLost,
@@ -152,6 +153,7 @@ export async function recoverKeyRotation(
   options: KeyRotationRecovery,
 ): Promise<KeyRotated> {
   const { destination } = options;
+  noteLostCopy(bench, drive);
   if (!mayDeliverAgain(drive.entry)) throw keptHere(drive.entry, "it waits to be claimed.");
   try {
     const prove = proofFor(bench, drive.entry);

@@ -107,6 +107,16 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/**
+ * A copy goes only after `done` is written: one that is not here went with its folder, and nobody can claim it. What had
+ * arrived all the same is found where it was to go.
+ */
+export function noteLostCopy({ secrets }: Workbench, drive: Drive): void {
+  const { id, state } = drive.entry;
+  if (state !== "undelivered" || secrets.isKept(id)) return;
+  drive.record({ state: "secret_lost" });
+}
+
 /** True where recovery may try the delivery again by itself: the profile is still there to take its own credential. */
 export function mayDeliverAgain(entry: Entry): boolean {
   return entry.state !== "undelivered" || entry.destination?.kind === "profile";

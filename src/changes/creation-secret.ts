@@ -159,7 +159,9 @@ export async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boo
     await bench.secrets.destroyKept(id);
     return true;
   }
-  if (state === "secret_lost" && bench.secrets.isKept(id)) drive.record({ state: "undelivered" });
+  // A copy goes only after `done` is written: one that is not here went with its folder, and nobody can claim it.
+  const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
+  if (state !== found) drive.record({ state: found });
   if (drive.entry.state === "undelivered")
     throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
   return false;

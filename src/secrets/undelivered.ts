@@ -82,7 +82,8 @@ class UndeliveredFolder implements Undelivered {
       return clientId === undefined ? rest : { ...rest, clientId };
     }
     throw new Failure("failed", `${this.#pathOf(entry)} is damaged.`, {
-      meaning: "It was left as it is: a person may still find the secret in it.",
+      meaning: "It was left as it is: a person may still find the secret in it. Without it the secret counts as lost.",
+      hint: `rm '${this.#pathOf(entry)}' && integ journal recover ${entry}`,
     });
   }
 

@@ -1,0 +1,65 @@
+// The kept copy of a secret that could not be delivered, gone or damaged: the journal may outlive the folder beside it.
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Home } from "../support/program.ts";
+import { KeysDesk, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+});
+
+afterEach(async () => {
+  await desk.service.calm();
+  desk.clear();
+});
+
+afterAll(async () => {
+  await desk.close();
+});
+
+function creations(): [string, string[]][] {
+  const { service_account_id } = desk.service.us;
+  return [
+    ["client", ["oauth-clients", "create", "--service-account", service_account_id, "--scope", "entity:read"]],
+    ["key", ["keys", "create", "--name", "unkept"]],
+  ];
+}
+
+async function kept(words: string[]): Promise<{ at: Home; id: string; path: string }> {
+  const { at } = await desk.withProfile();
+  expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
+  const [entry] = await unsettled(at);
+  const journal = (await at.integ(["journal", "path"])).stdout.trim();
+  return { at, id: entry!.id, path: join(journal, "..", "undelivered", entry!.id) };
+}
+
+function nextOf(stderr: string): string {
+  return /Next: (.+)/.exec(stderr)?.[1] ?? "";
+}
+
+describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) => {
+  it("whose copy is gone is lost: each next step leads on, to an end", async () => {
+    const { at, id, path } = await kept(creations()[which]![1]);
+    rmSync(path);
+    const claimed = await at.integ(["journal", "claim", id]);
+    expect([claimed.code, nextOf(claimed.stderr)]).toEqual([4, `integ journal recover ${id}`]);
+    const lost = await at.integ(["journal", "recover", id]);
+    expect([lost.code, nextOf(lost.stderr)]).toEqual([9, `integ journal recover ${id} --replace-lost-secret`]);
+    const end = await at.integ(["journal", "recover", id, "--replace-lost-secret", "--secret-file", "s"]);
+    expect(end.code, end.stderr).toBe(0);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("whose copy is damaged is left for a person, who is told how to give it up", async () => {
+    const { at, id, path } = await kept(creations()[which]![1]);
+    writeFileSync(path, "not what it was");
+    const claimed = await at.integ(["journal", "claim", id]);
+    expect([claimed.code, nextOf(claimed.stderr)]).toEqual([1, `rm '${path}' && integ journal recover ${id}`]);
+    expect((await at.integ(["journal", "recover", id])).code).toBe(12);
+    rmSync(path);
+    expect((await at.integ(["journal", "recover", id])).code).toBe(9);
+  });
+});
