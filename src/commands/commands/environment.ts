@@ -39,6 +39,7 @@ export const environment: readonly Variable[] = [
   },
   { name: "CLICOLOR", meaning: "0: no colour" },
   { name: "CLICOLOR_FORCE", meaning: "colour where it would not be" },
+  { name: "TERM", meaning: "dumb: a terminal without colour and without lines that change" },
   { name: "CI", meaning: "set in continuous integration: never prompt" },
   {
     name: "GITHUB_ACTIONS",

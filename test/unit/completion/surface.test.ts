@@ -16,7 +16,6 @@ const platform = new Set([
   "LOCALAPPDATA",
   "HOME",
   "PATH",
-  "TERM",
   "COLORTERM",
   "http_proxy",
   "https_proxy",
