@@ -73,6 +73,14 @@ function knows(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
+/** A flag that somebody expects to take a secret: one that sounds alike would keep it in the open. */
+function insteadOfSecret(flag: string): string | undefined {
+  if (/^--(api-?)?(key|token)$/i.test(flag)) return "--api-key-stdin, or --api-key-command '<command>'";
+  if (/^--(client-?)?secret$/i.test(flag)) return "--client-secret-stdin, or --client-secret-command '<command>'";
+  if (/^--access-?token$/i.test(flag)) return "--access-token-command '<command>', or set INTEG_ACCESS_TOKEN";
+  return undefined;
+}
+
 function usageFailure(complaint: string, { words, program }: Asked): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
   // What was typed after a flag that does not exist may be a secret: it is not said back.
@@ -85,6 +93,13 @@ function usageFailure(complaint: string, { words, program }: Asked): Failure {
   // To commander a value after a flag that takes none makes it another flag.
   if (flag !== undefined && knows(program, flag))
     return new Failure("usage", `Option '${flag}' takes no value.`, { hint: `${flag} alone` });
+  const instead = flag === undefined ? undefined : insteadOfSecret(flag);
+  if (instead !== undefined)
+    return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
+      meaning:
+        "No flag takes a secret as its value: it would stand in the shell's history and in the list of processes.",
+      hint: instead,
+    });
   const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
     meaning: suggestion || undefined,

@@ -108,6 +108,20 @@ describe("the command line", () => {
   });
 
   it.each([
+    ["profiles add p --api-key canary", "--api-key-stdin, or --api-key-command '<command>'"],
+    ["profiles add p --api-key=canary", "--api-key-stdin, or --api-key-command '<command>'"],
+    [
+      "profiles add p --client-id c --client-secret canary",
+      "--client-secret-stdin, or --client-secret-command '<command>'",
+    ],
+    ["keys list --access-token canary", "--access-token-command '<command>', or set INTEG_ACCESS_TOKEN"],
+  ])("suggests for a secret no flag that would keep it in the open: %s", async (line, hint) => {
+    const error = await typed(line).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ kind: "usage", details: { hint, meaning: expect.stringMatching(/^No flag takes/) } });
+    expect(JSON.stringify(error) + String(error)).not.toContain("canary");
+  });
+
+  it.each([
     ["sandbox start --log=3", "--log"],
     ["entities list --all=yes", "--all"],
     ["--json=yes entities list", "--json"],
