@@ -275,6 +275,14 @@ function moreWrongs(): readonly Wrong[] {
     { what: "an endpoint that is none", words: ["api", "/v1/nothing"] },
     { what: "a contract that was never published", words: ["spec", "show", "--contract-version", "1999-01-01"] },
     { what: "help for a command that is none", words: ["help", "entites"] },
+    {
+      what: "a secret as a flag's value",
+      words: ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key", "canary"],
+    },
+    {
+      what: "a base URL with the contract's prefix",
+      words: ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example/v1/", "--api-key-stdin"],
+    },
     { what: "a key command that fails", words: ["entities", "list", "-p", "vault"], env: vaults },
     { what: "a token command that fails", words: ["keys", "list", "-p", "vault-legacy"], env: vaults },
     { what: "a profile that is nearly right", words: ["entities", "list", "-p", "valut"], env: vaults },

@@ -128,7 +128,13 @@ function styleOf(typed: string): "apikey-user" | "key-as-user" {
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, accessTokenEndpoint, organizationId } = flags;
   const { checkBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
-  if (baseUrl !== undefined) checkBaseUrl(baseUrl, "--base-url");
+  if (baseUrl !== undefined) {
+    const base = checkBaseUrl(baseUrl, "--base-url");
+    // §4: the prefixes of both contracts are appended to it.
+    const bare = base.replace(/(\/api)?\/v1$/, "");
+    if (bare !== base)
+      throw new Failure("usage", "--base-url is what stands before /v1.", { hint: `--base-url ${bare}` });
+  }
   if (tokenEndpoint) checkEndpoint(tokenEndpoint, "--token-endpoint");
   if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
   const { organizationIdPattern } = await import("../../profiles/profile.ts");
