@@ -1,6 +1,6 @@
 // The documents are true: every recipe of docs/scripting.md is run as it stands, and the exit codes are the program's.
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
@@ -48,6 +48,22 @@ describe("docs/scripting.md", () => {
       return match[1]!.split(", ").map((code, i) => [kinds[i] ?? "", Number(code)] as const);
     });
     expect(Object.fromEntries(told.filter(([kind]) => kind !== "–"))).toEqual(exitCodes);
+  });
+});
+
+describe("SECURITY.md", () => {
+  it("names every file that is kept", async () => {
+    const home = new Home();
+    const address = ["--region", "us", "--base-url", "https://api.example.com"];
+    await home.integ(["profiles", "add", "p", ...address, "--api-key-stdin"], { input: "key\n" });
+    const create = ["oauth-clients", "create", "--service-account", "sa_us_automation", "--scope", "entity:read"];
+    const { code } = await home.integ([...create, "-p", "sandbox", "--secret-command", "exit 1"]);
+    expect(code).toBe(12);
+    const kept = ["config", "state"].flatMap((folder) => readdirSync(home.path(folder)));
+    home.remove();
+    expect(kept).toEqual(expect.arrayContaining(["profiles.json", "journal.ndjson", "sandbox.json", "undelivered"]));
+    const text = readFileSync(join(root, "SECURITY.md"), "utf8");
+    expect(kept.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}/\``))).toEqual([]);
   });
 });
 
