@@ -25,6 +25,18 @@ export async function resourceText(
   }
 }
 
+/** A resource that comes before a list, in the list's own document where the format is one. */
+async function receiptText(
+  text: string,
+  given: { view: ResourceView; format: Format; target: ListTarget },
+): Promise<string> {
+  const { view, format, target } = given;
+  if (format !== "json" && format !== "yaml") return resourceText(text, given);
+  const shown = withNulls(text, view.nulls ?? []);
+  if (format === "json") return (await import("./json.ts")).jsonReceipt(shown, target);
+  return (await import("./yaml.ts")).yamlReceipt(shown, target);
+}
+
 /** A document of our own: for a person it reads best as YAML. @param json JSON text */
 export async function documentText(
   json: string,
@@ -58,11 +70,20 @@ async function listWriter(
  */
 export class LazyList implements ListWriter {
   private writer: ListWriter | undefined;
+  private receipts = 0;
 
   constructor(
     private readonly view: ListView,
     private readonly options: { readonly format: Format; readonly target: ListTarget },
   ) {}
+
+  /** A resource that comes before the rows (see `Report`). */
+  async receipt(text: string, { view, target }: { view: ResourceView; target: ListTarget }): Promise<void> {
+    const { format } = this.options;
+    const shown = await receiptText(text, { view, format, target: { ...target, receiptsBefore: this.receipts } });
+    this.receipts += 1;
+    await target.sink.write(shown);
+  }
 
   get rowsWritten(): number {
     return this.writer?.rowsWritten ?? this.options.target.rowsBefore ?? 0;
@@ -73,10 +94,15 @@ export class LazyList implements ListWriter {
       if (page.spans.length === 0) return;
       const { keysOf } = await import("./cells.ts");
       const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true }));
-      this.writer = await listWriter({ ...this.view, columns }, this.options);
+      this.writer = await this.begin({ ...this.view, columns });
     }
-    this.writer ??= await listWriter(this.view, this.options);
+    this.writer ??= await this.begin(this.view);
     await this.writer.page(page);
+  }
+
+  private begin(view: ListView): Promise<ListWriter> {
+    const { format, target } = this.options;
+    return listWriter(view, { format, target: { ...target, receiptsBefore: this.receipts } });
   }
 
   private lacksColumns(): boolean {
@@ -89,7 +115,7 @@ export class LazyList implements ListWriter {
       if (this.options.target.isTerminal) this.options.target.note(`no ${this.view.plural}`);
       return;
     }
-    this.writer ??= await listWriter(this.view, this.options);
+    this.writer ??= await this.begin(this.view);
     await this.writer.end(state);
   }
 

@@ -13,6 +13,16 @@ export function jsonResource(text: string, target: ListTarget): string {
   return `${target.isTerminal ? visibleJson(indentedJson(chosen)) : compactJson(chosen)}\n`;
 }
 
+/** A receipt of the list that follows, in its envelope before `data`. */
+export function jsonReceipt(text: string, target: ListTarget): string {
+  const chosen = target.fields === undefined ? text : projected(text, target.fields);
+  const isFirst = target.receiptsBefore === 0;
+  if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + compactJson(chosen);
+  // A terminal shows whole lines only: the comma comes with the next.
+  const before = isFirst ? '{\n  "object": "list",\n  "receipts": [\n' : "    ,\n";
+  return `${before}${visibleJson(`    ${indentedJson(chosen, 2)}`)}\n`;
+}
+
 /**
  * A list as the envelope of §2.1. Until `end` the document is not closed, so that what a broken walk leaves never
  * parses as a whole answer.
@@ -35,9 +45,13 @@ class CompactList implements ListWriter {
 
   async page(page: RowPage): Promise<void> {
     if (rowCount(page) === 0) return;
-    await this.target.sink.write(this.rowsWritten === 0 ? '{"object":"list","data":[' : ",");
+    await this.target.sink.write(this.rowsWritten === 0 ? this.head() : ",");
     await this.target.sink.write(this.rows(page));
     this.rowsWritten += rowCount(page);
+  }
+
+  private head(): string {
+    return this.target.receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   }
 
   private rows(page: RowPage): string | Buffer {
@@ -46,7 +60,7 @@ class CompactList implements ListWriter {
   }
 
   async end(state: ListEnd): Promise<void> {
-    const head = this.rowsWritten === 0 ? '{"object":"list","data":[' : "";
+    const head = this.rowsWritten === 0 ? this.head() : "";
     await this.target.sink.write(`${head}],${envelopeTail(state).join(",")}}\n`);
     tellMissing(this.watch, { view: this.view, target: this.target });
   }
@@ -72,17 +86,21 @@ class IndentedList implements ListWriter {
     const rows = chosenRows(page, { target: this.target, watch: this.watch }).map((text) =>
       visibleJson(`    ${indentedJson(text, 2)}`),
     );
-    const before = this.rowsWritten === 0 ? '{\n  "object": "list",\n  "data": [\n' : `${this.waiting},\n`;
+    const before = this.rowsWritten === 0 ? `${this.head()}  "data": [\n` : `${this.waiting},\n`;
     this.waiting = rows.pop() ?? "";
     await this.target.sink.write(before + rows.map((row) => `${row},\n`).join(""));
     this.rowsWritten += rowCount(page);
   }
 
   async end(state: ListEnd): Promise<void> {
-    const data = this.rowsWritten === 0 ? '{\n  "object": "list",\n  "data": [],\n' : `${this.waiting}\n  ],\n`;
+    const data = this.rowsWritten === 0 ? `${this.head()}  "data": [],\n` : `${this.waiting}\n  ],\n`;
     const tail = envelopeTail(state).map((member) => `  ${member.replace('":', '": ')}`);
     await this.target.sink.write(`${data}${tail.join(",\n")}\n}\n`);
     tellMissing(this.watch, { view: this.view, target: this.target });
+  }
+
+  private head(): string {
+    return this.target.receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';
   }
 
   async abandon(): Promise<void> {

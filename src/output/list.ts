@@ -38,6 +38,16 @@ export interface ListWriter {
   readonly rowsWritten: number;
 }
 
+/** A list before which single resources come as they are made, each at once: a receipt is not held back for its list. */
+export interface Report {
+  readonly list: ListWriter;
+  /**
+   * Prints a resource; in a format of one document inside it, under `receipts`. Called before the list's first page.
+   * @param text the API's JSON object as it came
+   */
+  receipt(text: string, view: ResourceView): Promise<void>;
+}
+
 /** One resource: its fields as a person reads them. */
 export interface ResourceView {
   /** What it is, for a terminal. */
@@ -66,6 +76,8 @@ export interface ListTarget {
   readonly fields?: readonly FieldPath[];
   /** Rows that an earlier run wrote to the same place: the list goes on behind them. */
   readonly rowsBefore?: number;
+  /** Receipts that stand before the list, in the same document. */
+  readonly receiptsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;
 }

@@ -2,7 +2,7 @@
 // Must not know: a resource by name, the API, exit codes. Source: cli.md §1 (global options), §2, §6.
 import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
 import { fieldPaths } from "./json-text.ts";
-import type { ListTarget, ListView, ListWriter, ResourceView, Sink } from "./list.ts";
+import type { ListTarget, ListView, ListWriter, Report, ResourceView, Sink } from "./list.ts";
 import { type Label, LiveLine, type Progress, silentProgress, type Timers } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { createQuestions, type Questions } from "./questions.ts";
@@ -43,6 +43,8 @@ export interface Output extends Questions {
   document(value: unknown): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout */
   list(view: ListView, to?: { readonly sink?: Sink; readonly rowsBefore?: number }): ListWriter;
+  /** Begins a list that receipts come before. */
+  report(view: ListView): Report;
   /**
    * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
    */
@@ -68,6 +70,13 @@ export interface Output extends Questions {
 
 const longWaitMs = 5_000;
 
+/** Where a resource is shown, and how. */
+interface Shown {
+  readonly view: ResourceView;
+  readonly target: ListTarget;
+}
+type Print = (text: string, how: { view: ResourceView; print: (shown: Shown) => Promise<void> }) => Promise<void>;
+
 /** @throws Failure `usage` where `--fields` names nothing */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, format, quiet } = options;
@@ -77,17 +86,24 @@ export function createOutput(options: OutputOptions): Output {
   const note = (text: string): void => (quiet ? undefined : say("note", text));
   const target = stdoutTarget(options, note);
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
+  const show: Print = async (text, { view, print }) => {
+    const secretField = holdsSecret(text, view) ? view.secretField : undefined;
+    await print(secretField === undefined ? { view, target } : withSecret(secretField, { view, target }));
+    if (secretField !== undefined)
+      note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
+  };
   return {
     format,
     fields: options.fields,
     ...createQuestions(options, live),
-    async resource(text, view) {
-      const secretField = holdsSecret(text, view) ? view.secretField : undefined;
-      const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
-      await terminal.writeOut(await resourceText(text, { format, ...shown }));
-      if (secretField !== undefined) {
-        note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
-      }
+    resource: (text, view) =>
+      show(text, {
+        view,
+        print: async (shown) => terminal.writeOut(await resourceText(text, { format, ...shown })),
+      }),
+    report(view) {
+      const list = new LazyList(view, { format, target });
+      return { list, receipt: (text, of) => show(text, { view: of, print: (shown) => list.receipt(text, shown) }) };
     },
     async document(value) {
       await terminal.writeOut(await documentText(JSON.stringify(value), { format, target }));
@@ -148,10 +164,7 @@ function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceVie
 }
 
 /** A secret is there once: `--fields` or the columns of a CSV that leave it out would lose it. */
-function withSecret(
-  name: string,
-  { view, target }: { view: ResourceView; target: ListTarget },
-): { view: ResourceView; target: ListTarget } {
+function withSecret(name: string, { view, target }: Shown): Shown {
   const { fields } = target;
   const isColumn = view.columns.some(({ path }) => path === name);
   const columns = isColumn ? view.columns : [...view.columns, { path: name, heading: name }];

@@ -17,6 +17,12 @@ export function yamlResource(text: string, target: ListTarget): string {
   return `${yamlText(target.fields === undefined ? text : projected(text, target.fields))}\n`;
 }
 
+/** A receipt of the list that follows, in its document before `data`. @param text JSON */
+export function yamlReceipt(text: string, target: ListTarget): string {
+  const head = target.receiptsBefore === 0 ? "object: list\nreceipts:\n" : "";
+  return `${head}  - ${yamlText(target.fields === undefined ? text : projected(text, target.fields), "    ")}\n`;
+}
+
 /** JSON text as YAML block text, without a new line at the end; every line but the first begins with `margin`. */
 export function yamlText(json: string, margin = ""): string {
   const tree = parseJson(json);
@@ -28,6 +34,7 @@ export function yamlList(view: ListView, target: ListTarget): ListWriter {
   const { fields, sink } = target;
   const watch = new FieldWatch(fields);
   let rowsWritten = target.rowsBefore ?? 0;
+  const opening = target.receiptsBefore ? "" : "object: list\n";
   return {
     get rowsWritten() {
       return rowsWritten;
@@ -38,11 +45,11 @@ export function yamlList(view: ListView, target: ListTarget): ListWriter {
         watch.look(() => parseJson(text));
         return `  - ${yamlText(fields === undefined ? text : projected(text, fields), "    ")}\n`;
       });
-      await sink.write((rowsWritten === 0 ? "object: list\ndata:\n" : "") + rows.join(""));
+      await sink.write((rowsWritten === 0 ? `${opening}data:\n` : "") + rows.join(""));
       rowsWritten += rowCount(page);
     },
     async end({ nextPageToken, hasMore }) {
-      const head = rowsWritten === 0 ? "object: list\ndata: []\n" : "";
+      const head = rowsWritten === 0 ? `${opening}data: []\n` : "";
       const token = nextPageToken === null ? "null" : scalar(nextPageToken);
       await sink.write(`${head}next_page_token: ${token}\nhas_more: ${hasMore}\n`);
       const verdict = watch.verdict(view.singular);

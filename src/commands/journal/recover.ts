@@ -5,7 +5,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { ResourceView } from "../../output/output.ts";
+import type { ListWriter, Report, ResourceView } from "../../output/list.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
 import type { SecretOptions } from "../../secrets/choice.ts";
@@ -39,9 +39,10 @@ export const command = defineVerb({
     const disk = new DiskTrust();
     await mentionDamage(context);
     const entries = chosen(journal, ids, context.settings.profile);
+    const shown = context.output.report(entriesView);
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
-      destinationOf: (entry) => destinationOf(context, entry, options),
+      destinationOf: (entry) => destinationOf(context, entry, { flags: options, shown }),
       mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => {
@@ -50,7 +51,7 @@ export const command = defineVerb({
       },
     });
     await giveBackRooms(context, journal);
-    await report(context, withReplacements(journal, results));
+    await report(context, shown.list, withReplacements(journal, results));
   },
 });
 
@@ -92,13 +93,13 @@ function chosen(journal: Journal, ids: readonly string[], profile: string | unde
 async function destinationOf(
   context: Context,
   entry: Entry,
-  flags: SecretFlags,
+  { flags, shown }: { flags: SecretFlags; shown: Report },
 ): ReturnType<Context["secrets"]["destination"]> {
   const view = await viewOf(entry);
   const asked = secretOptionsOf(flags);
   const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
   const options = named === undefined ? again(remembered(entry), asked) : asked;
-  return context.secrets.destination(options, (receipt) => context.output.resource(receipt, view));
+  return context.secrets.destination(options, (receipt) => shown.receipt(receipt, view));
 }
 
 async function viewOf(entry: Entry): Promise<ResourceView> {
@@ -148,10 +149,9 @@ function withReplacements(journal: Journal, results: readonly Recovered[]): Reco
   });
 }
 
-async function report(context: Context, results: readonly Recovered[]): Promise<void> {
+async function report(context: Context, ...[list, results]: [ListWriter, readonly Recovered[]]): Promise<void> {
   const worst = worstOf(results);
   try {
-    const list = context.output.list(entriesView);
     await list.page(entriesPage(results.map((result) => result.entry)));
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {

@@ -23,6 +23,38 @@ const view: ResourceView = {
 const client =
   '{"id":"c1", "scopes":["a:read","b:read"],"status":"active","created_at":"2026-11-18T12:00:00.000Z","owner":{"name":"Ann"},"client_secret":"CANARY-1","n":1.10}';
 
+describe("a list with receipts before it", () => {
+  const rows = ['{"id":"e1"}', '{"id":"e2"}'];
+  const read: Partial<Record<Format, (text: string) => unknown>> = { json: JSON.parse, yaml: parse };
+
+  it.each(
+    (["json", "yaml"] as const).flatMap((format) =>
+      [true, false].flatMap((tty) =>
+        [0, 1, 2].flatMap((receipts) => [0, 2].map((count) => ({ format, tty, receipts, count }))),
+      ),
+    ),
+  )(
+    "is one document: $format, terminal $tty, $receipts receipts, $count rows",
+    async ({ format, tty, receipts, count }) => {
+      const { output, stdout, stderr } = stage({ format, tty });
+      const report = output.report({ columns: [], singular: "entry", plural: "entries" });
+      for (let n = 0; n < receipts; n += 1) await report.receipt(client, view);
+      // Each is there at once, whatever becomes of the rest.
+      expect(stdout.text.split("CANARY-1")).toHaveLength(receipts + 1);
+      if (count > 0) await report.list.page(pageOf(rows));
+      await report.list.end({ nextPageToken: null, hasMore: false });
+      expect(read[format]!(stdout.text)).toEqual({
+        object: "list",
+        ...(receipts === 0 ? {} : { receipts: Array.from({ length: receipts }, () => JSON.parse(client)) }),
+        data: rows.slice(0, count).map((row) => JSON.parse(row)),
+        next_page_token: null,
+        has_more: false,
+      });
+      expect(stderr.text.split("shown this once")).toHaveLength(receipts + 1);
+    },
+  );
+});
+
 describe("one resource", () => {
   async function shown(options: StageOptions & { nulls?: string[] } = {}): Promise<{ out: string; err: string }> {
     const { output, stdout, stderr } = stage(options);
