@@ -57,6 +57,22 @@ async function unsettled(at: Home): Promise<{ id: string; operation: string; sta
 }
 
 describe("oauth-clients rotate", () => {
+  it("names the place that a claim brought the secret to, there and at its end", async () => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, "--secret-command", "exit 1")).code).toBe(12);
+    const [kept] = await unsettled(at);
+    const claimed = await at.integ(["journal", "claim", kept!.id, "--secret-file", "new.secret"]);
+    expect(claimed.code).toBe(0);
+    const place = `The secret is in ${at.path("new.secret")}, readable by you alone.`;
+    expect(claimed.stderr).toContain(place);
+    expect(claimed.stdout).toContain(service.us.service_account_id);
+    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    expect(recovered.code).toBe(0);
+    expect(recovered.stderr).toContain(place);
+    expect(recovered.stderr).not.toContain("given to the command");
+    expect(await live()).not.toContain(id);
+  });
+
   it("ends with the new client proven and the old one revoked", async () => {
     const { at, id } = await begun();
     const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");

@@ -10,7 +10,10 @@ import type { Drive, Journal } from "../../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../known-names.ts";
+import { showMade } from "../receipt.ts";
+import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
+import { receiptViewOf } from "./view.ts";
 
 export const command = defineVerb({
   configure: (command) => addSecretOptions(command.argument("<id>", "the entry whose secret is kept here")),
@@ -93,11 +96,11 @@ async function settle(context: Context, drive: Drive, kept: OneTimeSecret, { isS
   const wasUnnamed = isUnnamed(drive.entry);
   drive.record(afterClaim(drive.entry));
   (await context.secrets.undelivered()).destroy(id);
+  const place = isShown ? undefined : whereSecretIs({ ...drive.entry, state: "done" });
+  if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
+  if (place) context.output.note(place);
   if (wasUnnamed)
-    context.output.note(
-      `The secret is yours. The answer that brought it was cut: integ journal recover ${id} asks which client it opens.`,
-    );
-  if (!isShown) await show(context, kept.receipt, kept, { hidden: true });
+    context.output.note(`The answer that brought it was cut: integ journal recover ${id} asks which client it opens.`);
 }
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
@@ -117,11 +120,6 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
 }
 
 async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {
-  const field = secretFieldOf(kept);
-  const columns = [
-    { path: "id", heading: "id" },
-    ...(kept.kind === "oauth_client" ? [{ path: "client_id", heading: "client id" }] : []),
-    { path: field, heading: field.replace("_", " ") },
-  ];
-  await context.output.resource(receipt, { columns, nulls: hidden ? [field] : [], secretField: field });
+  const view = await receiptViewOf(kept.kind);
+  await context.output.resource(receipt, { ...view, nulls: hidden ? [secretFieldOf(kept)] : [] });
 }

@@ -5,7 +5,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { ListWriter, Report, ResourceView } from "../../output/list.ts";
+import type { Report } from "../../output/list.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
 import type { SecretOptions } from "../../secrets/choice.ts";
@@ -13,7 +13,7 @@ import type { DestinationRecord } from "../../secrets/destination.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionDamage, workbenchOf } from "../workbench-of.ts";
-import { entriesView, entriesPage } from "./view.ts";
+import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -51,7 +51,10 @@ export const command = defineVerb({
       },
     });
     await giveBackRooms(context, journal);
-    await report(context, shown.list, withReplacements(journal, results));
+    const all = withReplacements(journal, results);
+    await print(context, shown, all);
+    tellPlaces(context, journal, all);
+    tellFailures(context, all);
   },
 });
 
@@ -95,16 +98,11 @@ async function destinationOf(
   entry: Entry,
   { flags, shown }: { flags: SecretFlags; shown: Report },
 ): ReturnType<Context["secrets"]["destination"]> {
-  const view = await viewOf(entry);
+  const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const asked = secretOptionsOf(flags);
   const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
   const options = named === undefined ? again(remembered(entry), asked) : asked;
   return context.secrets.destination(options, (receipt) => shown.receipt(receipt, view));
-}
-
-async function viewOf(entry: Entry): Promise<ResourceView> {
-  if (entry.operation.startsWith("access_key.")) return (await import("../keys/view.ts")).accessKeyView;
-  return (await import("../oauth-clients/view.ts")).oauthClientView;
 }
 
 /** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
@@ -149,21 +147,29 @@ function withReplacements(journal: Journal, results: readonly Recovered[]): Reco
   });
 }
 
-async function report(context: Context, ...[list, results]: [ListWriter, readonly Recovered[]]): Promise<void> {
-  const worst = worstOf(results);
+async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
     await list.page(entriesPage(results.map((result) => result.entry)));
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {
     // What is left unsettled decides how this ends, whether anybody reads the rows or not.
-    if (worst === undefined) throw error;
+    if (worstOf(results) === undefined) throw error;
     if (error instanceof Failure) context.output.warn(error.message);
   }
+}
+
+function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): void {
   if (results.length === 0) context.output.note("Nothing is unsettled.");
   for (const { entry } of results) {
-    const place = whereSecretIs(entry);
+    // A rotation's secret is where its creation brought it, or a claim.
+    const creation = journal.entries().find((other) => other.parent === entry.id && other.state === "done");
+    const place = whereSecretIs(entry) && whereSecretIs(creation ?? entry);
     if (place) context.output.note(`${entry.id}: ${place}`);
   }
+}
+
+function tellFailures(context: Context, results: readonly Recovered[]): void {
+  const worst = worstOf(results);
   for (const { entry, failure } of results)
     if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
   if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");

@@ -4,6 +4,7 @@ import { publicEntry } from "../../journal/entry.ts";
 import type { ListView } from "../../output/list.ts";
 import type { ResourceView } from "../../output/output.ts";
 import { pageOf, type RowPage } from "../../output/row-page.ts";
+import type { OneTimeSecret } from "../../secrets/destination.ts";
 
 const columns = [
   { path: "id", heading: "id" },
@@ -36,6 +37,12 @@ export const entryView: ResourceView = {
   ],
   nulls: [],
 };
+
+/** How the receipt of a change is shown that brought a secret: as the command shows it that was typed first. */
+export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
+  if (kind === "access_key") return (await import("../keys/view.ts")).accessKeyView;
+  return (await import("../oauth-clients/view.ts")).oauthClientView;
+}
 
 /** Entries as one page of a list: the same bytes in every format. */
 export function entriesPage(entries: readonly Entry[]): RowPage {
