@@ -70,6 +70,8 @@ export interface Secrets {
   undelivered(): Promise<Undelivered>;
   /** The secret that a finished delivery left in a file, for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
+  /** Has a CI hide a secret in its log that is bound for standard output (GitHub Actions); elsewhere nothing. */
+  mask(secret: string): Promise<void>;
   /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
   /**

@@ -50,6 +50,12 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       const { rereadSecret } = await import("../secrets/reread.ts");
       return rereadSecret(record);
     },
+    async mask(secret) {
+      if (env.GITHUB_ACTIONS !== "true") return;
+      const { checkMask, maskLine } = await import("../secrets/stdout.ts");
+      await checkMask(2);
+      terminal.writeErr(maskLine(secret));
+    },
     fromStdin: (what) => readStdin(terminal, what),
   };
 }

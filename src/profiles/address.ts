@@ -41,6 +41,19 @@ export function checkBaseUrl(text: string, label = "The base URL"): string {
 }
 
 /**
+ * A base URL as it is typed now: the prefixes of both contracts are appended to it (§4) and do not belong to it.
+ * @param typed how the flag or variable stands before its value, e.g. `--base-url ` or `INTEG_BASE_URL=`
+ * @throws Failure `usage` as `checkBaseUrl`, and where it ends in such a prefix
+ */
+export function checkTypedBaseUrl(text: string, typed: string): string {
+  const label = typed.replace(/[ =]$/, "");
+  const base = checkBaseUrl(text, label);
+  const bare = base.replace(/(\/api)?\/v1$/, "");
+  if (bare !== base) throw new Failure("usage", `${label} is what stands before /v1.`, { hint: `${typed}${bare}` });
+  return base;
+}
+
+/**
  * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
  * may have a query (RFC 6749 §3.2).
  */

@@ -1,7 +1,7 @@
 // Owns: the profile that the environment spells out (CI): which variables belong together, and what is missing. Pure.
 // Must not know: stored profiles, files, the network. Design: cli.md §1 «Environment instead of a profile»; document §5.
 import { Failure } from "../errors.ts";
-import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
+import { checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import { type OAuthSettings, organizationIdPattern, type Region } from "./profile.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -131,7 +131,7 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
 export function environmentProfile(env: Environment): EnvironmentProfile | undefined {
   const address = variable(env, "INTEG_BASE_URL");
   if (address === undefined) return undefined;
-  const baseUrl = checkBaseUrl(address, "INTEG_BASE_URL");
+  const baseUrl = checkTypedBaseUrl(address, "INTEG_BASE_URL=");
   checkCredentials(env);
   const organizationId = organizationIdFrom(env);
   const oauth = oauthFrom(env);

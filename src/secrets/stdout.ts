@@ -24,8 +24,8 @@ export function maskLine(secret: string): string {
   return `::add-mask::${secret.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`;
 }
 
-/** A mask that nobody reads masks nothing: the secret would stand in the log. */
-async function checkMask(stderrFd: number): Promise<void> {
+/** A mask that nobody reads masks nothing: the secret would stand in the log. @throws Failure `usage` */
+export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
   if (trouble === undefined) return;
   throw new Failure("usage", `GitHub Actions could not be told to mask the secret: standard error ${trouble}.`, {

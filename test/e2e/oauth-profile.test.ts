@@ -115,6 +115,11 @@ it("prints the token response on request, and a wrong secret ends with exit 3", 
     access_token: expect.any(String),
     expires_in: expect.any(Number),
   });
+  const masked = await at.integ(["oauth-clients", "token", "--from-profile", "--json"], {
+    env: { GITHUB_ACTIONS: "true" },
+  });
+  expect(masked.stderr).toContain(`::add-mask::${JSON.parse(masked.stdout).access_token}\n`);
+  expect(token.stderr).not.toContain("::add-mask::");
   const wrong = await profile("client_secret_basic", "another-secret-that-is-wrong");
   const refused = await wrong.integ(["entities", "list"]);
   expect(refused.code).toBe(3);

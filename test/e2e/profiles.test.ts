@@ -57,6 +57,22 @@ describe("profiles", () => {
     for (const file of filesBelow(at.path("config"))) expect(statSync(file).mode & 0o777, file).toBe(0o600);
   });
 
+  it("shows the token endpoint that an API key's profile knows", async () => {
+    const at = home();
+    await add(at, "prod", "--token-endpoint", service.us.token_endpoint);
+    expect((await at.integ(["profiles", "show", "prod"])).stdout).toContain(service.us.token_endpoint);
+  });
+
+  it.each(["/v1", "/api/v1", "/v1/"])(
+    "refuses INTEG_BASE_URL with %s behind the host, and says what it is without",
+    async (prefix) => {
+      const at = home({ INTEG_REGION: "us", INTEG_API_KEY: "k", INTEG_BASE_URL: service.us.base_url + prefix });
+      const { code, stderr } = await at.integ(["entities", "list"]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`INTEG_BASE_URL=${service.us.base_url}\n`);
+    },
+  );
+
   it("changes one thing of a credential, and the rest stays", async () => {
     const home = new Home();
     const integ = async (words: string[], input = ""): Promise<Record<string, unknown>> => {

@@ -57,6 +57,6 @@ export const command = defineVerb({
     );
     for (const note of notes) output.note(note);
     const store = await context.profiles.store();
-    await output.resource(profileRow(profile, store.default), profileView);
+    await output.resource(profileRow(profile, store.default), profileView(profile));
   },
 });

@@ -29,6 +29,6 @@ export const command = defineVerb({
       throw new Failure("usage", "Nothing to change was named.", { hint: "integ help profiles edit" });
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
-    await context.output.resource(profileRow(profile, (await context.profiles.store()).default), profileView);
+    await context.output.resource(profileRow(profile, (await context.profiles.store()).default), profileView(profile));
   },
 });

@@ -127,14 +127,8 @@ function styleOf(typed: string): "apikey-user" | "key-as-user" {
 /** What the profile would be refused for when it is kept. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, accessTokenEndpoint, organizationId } = flags;
-  const { checkBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
-  if (baseUrl !== undefined) {
-    const base = checkBaseUrl(baseUrl, "--base-url");
-    // §4: the prefixes of both contracts are appended to it.
-    const bare = base.replace(/(\/api)?\/v1$/, "");
-    if (bare !== base)
-      throw new Failure("usage", "--base-url is what stands before /v1.", { hint: `--base-url ${bare}` });
-  }
+  const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
+  if (baseUrl !== undefined) checkTypedBaseUrl(baseUrl, "--base-url ");
   if (tokenEndpoint) checkEndpoint(tokenEndpoint, "--token-endpoint");
   if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
   const { organizationIdPattern } = await import("../../profiles/profile.ts");

@@ -15,9 +15,10 @@ export const command = defineVerb({
     const name = given ?? (await context.profiles.active()).name;
     const stored = store.get(name);
     const region = sandboxRegions.get(name);
-    if (stored) await context.output.resource(profileRow(stored, store.default), profileView);
-    else if (region) await context.output.resource(sandboxRow(name, region, store.default), profileView);
-    else if (name === "env") await context.output.resource(await environmentRow(context), profileView);
+    const view = profileView(stored);
+    if (stored) await context.output.resource(profileRow(stored, store.default), view);
+    else if (region) await context.output.resource(sandboxRow(name, region, store.default), view);
+    else if (name === "env") await context.output.resource(await environmentRow(context), view);
     else throw new Failure("usage", `There is no profile "${name}".`, { hint: "integ profiles list" });
   },
 });

@@ -11,7 +11,8 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-export const profileView: ResourceView = {
+/** The token endpoint is that of the profile's own client, else that of clients whose secrets it may come to hold. */
+export const profileView = (profile?: Profile): ResourceView => ({
   columns: [
     ...profileColumns.slice(0, 4),
     { path: "organization_id", heading: "organization" },
@@ -21,10 +22,13 @@ export const profileView: ResourceView = {
     { path: "credential.secret", heading: "secret" },
     { path: "credential.basic_style", heading: "basic style" },
     { path: "credential.client_id", heading: "client id" },
-    { path: "credential.token_endpoint", heading: "token endpoint" },
+    {
+      path: `${profile?.credential?.kind === "client_credentials" ? "credential" : "oauth"}.token_endpoint`,
+      heading: "token endpoint",
+    },
     { path: "legacy.kind", heading: "legacy token" },
   ],
-};
+});
 
 /** A profile as JSON text, its secret masked. */
 export function profileRow(profile: Profile, defaultName: string | null): string {
