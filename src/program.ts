@@ -4,8 +4,8 @@ import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
 import type { Failure } from "./errors.ts";
-import { helpNotes, helpScreen } from "./commands/help-screen.ts";
-import { addGlobalOptions, type GlobalOptions } from "./commands/options/global.ts";
+import { helpNotes, helpScreen, rootNotes, type Screen } from "./commands/help-screen.ts";
+import { addGlobalOptions, type GlobalOptions, typedGlobals } from "./commands/options/global.ts";
 
 type Load = () => Promise<{ command: Verb }>;
 type VerbLine = readonly [name: string, summary: string, load: Load];
@@ -111,18 +111,15 @@ const tree: readonly (Noun | VerbLine)[] = [
       ["tour", "the main job, told in a few screens", () => import("./commands/sandbox/tour.ts")],
     ],
   },
-  [
-    "completion",
-    "completion script of a shell",
-    async () => (await import("./commands/completion/print.ts")).over(wholeTree),
-  ],
-  [
-    "commands",
-    "every command, flag, variable and exit code",
-    async () => (await import("./commands/commands/list.ts")).over(wholeTree),
-  ],
+  ["completion", "completion script of a shell", () => overAll(import("./commands/completion/print.ts"))],
+  ["commands", "every command, flag, variable and exit code", () => overAll(import("./commands/commands/list.ts"))],
   ["__complete", "names that completion offers", () => import("./commands/completion/names.ts")],
 ];
+
+/** A verb that tells of every other one. */
+async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
+  return (await file).over(wholeTree);
+}
 
 /** What was typed, understood: the verb, its input, and the global options wherever they stood. */
 export interface Typed {
@@ -148,12 +145,6 @@ export function typedFor(leaf: Command): Typed | undefined {
   return { verb, name, args: leaf.processedArgs, options: leaf.opts(), globals: typedGlobals(leaf) };
 }
 
-export interface Screen {
-  /** Columns for help screens. */
-  readonly width: number;
-  readonly version: string;
-}
-
 /** As much of what was typed as names a command: its noun, its verb. */
 export function knownWords(words: readonly string[]): string[] {
   const [first, second] = words.filter((word) => !word.startsWith("-"));
@@ -169,11 +160,6 @@ function isVerb(line: Noun | VerbLine): line is VerbLine {
 
 function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
   return isVerb(line) ? { name: line[0] } : line;
-}
-
-export function* allCommands(command: Command): Generator<Command> {
-  yield command;
-  for (const child of command.commands) yield* allCommands(child);
 }
 
 /**
@@ -218,14 +204,6 @@ export async function wholeTree(): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
-const rootNotes = {
-  examples: [
-    { line: "integ entities list --profile sandbox", does: "try it with no account" },
-    { line: "integ help oauth-clients create", does: "a command's options and examples" },
-    { line: "integ sandbox tour", does: "the main job in a few screens" },
-  ],
-};
-
 function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
   return words.some((word) => word === name || word === alias);
 }
@@ -257,22 +235,6 @@ function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Type
     const typed = typedFor(leaf);
     if (typed) found(typed);
   });
-}
-
-/**
- * The global options, at whichever level they were typed. Of `--no-input` only `false` was typed: `true` is a default, and
- * a file's name belongs to a command's own `--input <file>`, which commander keeps under the same name.
- */
-function typedGlobals(leaf: Command): GlobalOptions {
-  const merged: Record<string, unknown> = {};
-  for (let level: Command | null = leaf; level; level = level.parent) {
-    const negated = new Set(level.options.filter((option) => option.negate).map((option) => option.attributeName()));
-    for (const [name, value] of Object.entries(level.opts<Record<string, unknown>>())) {
-      const isTyped = !negated.has(name) || value === false;
-      if (isTyped && !(name in merged)) merged[name] = value;
-    }
-  }
-  return merged;
 }
 
 async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void> {

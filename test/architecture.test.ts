@@ -170,6 +170,13 @@ describe("the house", () => {
     expect(broken.map(complaintAbout).filter((complaint) => complaint === undefined)).toEqual([]);
   });
 
+  it("has no file that a reader has to scroll through: 250 lines at the most", () => {
+    const long = filesBelow(source)
+      .map((file) => ({ file: relative(source, file), lines: readFileSync(file, "utf8").split("\n").length - 1 }))
+      .filter(({ lines }) => lines > 250);
+    expect(long).toEqual([]);
+  });
+
   it("has no room without a name of its own", () => {
     const nameless = filesBelow(source).filter((file) =>
       /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file),

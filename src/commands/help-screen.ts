@@ -1,5 +1,5 @@
 // Owns: how a help screen reads: what it does, how it is typed, what it takes, and last, where the eye rests, examples.
-// Must not know: any one command. Pure.
+// Must not know: any verb. Pure.
 import type { Command, Help } from "commander";
 import type { Verb } from "./verb.ts";
 
@@ -40,6 +40,21 @@ export function helpScreen(command: Command, helper: Help): string {
     ...options,
   ].join("\n");
 }
+
+export interface Screen {
+  /** Columns for help screens. */
+  readonly width: number;
+  readonly version: string;
+}
+
+/** What stands below the help of `integ` alone. */
+export const rootNotes = {
+  examples: [
+    { line: "integ entities list --profile sandbox", does: "try it with no account" },
+    { line: "integ help oauth-clients create", does: "a command's options and examples" },
+    { line: "integ sandbox tour", does: "the main job in a few screens" },
+  ],
+};
 
 /** What stands below the options: examples, as they are typed, and further paragraphs. @param columns of the terminal */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {

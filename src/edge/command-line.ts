@@ -2,7 +2,8 @@
 // Must not know: any one command, streams.
 import { type Command, CommanderError } from "commander";
 import { Failure } from "../errors.ts";
-import { allCommands, buildProgram, knownWords, type Screen, type Typed, typedFor } from "../program.ts";
+import type { Screen } from "../commands/help-screen.ts";
+import { buildProgram, knownWords, type Typed, typedFor } from "../program.ts";
 
 /**
  * Reads what was typed.
@@ -105,4 +106,9 @@ function usageFailure(complaint: string, { words, program }: Asked): Failure {
     meaning: suggestion || undefined,
     hint: help,
   });
+}
+
+function* allCommands(command: Command): Generator<Command> {
+  yield command;
+  for (const child of command.commands) yield* allCommands(child);
 }

@@ -1,5 +1,6 @@
 // Owns: the options that every command takes, before or after its name, and the environment variables behind them. Pure.
 // Must not know: how the environment is read (main.ts hands it in).
+import type { Command as PlainCommand } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { Failure } from "../../errors.ts";
 import { parseDuration } from "./duration.ts";
@@ -55,6 +56,22 @@ export function addGlobalOptions(command: Command): void {
     .option("-q, --quiet", "results and errors only")
     .option("--debug", "requests and responses on stderr, secrets redacted (INTEG_DEBUG)")
     .option("--no-color", "no colour (NO_COLOR)");
+}
+
+/**
+ * The global options, at whichever level they were typed. Of `--no-input` only `false` was typed: `true` is a default, and
+ * a file's name belongs to a command's own `--input <file>`, which commander keeps under the same name.
+ */
+export function typedGlobals(leaf: PlainCommand): GlobalOptions {
+  const merged: Record<string, unknown> = {};
+  for (let level: PlainCommand | null = leaf; level; level = level.parent) {
+    const negated = new Set(level.options.filter((option) => option.negate).map((option) => option.attributeName()));
+    for (const [name, value] of Object.entries(level.opts<Record<string, unknown>>())) {
+      const isTyped = !negated.has(name) || value === false;
+      if (isTyped && !(name in merged)) merged[name] = value;
+    }
+  }
+  return merged;
 }
 
 /**
