@@ -1,6 +1,5 @@
 // What `journal recover` prints where secrets go to standard output: one document in a format that is one, each secret in it
 // once, the entries in `data` as ever.
-import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
@@ -49,12 +48,10 @@ async function expectWhole({ object, receipts = [], data, has_more }: Printed): 
 const recover = ["journal", "recover", "--replace-lost-secret"];
 
 describe("journal recover, secrets on standard output", () => {
-  it("is one JSON document that jq reads", async () => {
+  it("is one JSON document", async () => {
     await lose("entity:read", "organization:read");
     const { code, stdout } = await home.integ([...recover, "--json"]);
     expect(code).toBe(0);
-    const read = spawnSync("jq", ["-r", ".receipts[].client_secret"], { input: stdout, encoding: "utf8" });
-    if (read.error === undefined) expect(read.stdout.trim().split("\n")).toHaveLength(2);
     await expectWhole(JSON.parse(stdout));
   });
 
