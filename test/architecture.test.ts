@@ -38,6 +38,8 @@ const pureRules = [
   "output/row-page.ts",
   "output/visible-text.ts",
   "output/json-text.ts",
+  "secrets/command-mark.ts",
+  "secrets/secret-format.ts",
   "profiles/profile.ts",
   "profiles/address.ts",
   "profiles/resolution.ts",

@@ -14,6 +14,7 @@ import {
   giveBack,
   madeFor,
   recordAfterwards,
+  recoveryIn,
   saysNothingWasDone,
   type Workbench,
   withRequestId,
@@ -52,6 +53,7 @@ function stillLost(entry: Entry, error: unknown): unknown {
   const { message, details } = secretLost(entry);
   return new Failure("secret_lost", `${message} It could not be replaced: ${error.message}`, {
     ...details,
+    hint: recoveryIn(error.details) ?? details.hint,
     cause: error,
   });
 }

@@ -13,7 +13,7 @@ import { driveCreation } from "./oauth-client-creation.ts";
 import { begunReplacement, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
 import { driveRevocation } from "./oauth-client-revocation.ts";
 import { driveRotation } from "./oauth-client-rotation.ts";
-import { detailsOf, isInterruption, type Account, type Workbench } from "./workbench.ts";
+import { detailsOf, isInterruption, saysNothingWasDone, type Account, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
   /** Where a secret goes that still comes: asked for, else where the original command wanted it. */
@@ -101,11 +101,15 @@ function rootOf(journal: Journal, id: string): Entry {
   return above ? rootOf(journal, above.id) : entry;
 }
 
-/** An entry that is still unknown is unknown, whatever stood in the way this time, Ctrl-C too (cli.md, exit 7). */
+/**
+ * How the entry stands decides, whatever stood in the way this time: one that is still unknown is unknown, Ctrl-C or not
+ * (cli.md, exit 7), and a secret that is lost is not found by a place that cannot take another.
+ */
 function told(entry: Entry, failure: Failure): Failure {
   const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0);
   const isLeft = entry.state === "open" && !isInterruption(failure);
-  const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : failure.kind;
+  const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
+  const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : isLost ? "secret_lost" : failure.kind;
   return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));
 }
 

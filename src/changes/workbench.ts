@@ -168,7 +168,8 @@ export function isInterruption({ kind }: Failure): boolean {
 
 /** What has to be mended on this machine before any next step can help. */
 function mendFirst({ kind, details }: Failure): string {
-  if (details.hint === undefined || (kind !== "usage" && kind !== "failed") || details.problem) return "";
+  if (details.hint === undefined || recoveryIn(details) || (kind !== "usage" && kind !== "failed") || details.problem)
+    return "";
   return ` First: ${details.hint.replace(/\.$/, "")}.`;
 }
 
@@ -185,9 +186,14 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       // An earlier attempt was.
       unsent: false,
       meaning: `${known}${mendFirst(because)}`,
-      hint: `integ journal recover ${entry.id}`,
+      hint: recoveryIn(because.details) ?? `integ journal recover ${entry.id}`,
     }),
   );
+}
+
+/** The recovery that a failure asks for itself, with what it has to be told. */
+export function recoveryIn({ hint }: FailureDetails): string | undefined {
+  return hint?.startsWith("integ journal recover ") ? hint : undefined;
 }
 
 /** What the journal keeps of a failure. */

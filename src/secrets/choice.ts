@@ -1,10 +1,10 @@
-// Owns: which place a one-time secret goes to, from the secret options of a command or from what the journal remembers.
+// Owns: which place a one-time secret goes to, from the secret options of a command.
 // Must not know: flags' spelling elsewhere, the API, the journal. Design: cli.md §4 «Secret options».
 import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { Environment } from "../profiles/environment.ts";
 import { commandDestination } from "./command.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
+import type { Destination, OneTimeSecret } from "./destination.ts";
 import { fileDestination } from "./file.ts";
 import { type Issuer, profileDestination } from "./profile.ts";
 import { checkSecretFormat } from "./secret-format.ts";
@@ -96,17 +96,4 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
   if (options.secretProfile !== undefined) return toProfile(options.secretProfile, options.yields, tools);
   return outputDestination({ ...tools, fd: tools.stdoutFd });
-}
-
-/**
- * The place that a journal entry remembers, to be used again by recovery. A command is not remembered (it may hold
- * anything): undefined, like standard output, which is the recovering process' own.
- */
-export async function destinationOf(
-  record: DestinationRecord,
-  tools: DestinationTools,
-): Promise<Destination | undefined> {
-  if (record.kind === "file") return fileDestination(record, tools.cwd, tools);
-  if (record.kind === "profile") return toProfile(record.name, undefined, tools);
-  return undefined;
 }

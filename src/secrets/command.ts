@@ -4,6 +4,7 @@ import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
 import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
+import { commandMark } from "./command-mark.ts";
 import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
 import { renderSecret } from "./secret-format.ts";
 
@@ -38,13 +39,14 @@ class CommandDestination implements Destination {
 
   async check(): Promise<DestinationRecord> {
     if (this.#target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
-    if (process.platform === "win32") return { kind: "command" };
+    const place: DestinationRecord = { kind: "command", mark: commandMark(this.#target) };
+    if (process.platform === "win32") return place;
     try {
       accessSync("/bin/sh", constants.X_OK);
     } catch (error) {
       throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here.", { cause: error });
     }
-    return { kind: "command" };
+    return place;
   }
 
   prepare(): Promise<DestinationRecord> {

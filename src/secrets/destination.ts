@@ -24,7 +24,11 @@ export interface OneTimeSecret {
  */
 export type DestinationRecord =
   | { readonly kind: "stdout" }
-  | { readonly kind: "command" }
+  | {
+      readonly kind: "command";
+      /** Tells another command from this one (command-mark.ts); absent in entries of earlier versions. */
+      readonly mark?: string;
+    }
   | {
       readonly kind: "file";
       readonly path: string;

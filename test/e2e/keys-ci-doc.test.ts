@@ -113,6 +113,39 @@ describe("docs/ci.md", () => {
     expect(await desk.opens(deploy.secret)).toBe(true);
   });
 
+  it("GitHub Actions: a night whose answer was lost locks nobody out, and the next one mends it", async () => {
+    const workflow = parse(snippet("yaml", "runs-on")) as {
+      jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
+    };
+    const { env, steps } = workflow.jobs.rotate;
+    const night = async (): Promise<(number | null)[]> => {
+      const codes: (number | null)[] = [];
+      for (const step of steps.slice(0, 2)) {
+        const given = { ...env, GITHUB_ACTIONS: "true", INTEG_RETRY_FOR: "0" };
+        codes.push((await run(["bash", "-eo", "pipefail", "-c"], step.run, given)).code);
+        if (codes.at(-1) !== 0) break;
+      }
+      return codes;
+    };
+    const stored = (): string => readFileSync(at.path("gh.secret"), "utf8").trimEnd();
+    const before = stored();
+    const fault = { fault: "POST /api/v1/access-keys drop=after times=1" };
+    const asked = await fetch(service.eu.control_url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(fault),
+    });
+    expect(asked.ok).toBe(true);
+    // Exit 7, through the step's own `|| test $? -eq 8`.
+    expect((await night()).at(-1)).toBe(1);
+    expect(stored()).toBe(before);
+    expect(await desk.opens(before)).toBe(true);
+    expect((await night())[0]).toBe(0);
+    expect(stored()).not.toBe(before);
+    expect(await desk.opens(stored())).toBe(true);
+    expect(printed.replaceAll(/^::add-mask::.*$/gm, "")).not.toContain("sbx_eu_aks_");
+  });
+
   it("plain cron: the script, at the time and path that the crontab names", async () => {
     const cron = snippet("crontab", "rotate-deploy-key").trim().split(" ");
     const text = snippet("sh", "#!/bin/sh");

@@ -141,6 +141,7 @@ describe("an unknown creation", () => {
   it("is not asked for a second time by typing the command again; --new makes another all the same", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const words = ["keys", "create", "--name", name, "--secret-file", "key.secret"];
+    const [lost] = await unsettled(at);
     const again = await at.integ(words);
     expect(again.code).toBe(7);
     expect(again.stderr).toContain("--new");
@@ -148,9 +149,8 @@ describe("an unknown creation", () => {
     expect((await at.integ([...words, "--new"])).code).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
     // The one made by hand is the journal's own, so the orphan is still certain.
-    expect(
-      (await at.integ(["journal", "recover", "--replace-lost-secret", "--secret-file", "other.secret"])).code,
-    ).toBe(0);
+    const recover = ["journal", "recover", lost!.id, "--replace-lost-secret", "--secret-file", "other.secret"];
+    expect((await at.integ(recover)).code).toBe(0);
     expect(await desk.live(name)).toHaveLength(2);
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
@@ -245,7 +245,8 @@ describe("an unknown creation", () => {
 describe("the place of the secret", () => {
   it("is remembered from the start; another one named at recovery takes over and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
-    const recovered = await at.integ(["journal", "recover", "--yes", "--secret-file", "other.secret"]);
+    const [lost] = await unsettled(at);
+    const recovered = await at.integ(["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
     expect(readdirSync(at.folder).filter((file) => file.includes("secret"))).toEqual(["other.secret"]);

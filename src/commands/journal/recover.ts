@@ -7,12 +7,12 @@ import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/list.ts";
 import { parseDuration } from "../options/duration.ts";
-import { addSecretOptions, secretOptionsOf, type SecretFlags } from "../options/secrets.ts";
-import type { SecretOptions } from "../../secrets/choice.ts";
-import type { DestinationRecord } from "../../secrets/destination.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import type { Destination, DestinationRecord } from "../../secrets/destination.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionDamage, workbenchOf } from "../workbench-of.ts";
+import { type Asked, optionsFor, passedOver, placeNotTold } from "./remembered-place.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 
 export const command = defineVerb({
@@ -34,16 +34,19 @@ export const command = defineVerb({
       does: "the way out of a lost secret",
     },
   ],
+  more: "A secret goes where the entry's own command was told: a file or a profile is remembered, a command is not and has to be given again. The secret options are for the entries that know no place of their own, and for those named by their id.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskTrust();
     await mentionDamage(context);
     const entries = chosen(journal, ids, context.settings.profile);
     const shown = context.output.report(entriesView);
+    const replaces = options.replaceLostSecret === true;
+    const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
-      destinationOf: (entry) => destinationOf(context, entry, { flags: options, shown }),
-      mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
+      destinationOf: (entry) => destinationOf(context, entry, { asked, shown }),
+      mayReplace: (entry) => mayReplace(context, entry, replaces),
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => {
         await refuseGone(context, entry);
@@ -96,31 +99,14 @@ function chosen(journal: Journal, ids: readonly string[], profile: string | unde
 async function destinationOf(
   context: Context,
   entry: Entry,
-  { flags, shown }: { flags: SecretFlags; shown: Report },
-): ReturnType<Context["secrets"]["destination"]> {
+  { asked, shown }: { asked: Asked; shown: Report },
+): Promise<Destination> {
+  const options = optionsFor(entry, asked);
+  if (options === undefined) return placeNotTold(entry, asked);
+  const passed = passedOver(entry, asked, context.settings.cwd);
+  if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
-  const asked = secretOptionsOf(flags);
-  const named = asked.secretFile ?? asked.secretCommand ?? asked.secretProfile;
-  const options = named === undefined ? again(remembered(entry), asked) : asked;
   return context.secrets.destination(options, (receipt) => shown.receipt(receipt, view));
-}
-
-/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
-function again(place: SecretOptions, { secretFormat, force }: SecretOptions): SecretOptions {
-  return {
-    ...place,
-    ...(secretFormat !== undefined && { secretFormat }),
-    ...(place.secretFile !== undefined && { force: force === true || place.force === true }),
-  };
-}
-
-/** The destination of the original command, as far as it can be used again. */
-function remembered(entry: Entry): SecretOptions {
-  const record = entry.destination;
-  if (record?.kind === "file")
-    return { secretFile: String(record.path), secretFormat: String(record.format), force: record.force === true };
-  if (record?.kind === "profile") return { secretProfile: String(record.name) };
-  return {};
 }
 
 async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {

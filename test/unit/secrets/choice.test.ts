@@ -1,16 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.ts";
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
-import {
-  destinationFor,
-  destinationOf,
-  type DestinationTools,
-  type SecretOptions,
-} from "../../../src/secrets/choice.ts";
+import { destinationFor, type DestinationTools, type SecretOptions } from "../../../src/secrets/choice.ts";
 import { wasDelivered } from "../../../src/secrets/delivered.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../profiles/bundle-driver.ts";
@@ -81,7 +76,7 @@ describe("--secret-command", () => {
   async function deliver(command: string, at: House = house(), format?: string): Promise<House> {
     const destination = await destinationFor({ secretCommand: command, secretFormat: format }, at.tools);
     await destination.check();
-    expect(await destination.prepare("w")).toEqual({ kind: "command" });
+    expect(await destination.prepare("w")).toEqual({ kind: "command", mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
     await destination.deliver(client);
     await destination.release();
     return at;
@@ -207,21 +202,5 @@ describe("--secret-profile", () => {
       expect((await failureOf(() => destination.deliver(client))).kind).toBe("undelivered");
       expect(filesWithCanary(at.folder)).toEqual([]);
     }
-  });
-});
-
-describe("destinationOf", () => {
-  it("makes a remembered file or profile a place again, and forgets the others", async () => {
-    const { folder, tools } = house();
-    const first = await destinationFor({ secretFile: "s", secretFormat: "json" }, tools);
-    const record = await first.prepare("w");
-    const again = await destinationOf(JSON.parse(JSON.stringify(record)), { ...tools, cwd: "/elsewhere" });
-    expect(await again!.prepare("w")).toEqual(record);
-    await again!.deliver(client);
-    expect(existsSync(join(folder, "s"))).toBe(true);
-    expect(await destinationOf({ kind: "stdout" }, tools)).toBeUndefined();
-    expect(await destinationOf({ kind: "command" }, tools)).toBeUndefined();
-    const profile = await destinationOf({ kind: "profile", name: "p", profileId: "x" }, tools);
-    expect((await failureOf(() => profile!.check())).message).toContain("does not exist");
   });
 });

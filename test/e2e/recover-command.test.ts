@@ -1,0 +1,129 @@
+// Recovery of work whose secret was to go to a command. A command is not remembered, since it may hold a credential; what is
+// recovered without being told it again must not print the new secret into a log and revoke what still works.
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { Home } from "../support/program.ts";
+import { KeysDesk, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+let account: Account;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  desk = await KeysDesk.open();
+  account = new Account(desk.service);
+});
+afterEach(async () => {
+  await account.clear();
+  desk.clear();
+  for (const home of homes.splice(0)) home.remove();
+});
+afterAll(() => desk.close());
+
+const store = "cat > store";
+const lostAnswer = ["--retry-for", "0"];
+
+function oauthHome(): Home {
+  const { service } = desk;
+  const home = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+  homes.push(home);
+  return home;
+}
+
+/** The command that a failure says to type, with the real one in the place of the example. */
+function nextIn(stderr: string): string[] {
+  const line = /Next: integ (.*)$/m.exec(stderr)?.[1] ?? "";
+  expect(line).toContain("--secret-command '<command>'");
+  return [...line.replace(" --secret-command '<command>'", "").split(" "), "--secret-command", store];
+}
+
+describe("a rotation whose answer was lost, its secret meant for a command", () => {
+  it("of an OAuth client leaves the old one alone until the command is named again", async () => {
+    const at = oauthHome();
+    const old = await account.make(["entity:read"]);
+    await desk.service.fault("POST /v1/oauth_clients drop=after times=1");
+    const words = ["oauth-clients", "rotate", old.id, "--secret-command", store, ...lostAnswer];
+    expect((await at.integ(words)).code).toBe(7);
+    for (const more of [[], ["--replace-lost-secret"], ["--yes"]]) {
+      const { code, stdout, stderr } = await at.integ(["journal", "recover", ...more]);
+      expect([7, 9]).toContain(code);
+      expect(stdout).not.toContain("sbx_us_cs_");
+      expect(stderr).toContain("is not remembered");
+      expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
+    }
+    const { stderr } = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect((await at.integ(nextIn(stderr))).code).toBe(0);
+    const [live, ...others] = await account.live();
+    expect(others).toEqual([]);
+    expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("of an access key leaves the old one alone until the command is named again", { timeout: 60_000 }, async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "deploy" });
+    await desk.service.fault("POST /api/v1/access-keys drop=after times=1");
+    const words = ["keys", "rotate", old.id, "--by-replacement", "--secret-command", store, ...lostAnswer];
+    expect((await at.integ(words)).code).toBe(7);
+    await desk.service.calm();
+    const refused = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect([7, 9]).toContain(refused.code);
+    expect(refused.stdout).not.toContain("sbx_us_aks_");
+    expect(refused.stderr).toContain("is not remembered");
+    expect(await desk.opens(old.secret)).toBe(true);
+    expect((await at.integ(nextIn(refused.stderr))).code).toBe(0);
+    expect(await desk.live("deploy")).toHaveLength(1);
+    expect(await desk.opens(readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+  });
+
+  it("is finished by the same command typed again", async () => {
+    const at = oauthHome();
+    const old = await account.make(["entity:read"]);
+    await desk.service.fault("POST /v1/oauth_clients drop=before times=1");
+    const words = ["oauth-clients", "rotate", old.id, "--secret-command", store];
+    expect((await at.integ([...words, ...lostAnswer])).code).toBe(7);
+    expect((await at.integ(words)).code).toBe(0);
+    expect(existsSync(at.path("store"))).toBe(true);
+  });
+});
+
+describe("several entries, recovered with one command", () => {
+  async function loseThree(at: Home): Promise<string[]> {
+    const places = [
+      ["--secret-command", store],
+      ["--secret-command", "cat > other"],
+      ["--secret-file", "file"],
+    ];
+    const scopes = ["entity:read", "organization:read", "service_account:manage"];
+    for (const [index, place] of places.entries()) {
+      await desk.service.fault("POST /v1/oauth_clients drop=before times=1");
+      const account = desk.service.us.service_account_id;
+      const words = ["oauth-clients", "create", "--service-account", account, "--scope", scopes[index]!];
+      expect((await at.integ([...words, ...place, ...lostAnswer])).code).toBe(7);
+    }
+    return (await unsettled(at)).map(({ id }) => id).toReversed();
+  }
+
+  it("each go to their own place, and none to another's command", async () => {
+    const at = oauthHome();
+    const [, other] = await loseThree(at);
+    const { code, stdout, stderr } = await at.integ(["journal", "recover", "--secret-command", store, "--json"]);
+    expect(code).toBe(7);
+    expect(stderr).toContain("another command");
+    expect(stdout).not.toContain("sbx_us_cs_");
+    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+    expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+    expect((await unsettled(at)).map(({ id }) => id)).toEqual([other]);
+    // Named, it goes where it is told.
+    expect((await at.integ(["journal", "recover", other!, "--secret-command", "cat > third"])).code).toBe(0);
+    expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+  });
+
+  it("keep no text of a command in the journal", async () => {
+    const at = oauthHome();
+    await loseThree(at);
+    expect(readFileSync(at.path("state", "journal.ndjson"), "utf8")).not.toContain("cat >");
+  });
+});
