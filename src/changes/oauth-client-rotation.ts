@@ -200,9 +200,16 @@ async function admitChild(bench: Workbench, rotation: Entry, { destination }: Ro
 }
 
 async function replaced(bench: Workbench, child: Drive, options: RotationOptions): Promise<CreationEnd> {
-  const agreed = begunReplacement(bench.journal, child.entry) !== undefined || (await options.mayReplace(child.entry));
-  if (!agreed) throw secretLost(child.entry);
+  const begun = begunReplacement(bench.journal, child.entry);
+  if (begun === undefined && !(await options.mayReplace(child.entry))) throw secretLost(child.entry);
   const end = await replaceLostSecret(bench, child, options);
-  if (end.kind === "secret_lost") throw secretLost(end.entry, end.requestId);
-  return end;
+  if (end.kind !== "secret_lost") return end;
+  // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
+  if (begun === undefined) throw secretLost(end.entry, end.requestId);
+  const next = await bench.journal.drive(end.entry.id);
+  try {
+    return await replaced(bench, next, options);
+  } finally {
+    next.release();
+  }
 }

@@ -182,5 +182,13 @@ async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryO
   const agreed = begun !== undefined || (await options.mayReplace(drive.entry));
   if (!agreed) throw secretLost(drive.entry, end?.requestId);
   const replaced = await replaceLostSecret(bench, drive, creation);
-  if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
+  if (replaced.kind !== "secret_lost") return;
+  // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
+  if (begun === undefined) throw secretLost(replaced.entry, replaced.requestId);
+  const next = await bench.journal.drive(replaced.entry.id);
+  try {
+    await finishCreation(bench, next, options);
+  } finally {
+    next.release();
+  }
 }

@@ -185,6 +185,31 @@ describe("create", () => {
     expect((await at.integ(["journal", "recover"])).code).toBe(0);
   });
 
+  it("replaces a replacement that was lost as well, in one recovery: exit 0 where nothing is left", async () => {
+    const at = home();
+    const before = await liveClients();
+    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
+    await service.fault("POST /v1/oauth_clients after=1 drop=after times=1");
+    const words = ["--replace-lost-secret", "--retry-for", "0", "--secret-file", "client.secret"];
+    expect((await create(at, ...words)).code).toBe(7);
+    await service.calm();
+    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced", "replaced"]);
+    expect((await liveClients()).length).toBe(before.length + 1);
+  });
+
+  it("replaces no more than one of its own in a run, whatever the service withholds", async () => {
+    const at = home();
+    const before = await liveClients();
+    await service.fault("POST /v1/oauth_clients secret=withheld");
+    expect((await create(at, "--replace-lost-secret", "--secret-file", "client.secret")).code).toBe(9);
+    expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced"]);
+    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(9);
+    expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced", "replaced"]);
+    expect((await liveClients()).length).toBe(before.length + 1);
+  });
+
   it("names the answer that showed the client without its secret", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients secret=withheld times=1");
