@@ -12,8 +12,11 @@ import {
   detailsOf,
   isInterruption,
   lastErrorOf,
+  mendFirst,
   outcomeUnknown,
   recordAfterwards,
+  recoveryIn,
+  saysNothingWasDone,
   type Workbench,
 } from "./workbench.ts";
 
@@ -96,14 +99,22 @@ export function noteError(course: Course, failure: Failure, state: Entry["state"
   recordAfterwards(course.bench, course.drive, { state, last_error: lastErrorOf(failure) });
 }
 
-/** @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown */
+/**
+ * @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown; a place
+ * that can take no secret is told with what mends it
+ */
 export function stillPending(entry: Entry, because?: unknown): Failure {
-  const kind = because instanceof Failure && isInterruption(because) ? because.kind : "pending";
-  return new Failure(kind, "The service accepted the creation and has not completed it yet.", {
-    ...detailsOf(entry),
-    meaning: "The key is saved; the creation goes on by itself.",
-    hint: nextStep(entry) ?? undefined,
-  });
+  const failure = because instanceof Failure ? because : undefined;
+  const stops = failure !== undefined && saysNothingWasDone(failure) ? failure : undefined;
+  return new Failure(
+    failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
+    `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
+    {
+      ...detailsOf(entry),
+      meaning: `The key is saved; the creation goes on by itself.${stops ? mendFirst(stops) : ""}`,
+      hint: (stops && recoveryIn(stops.details)) ?? nextStep(entry) ?? undefined,
+    },
+  );
 }
 
 /** A wait that Ctrl-C ends: the failure then says how the work stands, not that a key was pressed. */

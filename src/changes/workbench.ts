@@ -167,7 +167,7 @@ export function isInterruption({ kind }: Failure): boolean {
 }
 
 /** What has to be mended on this machine before any next step can help. */
-function mendFirst({ kind, details }: Failure): string {
+export function mendFirst({ kind, details }: Failure): string {
   if (details.hint === undefined || recoveryIn(details) || (kind !== "usage" && kind !== "failed") || details.problem)
     return "";
   return ` First: ${details.hint.replace(/\.$/, "")}.`;

@@ -89,6 +89,27 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
   });
 });
 
+describe("a creation that is pending, its secret meant for a command", () => {
+  it("says that the command has to be named, each time, and is finished with it", async () => {
+    const at = oauthHome();
+    await desk.service.fault("POST /v1/oauth_clients pending=1 secret=replay times=1");
+    const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
+    const made = await at.integ([...words, "--scope", "entity:read", "--secret-command", store, "--wait", "0s"]);
+    expect(made.code).toBe(8);
+    for (let round = 0; round < 2; round += 1) {
+      const { code, stdout, stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
+      expect(code).toBe(8);
+      expect(stdout).not.toContain("sbx_us_cs_");
+      expect(stderr).toContain("is not remembered");
+      nextIn(stderr);
+    }
+    const { stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
+    const ended = await at.integ(nextIn(stderr));
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+  });
+});
+
 describe("several entries, recovered with one command", () => {
   async function loseThree(at: Home): Promise<string[]> {
     const places = [
