@@ -1,7 +1,8 @@
 // Recovery of work whose secret was to go to a command. A command is not remembered, since it may hold a credential; what is
 // recovered without being told it again must not print the new secret into a log and revoke what still works.
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
 import { KeysDesk, unsettled } from "./keys-desk.ts";
@@ -86,6 +87,24 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
     expect((await at.integ([...words, ...lostAnswer])).code).toBe(7);
     expect((await at.integ(words)).code).toBe(0);
     expect(existsSync(at.path("store"))).toBe(true);
+  });
+});
+
+describe("a rotation that was killed in its overlap, its secret given to a command", () => {
+  it("needs no command any more: the old client goes when its time has come", async () => {
+    const at = oauthHome();
+    const old = await account.make(["entity:read"]);
+    const child = at.start(["oauth-clients", "rotate", old.id, "--secret-command", store, "--overlap", "6s"]);
+    let told = "";
+    child.stderr!.on("data", (text) => (told += String(text)));
+    await vi.waitUntil(() => told.includes("Both clients work"), { timeout: 30_000 });
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
+    await vi.waitUntil(async () => (await at.integ(["journal", "recover"])).code === 0, { timeout: 30_000 });
+    expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
+    const [live] = await account.live();
+    expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
   });
 });
 
