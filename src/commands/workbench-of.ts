@@ -93,9 +93,13 @@ export function tellPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged journal: what stood in the damaged place is in no list, and must not be missed silently. */
+/** Warns of a damaged or emptied journal: what stood there is in no list, and must not be missed silently. */
 export async function mentionDamage(context: Context): Promise<void> {
-  const places = (await context.journal()).damagedPlaces();
+  const { damagedPlaces: places, isEmptied } = (await context.journal()).condition();
+  if (isEmptied)
+    context.output.warn(
+      `The journal ${context.settings.journalPath} is empty. A crash before its first record leaves that, and it is begun anew; where it held entries, stop here and put its copy back.`,
+    );
   if (places === 0) return;
   context.output.warn(
     `The journal is damaged in ${places === 1 ? "1 place" : `${places} places`}; sound entries are kept. Where, and what to do: integ journal verify`,

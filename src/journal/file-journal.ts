@@ -8,7 +8,7 @@ import { type Admission, type Drive, driveOf } from "./drive.ts";
 import type { Entry } from "./entry.ts";
 import { newEntryId } from "./entry-id.ts";
 import { fileFailure, nothingSent } from "./faults.ts";
-import { assertCurrent, JournalFile } from "./file.ts";
+import { JournalFile } from "./file.ts";
 import type { Fold } from "./fold.ts";
 import { JournalLocks } from "./journal-locks.ts";
 import type { HeldLock } from "./lock.ts";
@@ -16,8 +16,9 @@ import { findEntry } from "./lookup.ts";
 import { prunable } from "./prune.ts";
 import { entryLine } from "./record.ts";
 import { type Finding, findings } from "./verify.ts";
-import type { AdmissionChoice, Journal, JournalOptions } from "./journal.ts";
+import type { AdmissionChoice, Condition, Journal, JournalOptions } from "./journal.ts";
 import type { Look } from "./waiting.ts";
+import { assertCurrent } from "./whose-file.ts";
 
 /** A key means something only where the contract has one. */
 function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
@@ -189,7 +190,7 @@ export class FileJournal implements Journal {
   verify(): Finding[] {
     try {
       let reading = this.#file.read();
-      if (reading.size === 0) return [];
+      if (reading.size === 0) return findings(this.path, reading);
       const found: Finding[] = [];
       try {
         this.#locks.wait(() => this.#file.setAside((reading = this.#file.read())), { atMostMs: 1000 });
@@ -204,10 +205,10 @@ export class FileJournal implements Journal {
     }
   }
 
-  damagedPlaces(): number {
+  condition(): Condition {
     try {
-      const { fold, damage } = this.#file.read();
-      return fold.damage.length + damage.length;
+      const { fold, damage, isEmptied } = this.#file.read();
+      return { damagedPlaces: fold.damage.length + damage.length, isEmptied };
     } catch (error) {
       throw this.#told(error, "read the journal");
     }

@@ -8,9 +8,10 @@ import { checkFile, prepareFolder, syncFolder } from "./file-safety.ts";
 import { errorCode, failedCall } from "./faults.ts";
 import { careful, createFile, readBytes, removeTemporary, writeAll } from "./file-bytes.ts";
 import { Fold } from "./fold.ts";
-import { headerLine, recordStart } from "./record.ts";
+import { headerLine } from "./record.ts";
 import { type Damage, type Scan, scanBytes } from "./scan.ts";
 import { SetAside } from "./set-aside.ts";
+import { assertCurrent, assertOurs } from "./whose-file.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -30,6 +31,8 @@ export interface Reading {
   /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
   readonly torn: Damage | undefined;
   readonly size: number;
+  /** There is a file, and nothing in it. */
+  readonly isEmptied: boolean;
 }
 
 export class JournalFile {
@@ -56,7 +59,7 @@ export class JournalFile {
     } catch (error) {
       if (errorCode(error) !== "ENOENT") throw error;
       this.#known = undefined;
-      return { fold: new Fold(), damage: [], torn: undefined, size: 0 };
+      return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
     }
     try {
       checkFile(fd, this.path);
@@ -107,7 +110,13 @@ export class JournalFile {
       const { offset, line, text } = last;
       this.#known = { fold, head, anchor: { offset, line, bytes: text.bytes.subarray(text.start, text.end) } };
     }
-    return { fold, damage: scan.damage.filter((damage) => damage.offset >= reach), torn: scan.torn, size };
+    return {
+      fold,
+      damage: scan.damage.filter((damage) => damage.offset >= reach),
+      torn: scan.torn,
+      size,
+      isEmptied: size === 0,
+    };
   }
 
   /** Makes the journal's folder where it is missing, and refuses one that is not safe. */
@@ -227,23 +236,4 @@ export class JournalFile {
       syncFolder(dirname(this.path));
     });
   }
-}
-
-/** Refuses to treat somebody else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
-function assertOurs(bytes: Buffer, path: string): void {
-  const start = bytes.toString("latin1", 0, recordStart.length);
-  if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
-  throw new Failure("usage", `The file ${path} is not a journal of integ.`, {
-    meaning: "It is left as it is.",
-    hint: "set INTEG_JOURNAL to another path, or move the file away",
-  });
-}
-
-/** A journal of a newer format is read and never changed. */
-export function assertCurrent(fold: Fold, path: string): void {
-  if (!fold.isNewer) return;
-  throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
-    meaning: "This one shows its entries and changes nothing.",
-    hint: "upgrade integ, then run the command again",
-  });
 }

@@ -37,10 +37,16 @@ export interface Journal {
   /** null where a living process drives it. */
   tryDrive(id: string): Drive | null;
   verify(): Finding[];
-  /** How many places are damaged, as read: cheaper than `verify`, and it writes nothing. */
-  damagedPlaces(): number;
+  /** What every command should tell, as read: cheaper than `verify`, and it writes nothing. */
+  condition(): Condition;
   /** Forgets settled entries last touched longer ago than that. */
   prune(olderThanMs: number): { removed: number };
+}
+
+export interface Condition {
+  readonly damagedPlaces: number;
+  /** The file is there and holds nothing: somebody emptied it, or a crash came before its first record. */
+  readonly isEmptied: boolean;
 }
 
 export interface AdmissionChoice {

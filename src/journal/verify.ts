@@ -40,6 +40,8 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
         "an append was cut short by a crash; the next change sets it aside; what was to be sent after it was never sent",
     });
   }
+  if (reading.isEmptied)
+    found.push({ severity: "warning", where: path, message: "It is empty: the next change begins it anew" });
   if (reading.size > 0 && fold.format === 0) {
     found.push({ severity: "problem", where: path, message: "the first record, which names the format, is not sound" });
   }

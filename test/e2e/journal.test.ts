@@ -179,12 +179,22 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await clientCount()).toBe(before);
   });
 
-  it("an empty file is a new journal", async () => {
+  it("an empty file is what a crash before the first record leaves: begun anew, and said so", async () => {
     const at = home();
     mkdirSync(at.path("state"), { mode: 0o700 });
     writeFileSync(at.path("state", "journal.ndjson"), "", { mode: 0o600 });
-    expect((await create(at, "--secret-file", "s")).code).toBe(0);
+    const verified = await at.integ(["journal", "verify"]);
+    expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("is empty")]);
+    for (const words of [
+      ["journal", "list"],
+      ["journal", "recover"],
+    ])
+      expect((await at.integ(words)).stderr).toContain("is empty");
+    const made = await create(at, "--secret-file", "s");
+    expect(made.code).toBe(0);
+    expect(made.stderr).toContain("put its copy back");
     expect(await entries(at)).toHaveLength(1);
+    expect((await at.integ(["journal", "list"])).stderr).not.toContain("is empty");
   });
 
   it("damage in the middle is told by whatever is typed next, and the way out is typed as it stands", async () => {
