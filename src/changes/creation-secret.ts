@@ -11,7 +11,11 @@ import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts
 import type { Course, CreationEnd } from "./creation-course.ts";
 import { detailsOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
-/** A secret in hand is delivered before anything else is said or complained about. */
+/**
+ * A secret in hand is delivered before anything else is said or complained about. Where the place leaves nothing to look at
+ * afterwards (standard output, a command that may take its time), a copy is kept meanwhile: a crash then leaves it for
+ * `claim`, and a client whose secret somebody may have is never taken for lost.
+ */
 export async function deliver(
   course: Course,
   client: OAuthClient,
@@ -30,15 +34,31 @@ export async function deliver(
     last_error: null,
     detail: { ...drive.entry.detail, client_id: client.client_id },
   };
+  const isKept = !leavesTrace(drive.entry) && (await keptMeanwhile(course, secret));
   try {
     await bench.clock.finishing(() => options.destination.deliver(secret));
   } catch (error) {
-    await keep(course, secret, error);
+    if (!isKept) await keep(course, secret, error);
     recordAfterwards(bench, drive, { ...known, state: "undelivered" });
     throw undelivered(drive.entry, error);
   }
   await settleDelivered(course, known);
   return { kind: "delivered", entry: drive.entry, receipt: got.text };
+}
+
+function leavesTrace({ destination }: Entry): boolean {
+  return destination?.kind === "file" || destination?.kind === "profile";
+}
+
+async function keptMeanwhile({ bench, drive }: Course, secret: OneTimeSecret): Promise<boolean> {
+  try {
+    await bench.secrets.keep(drive.entry.id, secret);
+    return true;
+  } catch (error) {
+    bench.disk.lose(words(error));
+    bench.tell.warn(`No copy of the secret could be kept before its delivery (${words(error)})`);
+    return false;
+  }
 }
 
 async function settleDelivered(course: Course, known: Parameters<Drive["record"]>[0]): Promise<void> {
@@ -185,11 +205,15 @@ export function waitsUnnamed({ bench, drive }: Course, failure: Failure): Failur
   if (failure.kind !== "outcome_unknown" || !isSecretKept(bench, drive.entry.id)) return failure;
   recordAfterwards(bench, drive, { state: "undelivered" });
   const { hint, meaning } = undelivered(drive.entry, failure).details;
-  return new Failure("undelivered", `A secret came, in an answer that was no whole one. ${failure.message}`, {
-    ...failure.details,
-    meaning,
-    hint,
-  });
+  return new Failure(
+    "undelivered",
+    `A secret came and is kept here, and the work could not go on: ${failure.message}`,
+    {
+      ...failure.details,
+      meaning,
+      hint,
+    },
+  );
 }
 
 function isSecretKept(bench: Workbench, entry: string): boolean {

@@ -25,6 +25,8 @@ export interface Scene {
   arrange(at: Home, account: Account): Promise<Arranged>;
   /** How the command ends where nothing kills it; 0 where nothing else is said. */
   readonly code?: number;
+  /** How it ends where the kill hits a process of its own instead: the call is that one's. */
+  readonly childKilled?: number;
   /** Where the secret is asked to go; a file where nothing else is said. */
   readonly place?: Place;
 }
@@ -126,22 +128,31 @@ function changes(call: string, text: string): boolean {
  * Recovers until nothing is left to do, as a person would: what was lost is replaced when the program asks for it.
  * @returns what was printed
  */
-export async function recoverAll(at: Home, where: string, findings: Findings): Promise<string> {
+export async function recoverAll(
+  at: Home,
+  where: string,
+  { findings, place }: { findings: Findings; place: Place },
+): Promise<string> {
   if (journalOf(at).length === 0) return "";
-  const first = await at.integ(["journal", "recover", "--json"]);
+  const words = ["journal", "recover", "--json", ...(place.again ?? [])];
+  const first = await at.integ(words);
   if (first.code === 0) return first.stdout;
-  if (first.code === 12) return first.stdout + (await claimAll(at, where, findings));
-  const second = await at.integ(["journal", "recover", "--replace-lost-secret", "--json"]);
+  if (first.code === 12) return first.stdout + (await claimAll(at, where, { findings, place }));
+  const second = await at.integ([...words, "--replace-lost-secret"]);
   if (first.code !== 9 || second.code !== 0)
     findings.unfinished.push(`${where}: recovery ended with ${first.code}, then ${second.code}: ${second.stderr}`);
   return first.stdout + second.stdout;
 }
 
 /** What is kept is claimed to where the scene wanted it, as `next_step` says. */
-async function claimAll(at: Home, where: string, findings: Findings): Promise<string> {
+async function claimAll(
+  at: Home,
+  where: string,
+  { findings, place }: { findings: Findings; place: Place },
+): Promise<string> {
   let printed = "";
   for (const { id } of journalOf(at).filter(({ state }) => state === "undelivered")) {
-    const claimed = await at.integ(["journal", "claim", id, ...rawFile.words]);
+    const claimed = await at.integ(["journal", "claim", id, ...place.words]);
     if (claimed.code !== 0) findings.unfinished.push(`${where}: claim ended with ${claimed.code}: ${claimed.stderr}`);
     printed += claimed.stdout;
   }
@@ -181,9 +192,9 @@ function killOnce(desk: Desk, scene: Scene, given: { point: Point; findings: Fin
     const watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
     const secret = await auditCrash(watched);
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    watched.printed += await recoverAll(at, where, findings);
+    watched.printed += await recoverAll(at, where, { findings, place });
     await auditRecovered(watched, secret);
-    return wasKilled(ended);
+    return wasKilled(ended) || ended.code === scene.childKilled;
   });
 }
 

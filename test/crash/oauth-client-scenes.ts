@@ -3,7 +3,7 @@ import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 import type { Arranged, Scene } from "./kill-loop.ts";
 import { readJournal } from "../support/journal-file.ts";
-import { jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
+import { command, jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
 
 const brokenCommand: Pick<Place, "words"> = { words: ["--secret-command", "exit 1"] };
 
@@ -27,6 +27,7 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
+export const createToCommand: Scene = { ...createTo(command), childKilled: 12 };
 
 /** The first answer brings no secret, so that the same run revokes that client and makes another. */
 export const replace: Scene = {

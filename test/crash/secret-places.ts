@@ -11,6 +11,8 @@ export interface Place {
   readonly name: string;
   /** The secret options. */
   readonly words: readonly string[];
+  /** Those that recovery has to be told again, because the journal does not remember them. */
+  readonly again?: readonly string[];
   arrange?(at: Home, account: Account): Promise<void>;
   /**
    * The secret that a person finds there; "" where something is there that is none.
@@ -69,6 +71,18 @@ export const standardOutput: Place = {
   delivered: (_at, printed) =>
     secretIn(printed.split("\n").findLast((line) => secretPattern.test(line)) ?? "") || undefined,
   holds: () => false,
+  keepsTrace: false,
+};
+
+const store = `cat > ${secretName}.part && mv ${secretName}.part ${secretName}`;
+
+export const command: Place = {
+  ...rawFile,
+  name: "a command",
+  words: ["--secret-command", store],
+  again: ["--secret-command", store],
+  // A command that a kill cut short leaves its own half-written file.
+  holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
 

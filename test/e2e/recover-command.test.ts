@@ -129,6 +129,31 @@ describe("a creation that is pending, its secret meant for a command", () => {
   });
 });
 
+describe("a creation that was killed while its command was at work", () => {
+  it("has lost nothing: the secret is kept, and no client that somebody may have is revoked", async () => {
+    const at = oauthHome();
+    const slow = "cat > store; echo > taken; sleep 30";
+    const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
+    const child = at.start([...words, "--scope", "entity:read", "--secret-command", slow]);
+    await vi.waitUntil(() => existsSync(at.path("taken")), { timeout: 30_000 });
+    child.kill("SIGKILL");
+    await once(child, "close");
+    const [made] = await account.live();
+    for (const more of [[], ["--replace-lost-secret"], ["--replace-lost-secret", "--secret-command", slow]]) {
+      expect((await at.integ(["journal", "recover", ...more])).code).toBe(12);
+      expect(await account.live()).toEqual([made]);
+    }
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({ state: "undelivered", resource_id: made!.id });
+    const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", "claimed"]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const secret = readFileSync(at.path("claimed"), "utf8").trimEnd();
+    expect(readFileSync(at.path("store"), "utf8").trimEnd()).toBe(secret);
+    expect(await account.opens(made!.client_id!, secret)).toBe(true);
+    expect(await unsettled(at)).toEqual([]);
+  });
+});
+
 describe("several entries, recovered with one command", () => {
   async function loseThree(at: Home): Promise<string[]> {
     const places = [

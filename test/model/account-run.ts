@@ -157,8 +157,13 @@ export class AccountRun {
     for (let round = 0; round < 4 && (round === 0 || unsettledIn(this.journal()).length > 0); round += 1) {
       for (const { id } of this.journal().filter(({ state }) => state === "undelivered"))
         await this.step(["journal", "claim", id, "--secret-file", this.fresh("client")]);
-      const recovered = await this.step(["journal", "recover", "--replace-lost-secret", "--yes"]);
+      const recover = ["journal", "recover", "--replace-lost-secret", "--yes"];
+      const recovered = await this.step(recover);
       ends.push(`${recovered.code}: ${recovered.stderr}`);
+      // A command is not remembered: a person names a place, as the message says.
+      for (const { id, parent, destination } of unsettledIn(this.journal()))
+        if (destination?.kind === "command")
+          await this.step([...recover, parent ?? id, "--secret-file", this.fresh("client")]);
     }
     if (unsettledIn(this.journal()).length > 0) throw new Error(`recovery does not end: ${ends.join("\n")}`);
   }
