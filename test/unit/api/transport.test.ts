@@ -268,7 +268,8 @@ describe("what comes back", () => {
     const peer = await startPeer((_, response) => {
       response.on("close", () => (closed = true));
       const more = (): void => {
-        if (!closed) response.write(Buffer.alloc(64 * 1024), more);
+        // Not at once: what is written to a connection that has ended calls back before anybody hears of its end (Node 26).
+        if (!closed) response.write(Buffer.alloc(64 * 1024), () => setImmediate(more));
       };
       more();
     });
