@@ -98,7 +98,7 @@ export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = (await context.journal()).condition();
   if (isEmptied)
     context.output.warn(
-      `The journal ${context.settings.journalPath} is empty. A crash before its first record leaves that, and it is begun anew; where it held entries, stop here and put its copy back.`,
+      `The journal ${context.settings.journalPath} is empty. A crash or a full disk at its first record leaves that, and it is begun anew; where it held entries, stop here and put its copy back.`,
     );
   if (places === 0) return;
   context.output.warn(
