@@ -1,7 +1,7 @@
 // SIGKILL at every file and network call of `keys create`, `keys rotate` and `keys rotate --by-replacement`, then what a
 // person types: one POST at most, no orphan, no secret lost without the way out.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { KeysDesk } from "../e2e/keys-desk.ts";
+import { describe, expect, it } from "vitest";
+import { deskOfTests, type KeysDesk } from "../e2e/keys-desk.ts";
 import { countedAgain, killedAt, nameOf, type Point, record, sayWhetherTraced, wasKilled } from "../support/strace.ts";
 import { isFull, pointsOfEffect, sampleOf } from "./kill-loop.ts";
 import { auditAtOnce, auditRecovered, type Broken, settleMs } from "./keys-audit.ts";
@@ -10,19 +10,7 @@ import { create, replace, rotate, type Scene } from "./keys-scenes.ts";
 const isTraced = sayWhetherTraced("kills of keys create, rotate and replace");
 let desk: KeysDesk;
 let number = 0;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 async function kill(scene: Scene, point: Point, wrong: string[]): Promise<Broken | undefined> {
   const where = `${scene.name} at ${nameOf(point)}`;

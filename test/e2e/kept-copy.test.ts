@@ -1,24 +1,12 @@
 // The kept copy of a secret that could not be delivered, gone or damaged: the journal may outlive the folder beside it.
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
-import { KeysDesk, unsettled } from "./keys-desk.ts";
+import { deskOfTests, type KeysDesk, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 function creations(): [string, string[]][] {
   const { service_account_id } = desk.service.us;

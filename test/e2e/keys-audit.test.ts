@@ -1,23 +1,11 @@
 // The audit from the command line: a gate for CI.
 import { writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
-import { KeysDesk } from "./keys-desk.ts";
+import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 interface Audit {
   readonly object: string;

@@ -1,6 +1,7 @@
 // Access keys as the service itself holds them, and a profile that lives on one: what the tests of the legacy contract
 // compare the program's word with.
 import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
 import { type RegionDescription, startService, type Service } from "../support/service.ts";
 
@@ -190,4 +191,21 @@ export async function unsettled(at: Home): Promise<JournalEntry[]> {
 
 export function secretIn(at: Home, name: string): string {
   return readFileSync(at.path(name), "utf8").trimEnd();
+}
+
+/**
+ * The desk of a file of tests: opened before the first, calm and without homes after each, closed after the last.
+ * @param take is handed the desk once it is open
+ */
+export function deskOfTests(take: (desk: KeysDesk) => void): void {
+  let desk: KeysDesk | undefined;
+  beforeAll(async () => {
+    desk = await KeysDesk.open();
+    take(desk);
+  });
+  afterEach(async () => {
+    await desk?.service.calm();
+    desk?.clear();
+  });
+  afterAll(() => desk?.close());
 }

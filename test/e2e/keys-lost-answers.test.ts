@@ -1,25 +1,13 @@
 // A creation whose answer is lost: one POST and no second by itself, the orphan found, revoked and replaced, or said to
 // be lost with the way out; and what cannot be told is said so.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
-import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 let number = 0;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 const lost: readonly (readonly [name: string, fault: string, made: boolean])[] = [
   ["a connection dropped before it was handled", "drop=before times=1", false],

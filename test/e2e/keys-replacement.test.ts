@@ -1,23 +1,11 @@
 // Rotation of access keys by replacement: create, deliver, prove, revoke; at every moment one of the two works.
 import { readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
-import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);

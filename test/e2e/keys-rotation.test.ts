@@ -1,23 +1,11 @@
 // Rotation of access keys in place, where a lost answer is told and never repeated by itself, and of the key that the
 // profile itself lives on. By replacement: keys-replacement.test.ts.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
-import { entries, KeysDesk, rotation, secretIn, unsettled } from "./keys-desk.ts";
+import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);

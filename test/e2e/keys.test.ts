@@ -1,23 +1,11 @@
 // Access keys from the command line against a standing sandbox: made, listed, revoked, and nothing sent for bad input.
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
-import { creation, entries, KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 describe("keys create", () => {
   it("gives the whole answer with the secret on standard output, once, and settles the entry", async () => {

@@ -1,28 +1,21 @@
 // Standard output that takes nothing: a reader that is gone, a full disk. What a change did, and what it left unsettled,
 // is not hidden by that.
 import { existsSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
-import { KeysDesk, unsettled } from "./keys-desk.ts";
+import { deskOfTests, type KeysDesk, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
-/** The reader ends at once, the program after it; its exit code is what counts. */
-const gone = ["bash", "-c", '{ sleep 0.2; "$@"; echo "code $?" >&2; } | true', "sh"];
+/** The program begins once the reader is gone; its exit code is what counts. */
+const gone = [
+  "bash",
+  "-c",
+  '{ trap "" PIPE; while echo 2>/dev/null; do sleep 0.01; done; "$@"; echo "code $?" >&2; } | true',
+  "sh",
+];
 const hasFull = existsSync("/dev/full");
 if (!hasFull) console.warn("skipped: a full disk under standard output: there is no /dev/full");
 

@@ -4,19 +4,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { auditAtOnce, auditRecovered, type Broken, settleMs } from "../crash/keys-audit.ts";
 import { create, replace, rotate, type Scene } from "../crash/keys-scenes.ts";
 import { isFull } from "../crash/kill-loop.ts";
-import { cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
+import {
+  type CutExchange,
+  cutsOf,
+  type CuttingProxy,
+  type PlannedCut,
+  startCuttingProxy,
+} from "../support/cutting-proxy.ts";
 import { type Service, startService } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-interface Exchange {
-  readonly name: string;
-  readonly scene: Scene;
-  /** How the connection begins that is cut. */
-  readonly start: string;
-  readonly sample: number;
-}
-
-const exchanges: readonly Exchange[] = [
+const exchanges: readonly CutExchange<Scene>[] = [
   { name: "a creation", scene: create, start: "POST /api/v1/access-keys ", sample: 5 },
   { name: "a rotation in place", scene: rotate, start: "POST /api/v1/access-keys/", sample: 4 },
   { name: "a replacement's creation", scene: replace, start: "POST /api/v1/access-keys ", sample: 3 },

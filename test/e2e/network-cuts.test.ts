@@ -4,17 +4,15 @@ import { afterAll, describe, expect, it } from "vitest";
 import { endOf, judge, Lies } from "../crash/errno-loop.ts";
 import { Desk, homeOf, isFull, type Scene } from "../crash/kill-loop.ts";
 import { create, rotate } from "../crash/oauth-client-scenes.ts";
-import { cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
+import {
+  type CutExchange,
+  cutsOf,
+  type CuttingProxy,
+  type PlannedCut,
+  startCuttingProxy,
+} from "../support/cutting-proxy.ts";
 
-interface Exchange {
-  readonly name: string;
-  readonly scene: Scene;
-  /** How the connection begins that is cut. */
-  readonly start: string;
-  readonly sample: number;
-}
-
-const exchanges: readonly Exchange[] = [
+const exchanges: readonly CutExchange<Scene>[] = [
   { name: "a creation", scene: create, start: "POST /v1/oauth_clients ", sample: 14 },
   { name: "a rotation's creation", scene: rotate, start: "POST /v1/oauth_clients ", sample: 3 },
   { name: "a rotation's proof", scene: rotate, start: "POST /oauth/token ", sample: 3 },

@@ -1,21 +1,9 @@
 // People of the organization: search and membership, whose parameters and answers the document does not show (§4.4).
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { KeysDesk } from "./keys-desk.ts";
+import { describe, expect, it } from "vitest";
+import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
 
 let desk: KeysDesk;
-
-beforeAll(async () => {
-  desk = await KeysDesk.open();
-});
-
-afterEach(async () => {
-  await desk.service.calm();
-  desk.clear();
-});
-
-afterAll(async () => {
-  await desk.close();
-});
+deskOfTests((opened) => (desk = opened));
 
 async function queries(): Promise<string[]> {
   const { requests } = (await desk.service.control("GET")) as {

@@ -12,6 +12,16 @@ export interface Cut {
   readonly how: "close" | "reset";
 }
 
+/** A request of some work whose connection is cut. */
+export interface CutExchange<Scene> {
+  readonly name: string;
+  readonly scene: Scene;
+  /** How the connection begins. */
+  readonly start: string;
+  /** After how many bytes it is cut where not all are asked for. */
+  readonly sample: number;
+}
+
 export interface PlannedCut extends Cut {
   /** Not all of it passes. */
   readonly isShort: boolean;
