@@ -100,11 +100,11 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
   ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials|owner-lock)\.ts$/],
   [
     "reading",
-    /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/](retry|retry-after|retry-read|failure-of|connect|authorization|caller|problem|attempt|json-body|json-object|json-scanner|page-scanner|seen-tokens|pages|entities|cohorts|list-request|path|v1)|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
+    /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/]((http|auth|json)[\\/])?(retry|retry-after|retry-read|failure-of|connect|authorization|caller|problem|attempt|json-body|json-object|json-scanner|page-scanner|seen-tokens|pages|entities|cohorts|list-request|path|v1)|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
   ],
   [
     "undici",
-    /[\\/]src[\\/]api[\\/](transport|open-connection|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
+    /[\\/]src[\\/]api[\\/]http[\\/](transport|open-connection|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
   ],
 ];
 

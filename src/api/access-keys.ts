@@ -2,12 +2,12 @@
 // one-attempt requests.
 // Must not know: the journal, retries: a POST that may have arrived is never sent again from here.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
-import type { Answer, CallRequest } from "./caller.ts";
-import { BrokenBody, type JsonBody, parseJson } from "./json-body.ts";
-import { isObject, type JsonObject } from "./json-object.ts";
+import type { Attempt } from "./http/attempt.ts";
+import type { Answer, CallRequest } from "./http/caller.ts";
+import { BrokenBody, type JsonBody, parseJson } from "./json/json-body.ts";
+import { isObject, type JsonObject } from "./json/json-object.ts";
 import { type Legacy, readRows, type Rows } from "./legacy.ts";
-import { segment } from "./path.ts";
+import { segment } from "./http/path.ts";
 
 /** `CreateAccessKey` (§2.4). */
 export interface AccessKeyRequest {

@@ -1,18 +1,18 @@
 // Owns: the service as one thing: its resources, each loaded when first asked for, over one transport, as one account.
 // Must not know: profiles, files, the environment: all that varies is handed in.
 import type { AccessKeys } from "./access-keys.ts";
-import { createLegacyAuthorization, createV1Authorization } from "./authorization.ts";
+import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Cohorts } from "./cohorts.ts";
 import type { Contract } from "./contract.ts";
 import { contractVersion } from "./contract-version.ts";
-import type { Credential, LegacyCredential, TokenEndpoint } from "./credential.ts";
+import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
 import type { Entities } from "./entities.ts";
-import type { Transport } from "./exchange.ts";
+import type { Transport } from "./http/exchange.ts";
 import type { Legacy } from "./legacy.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
 import type { Raw } from "./raw.ts";
-import type { Tokens } from "./tokens.ts";
+import type { Tokens } from "./auth/tokens.ts";
 import type { V1 } from "./v1.ts";
 
 export interface ConnectOptions {
@@ -69,7 +69,7 @@ export function connect(options: ConnectOptions): Service {
   const raw = once(async () =>
     (await import("./raw.ts")).createRaw({ transport, baseUrl, serviceVersion, organizationId, now, ...both }),
   );
-  const tokens = once(async () => (await import("./tokens.ts")).createTokens(options));
+  const tokens = once(async () => (await import("./auth/tokens.ts")).createTokens(options));
   return {
     ...v1Resources(v1),
     ...legacyResources(legacy),

@@ -1,7 +1,7 @@
 // Owns: what this program relies on in the contract (§4, §9), and how a published specification differs from it. Pure.
 // Must not know: how the document was come by, or how the findings are shown. What stands in the document is untrusted text.
 import { contractVersion } from "./contract-version.ts";
-import { isObject, type JsonObject } from "./json-object.ts";
+import { isObject, type JsonObject } from "./json/json-object.ts";
 
 export interface Finding {
   /** `addition` is no drift (§9.3). */

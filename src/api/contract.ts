@@ -1,12 +1,12 @@
 // Owns: fetching what the service publishes of its contract (§4.5).
 // Must not know: how drift is told; what it is: contract-comparison.ts.
-import type { Attempt } from "./attempt.ts";
-import type { Authorization } from "./caller.ts";
-import { createCaller } from "./caller.ts";
-import type { Transport } from "./exchange.ts";
-import { BrokenBody } from "./json-body.ts";
-import { isObject, type JsonObject } from "./json-object.ts";
-import { segment } from "./path.ts";
+import type { Attempt } from "./http/attempt.ts";
+import type { Authorization } from "./http/caller.ts";
+import { createCaller } from "./http/caller.ts";
+import type { Transport } from "./http/exchange.ts";
+import { BrokenBody } from "./json/json-body.ts";
+import { isObject, type JsonObject } from "./json/json-object.ts";
+import { segment } from "./http/path.ts";
 
 export { contractVersion, legacyContractVersion } from "./contract-version.ts";
 

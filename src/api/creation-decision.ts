@@ -1,6 +1,6 @@
 // Owns: the caller's decision table of §4.2: what an answer to a creation means. THE place for that rule. Pure.
 // Must not know: how any of it is done: journal, retries, destinations.
-import type { Attempt, Salvage } from "./attempt.ts";
+import type { Attempt, Salvage } from "./http/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
 
 export type CreationDecision =

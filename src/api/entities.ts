@@ -2,7 +2,7 @@
 // Must not know: walking (pages.ts), what a row means: rows are handed on as they came.
 // @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./http/attempt.ts";
 import { type ListRequest, type RawPage, requestPage } from "./list-request.ts";
 import type { V1 } from "./v1.ts";
 

@@ -2,11 +2,11 @@
 // document does not show.
 // Must not know: single resources, how the bearer token is come by.
 import { Failure } from "../errors.ts";
-import { type Authorization, type Caller, createCaller } from "./caller.ts";
-import type { Transport } from "./exchange.ts";
-import { BrokenBody, type JsonBody } from "./json-body.ts";
-import { isObject, type JsonObject } from "./json-object.ts";
-import { elementSpans, memberSpan } from "./json-spans.ts";
+import { type Authorization, type Caller, createCaller } from "./http/caller.ts";
+import type { Transport } from "./http/exchange.ts";
+import { BrokenBody, type JsonBody } from "./json/json-body.ts";
+import { isObject, type JsonObject } from "./json/json-object.ts";
+import { elementSpans, memberSpan } from "./json/json-spans.ts";
 
 export interface LegacyOptions {
   readonly transport: Transport;

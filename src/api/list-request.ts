@@ -1,11 +1,11 @@
 // Owns: what every list request of /v1 has in common (§4.3, §8): limit, page token, the query, the page that comes back.
 // Must not know: which list it is, walking.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
-import type { BodyRoom } from "./body-room.ts";
-import type { CallRequest } from "./caller.ts";
-import { BrokenBody, saysJson } from "./json-body.ts";
-import { type Pair, query } from "./path.ts";
+import type { Attempt } from "./http/attempt.ts";
+import type { BodyRoom } from "./http/body-room.ts";
+import type { CallRequest } from "./http/caller.ts";
+import { BrokenBody, saysJson } from "./json/json-body.ts";
+import { type Pair, query } from "./http/path.ts";
 import type { V1 } from "./v1.ts";
 
 export interface ListRequest {

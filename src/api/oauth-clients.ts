@@ -2,9 +2,9 @@
 // Must not know: the journal, retries, where a secret goes. What a creation may say: creation-request.ts; what a caller
 // does about its answer: creation-decision.ts.
 import * as z from "zod/mini";
-import type { Attempt } from "./attempt.ts";
-import { BrokenBody, type JsonBody } from "./json-body.ts";
-import { segment } from "./path.ts";
+import type { Attempt } from "./http/attempt.ts";
+import { BrokenBody, type JsonBody } from "./json/json-body.ts";
+import { segment } from "./http/path.ts";
 import type { V1 } from "./v1.ts";
 
 /** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */

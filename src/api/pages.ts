@@ -3,11 +3,11 @@
 // Must not know: which list it is, retries (they are `fetchPage`'s), output.
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
-import { BodyRoom } from "./body-room.ts";
-import { BrokenBody } from "./json-body.ts";
-import { isObject } from "./json-object.ts";
+import { BodyRoom } from "./http/body-room.ts";
+import { BrokenBody } from "./json/json-body.ts";
+import { isObject } from "./json/json-object.ts";
 import type { RawPage } from "./list-request.ts";
-import { type ScannedPage, scanPage } from "./page-scanner.ts";
+import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
 import { SeenTokens } from "./seen-tokens.ts";
 
 /**

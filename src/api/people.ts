@@ -1,10 +1,10 @@
 // Owns: people of the legacy contract (§4.4): search and membership. Neither parameters nor answers are documented.
 // Must not know: what a person or a membership is: it is handed on as it came.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./http/attempt.ts";
 import type { Legacy, Rows } from "./legacy.ts";
 import { readRows } from "./legacy.ts";
-import { type Pair, query, segment } from "./path.ts";
+import { type Pair, query, segment } from "./http/path.ts";
 
 export interface PeopleSearch {
   /** What is searched for; sent as `query` unless `params` are given. */

@@ -1,10 +1,10 @@
 // Owns: a request to any endpoint of the service (`integ api`): which paths a credential may be carried to, and as whom.
 // Must not know: what the endpoint does; nothing of it is journalled.
 import { Failure } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
-import type { Authorization, CallRequest } from "./caller.ts";
-import { createCaller } from "./caller.ts";
-import type { Transport } from "./exchange.ts";
+import type { Attempt } from "./http/attempt.ts";
+import type { Authorization, CallRequest } from "./http/caller.ts";
+import { createCaller } from "./http/caller.ts";
+import type { Transport } from "./http/exchange.ts";
 import { organizationHeader } from "./legacy.ts";
 import { versionHeader } from "./v1.ts";
 

@@ -1,8 +1,8 @@
 // Owns: what every request of the /v1 contract carries (§4.1), and the contract version that is sent with it (§9).
 // Must not know: single resources, where the credential comes from.
 import { Failure } from "../errors.ts";
-import { type Authorization, type Caller, createCaller } from "./caller.ts";
-import type { Transport } from "./exchange.ts";
+import { type Authorization, type Caller, createCaller } from "./http/caller.ts";
+import type { Transport } from "./http/exchange.ts";
 
 export interface V1Options {
   readonly transport: Transport;

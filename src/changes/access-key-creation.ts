@@ -2,7 +2,7 @@
 // contract has no idempotency key: the request is sent once, and an unknown outcome is settled by access-key-orphan.ts.
 // Must not know: flags, terminals, files.
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../api/access-keys.ts";
-import type { Answered } from "../api/attempt.ts";
+import type { Answered } from "../api/http/attempt.ts";
 import type { SecretAnswer } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";

@@ -2,8 +2,8 @@
 // never sent again from here; 429 and what was proven not to have left are. And what the journal says of it meanwhile.
 // Must not know: flags, terminals, files, what is created or rotated.
 import type { SecretAnswer } from "../api/access-keys.ts";
-import type { Answered, Attempt } from "../api/attempt.ts";
-import { failureOf } from "../api/failure-of.ts";
+import type { Answered, Attempt } from "../api/http/attempt.ts";
+import { failureOf } from "../api/http/failure-of.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";

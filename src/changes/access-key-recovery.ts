@@ -4,7 +4,7 @@
 // Must not know: flags, terminals, files. Which key is the orphan: access-key-orphan.ts.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../api/access-keys.ts";
 import type { Rows } from "../api/legacy.ts";
-import { retryRead } from "../api/retry-read.ts";
+import { retryRead } from "../api/http/retry-read.ts";
 import { Failure } from "../errors.ts";
 import { isSettled, type Entry } from "../journal/entry.ts";
 import type { Drive, Journal } from "../journal/journal.ts";

@@ -2,8 +2,8 @@
 // this machine first, proven where that was asked for, delivered, written down as done, and only then the copy destroyed.
 // Must not know: flags, terminals, how the secret came to be.
 import type { AccessKey } from "../api/access-keys.ts";
-import type { Attempt, Salvage } from "../api/attempt.ts";
-import { retryRead } from "../api/retry-read.ts";
+import type { Attempt, Salvage } from "../api/http/attempt.ts";
+import { retryRead } from "../api/http/retry-read.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { Drive } from "../journal/journal.ts";

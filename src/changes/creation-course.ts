@@ -1,7 +1,7 @@
 // Owns: one run at the creation of an OAuth client: what it remembers of earlier attempts, how it waits between attempts,
 // and how it gives up without settling what is unknown.
 // Must not know: flags, terminals, files, what an answer means (oauth-client-creation.ts).
-import type { Attempt } from "../api/attempt.ts";
+import type { Attempt } from "../api/http/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";

@@ -1,7 +1,7 @@
 // Owns: bringing the one-time secret of a creation home: delivered, kept for `claim`, found where it was delivered before,
 // or lost (§2.3, §4.2).
 // Must not know: flags, terminals, files, when to send (oauth-client-creation.ts).
-import type { Salvage } from "../api/attempt.ts";
+import type { Salvage } from "../api/http/attempt.ts";
 import { readableIds } from "../api/creation-decision.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";

@@ -1,7 +1,7 @@
 // Owns: what the revocations of both contracts share: a DELETE that may be repeated (§4.2, RFC 9110 §9.2.2) is repeated until
 // its end is seen, and the journal says at every moment whether one may have arrived.
 // Must not know: flags, terminals, files, what is revoked and how its end is seen.
-import type { Attempt } from "../api/attempt.ts";
+import type { Attempt } from "../api/http/attempt.ts";
 import { Failure } from "../errors.ts";
 import type { Drive } from "../journal/journal.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";

@@ -1,7 +1,7 @@
 // Owns: whether a request of a change goes out again after this answer, and when.
 // Must not know: what was asked for, what an answer means for the journal.
-import { type Attempt, type Break, retryAfterOf } from "../api/attempt.ts";
-import { nextDelay } from "../api/retry.ts";
+import { type Attempt, type Break, retryAfterOf } from "../api/http/attempt.ts";
+import { nextDelay } from "../api/http/retry.ts";
 import type { Workbench } from "./workbench.ts";
 
 /**

@@ -2,7 +2,7 @@
 // what it says when more exists (§4.3).
 // Must not know: which list it is.
 import { resolve } from "node:path";
-import type { Attempt } from "../api/attempt.ts";
+import type { Attempt } from "../api/http/attempt.ts";
 import type { Service } from "../api/connect.ts";
 import type { ListRequest, RawPage } from "../api/list-request.ts";
 import type { FetchPage, Page } from "../api/pages.ts";

@@ -1,5 +1,5 @@
 // Owns: the way from a profile to the service: one transport a command line, one connection a profile.
-import type { DebugEvent, Transport } from "../api/exchange.ts";
+import type { DebugEvent, Transport } from "../api/http/exchange.ts";
 import type { Service } from "../api/connect.ts";
 import type { Clock, Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -28,7 +28,7 @@ export class Connections {
   }
 
   readonly #open = once(async () => {
-    const { createTransport } = await import("../api/transport.ts");
+    const { createTransport } = await import("../api/http/transport.ts");
     const { env, settings, cut, clock, sandbox, debug } = this.#parts;
     this.#transport = createTransport({
       locate: (baseUrl) => sandbox.locate(baseUrl),

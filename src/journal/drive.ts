@@ -1,7 +1,7 @@
 // Owns: driving an entry: the one process that may move it on, and each of its steps.
 // Must not know: files, what the steps are.
 import type { Entry, EntryProgress } from "./entry.ts";
-import type { HeldLock } from "./lock.ts";
+import type { HeldLock } from "../disk/lock.ts";
 
 /** An entry that this process alone may move on, until it is released. */
 export interface Drive {

@@ -2,8 +2,8 @@
 // damage. Pure.
 // Must not know: files, locks, the API.
 import { type Entry, formatVersion, isSettled } from "./entry.ts";
-import { readEntry, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
-import type { Damage, Found, Scan } from "./scan.ts";
+import { readEntry, type Slice, type SoundRecord, sameBytes, stateOf } from "./file/record.ts";
+import type { Damage, Found, Scan } from "./file/scan.ts";
 
 type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 

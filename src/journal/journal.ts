@@ -4,13 +4,13 @@
 import type { Intent } from "./admission.ts";
 import type { Admission, Drive } from "./drive.ts";
 import type { Entry } from "./entry.ts";
-import { FileJournal } from "./file-journal.ts";
-import { refuseAddress } from "./file-safety.ts";
-import type { Finding } from "./verify.ts";
+import { FileJournal } from "./file/file-journal.ts";
+import { refuseAddress } from "./file/file-safety.ts";
+import type { Finding } from "./file/verify.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Admission, Drive } from "./drive.ts";
-export type { Finding } from "./verify.ts";
+export type { Finding } from "./file/verify.ts";
 
 export interface Journal {
   /** Path of the file. */

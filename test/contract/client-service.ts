@@ -1,7 +1,7 @@
 // The client as the cases meet it: over a real transport, with every credential in hand.
 import { connect, type Service } from "../../src/api/connect.ts";
-import type { LegacyCredential } from "../../src/api/credential.ts";
-import { createTransport } from "../../src/api/transport.ts";
+import type { LegacyCredential } from "../../src/api/auth/credential.ts";
+import { createTransport } from "../../src/api/http/transport.ts";
 
 /** @param address of the server that answers; whoever opens the client closes it */
 export function openClient(address: string, legacy: LegacyCredential): Service {

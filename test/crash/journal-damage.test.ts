@@ -7,8 +7,8 @@ import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { Fold } from "../../src/journal/fold.ts";
 import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
-import { entryLine } from "../../src/journal/record.ts";
-import { scanBytes } from "../../src/journal/scan.ts";
+import { entryLine } from "../../src/journal/file/record.ts";
+import { scanBytes } from "../../src/journal/file/scan.ts";
 import { clock, intent } from "../unit/journal/intent.ts";
 import { folder, isFull } from "./journal-processes.ts";
 

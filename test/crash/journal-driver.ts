@@ -3,9 +3,9 @@
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
-import { loadKernelLock } from "../../src/journal/kernel-lock.ts";
-import { type LockMeans, tryLock } from "../../src/journal/lock.ts";
-import { identify } from "../../src/journal/owner.ts";
+import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
+import { type LockMeans, tryLock } from "../../src/disk/lock.ts";
+import { identify } from "../../src/disk/owner.ts";
 
 export interface Task {
   readonly work: "admit" | "hold" | "hold-file" | "contend" | "prune";

@@ -1,5 +1,5 @@
 // Owns: `integ oauth-clients token`: one client credentials exchange (RFC 6749 §4.4, §5.2).
-import type { TokenEndpoint } from "../../api/credential.ts";
+import type { TokenEndpoint } from "../../api/auth/credential.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { read } from "../read.ts";

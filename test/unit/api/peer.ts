@@ -1,8 +1,8 @@
 // Real servers on loopback to talk to: one that speaks HTTP, one whose every byte the test decides.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
-import { createTransport, type TransportOptions } from "../../../src/api/transport.ts";
-import type { Transport } from "../../../src/api/exchange.ts";
+import { createTransport, type TransportOptions } from "../../../src/api/http/transport.ts";
+import type { Transport } from "../../../src/api/http/exchange.ts";
 
 export interface Received {
   readonly method: string;

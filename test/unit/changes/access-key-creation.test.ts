@@ -2,7 +2,7 @@
 // left wherever a step fails.
 import { describe, expect, it } from "vitest";
 import type { SecretAnswer } from "../../../src/api/access-keys.ts";
-import type { Attempt } from "../../../src/api/attempt.ts";
+import type { Attempt } from "../../../src/api/http/attempt.ts";
 import { driveKeyCreation, keyCreationIntent, markedName } from "../../../src/changes/access-key-creation.ts";
 import { mayHaveArrived, post } from "../../../src/changes/access-key-posting.ts";
 import { receiptOf } from "../../../src/changes/access-key-secret.ts";

@@ -1,0 +1,123 @@
+// Owns: the value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer.
+// Must not know: where credentials are kept, which request is sent. No credential is in any word of a failure here.
+import { Failure } from "../../errors.ts";
+import { type Attempt, retryAfterOf } from "../http/attempt.ts";
+import { type Authorization, NoToken } from "../http/caller.ts";
+import type { Credential, LegacyCredential } from "./credential.ts";
+import { failureOf } from "../http/failure-of.ts";
+import type { Transport } from "../http/exchange.ts";
+import { mayRetryRead } from "../http/retry.ts";
+import type { TokenGrant } from "./token-exchange.ts";
+import { createTokenSource, type TokenSource } from "./token-source.ts";
+
+export interface AuthorizationOptions {
+  readonly transport: Transport;
+  readonly now: () => number;
+}
+
+/**
+ * Basic of an API key (§5.1 rule 1; RFC 7617).
+ * @throws Failure `auth` for a key that the shape cannot carry
+ */
+export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
+  if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
+    throw new Failure("auth", "The API key is empty or holds a control character.", {
+      hint: "Store it again: integ profiles edit <name> --api-key-stdin",
+    });
+  if (style === "key-as-user" && key.includes(":"))
+    throw new Failure("auth", "An API key with a colon cannot be a user name.", {
+      hint: "integ profiles edit <name> --basic-style apikey-user",
+    });
+  const pair = style === "apikey-user" ? `apikey:${key}` : `${key}:`;
+  return `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;
+}
+
+/**
+ * Who /v1 requests are sent as. The credential is asked for once, when the first request needs it.
+ * @param credential throws `Failure` where there is none
+ */
+export function createV1Authorization(
+  credential: () => Promise<Credential>,
+  options: AuthorizationOptions,
+): Authorization {
+  let prepared: Promise<Prepared> | undefined;
+  const prepare = async (): Promise<Prepared> => {
+    const found = await credential();
+    if (found.kind === "api_key") return { header: basicHeader(found.key, found.style) };
+    return {
+      source: createTokenSource({
+        now: options.now,
+        async fetch() {
+          const { exchangeClientCredentials } = await import("./token-exchange.ts");
+          return granted(await exchangeClientCredentials(found, options), "get an OAuth access token");
+        },
+      }),
+    };
+  };
+  return authorization(() => (prepared ??= prepare()));
+}
+
+/**
+ * Who legacy requests are sent as: a bearer token, renewed before its end, and always before a request, never around one
+ * that was sent.
+ */
+export function createLegacyAuthorization(
+  credential: () => Promise<LegacyCredential>,
+  options: AuthorizationOptions,
+): Authorization {
+  let prepared: Promise<Prepared> | undefined;
+  const prepare = async (): Promise<Prepared> => {
+    const found = await credential();
+    if (found.kind === "access_token") return { header: bearerHeader(found.token) };
+    return { source: createTokenSource({ now: options.now, fetch: () => grantFor(found, options) }) };
+  };
+  return authorization(() => (prepared ??= prepare()));
+}
+
+interface Prepared {
+  readonly header?: string;
+  readonly source?: TokenSource;
+}
+
+function authorization(prepare: () => Promise<Prepared>): Authorization {
+  let source: TokenSource | undefined;
+  return {
+    async header() {
+      const prepared = await prepare();
+      source = prepared.source;
+      return prepared.header ?? bearerHeader(await prepared.source!.token());
+    },
+    rejected: () => source?.drop(),
+  };
+}
+
+async function grantFor(
+  found: Exclude<LegacyCredential, { kind: "access_token" }>,
+  options: AuthorizationOptions,
+): Promise<TokenGrant> {
+  if (found.kind === "exchange_command")
+    return { token: await found.run(found.secret ?? ""), expiresInSeconds: undefined };
+  const { exchangeAtEndpoint } = await import("./legacy-exchange.ts");
+  return granted(
+    await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
+    "get a bearer token",
+  );
+}
+
+/** @throws Failure `auth` where the endpoint does not accept the credential, `NoToken` where it cannot be asked */
+function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
+  if (attempt.kind === "answered") return attempt.value;
+  const failure = failureOf(attempt, { what, change: false });
+  if (attempt.kind === "refused" && attempt.status !== 429)
+    throw failure.kind === "auth" ? failure : new Failure("auth", failure.message, failure.details);
+  const reason = attempt.kind === "refused" || attempt.reason === "status" ? "refused" : attempt.reason;
+  throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt), retryAfterSeconds: retryAfterOf(attempt) });
+}
+
+function bearerHeader(token: string): string {
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token))
+    throw new Failure("auth", "The access token holds a character that a bearer token cannot have.", {
+      hint: "Check what the access token command prints: the token alone.",
+    });
+  return `Bearer ${token}`;
+}

@@ -1,0 +1,155 @@
+// Owns: the one place where an attempt that brought no answer becomes a Failure: its kind (exit code), its words, and what
+// to do about it (§4.2 decision table, §7).
+// Must not know: the journal, retries. Words of the service stay in `problem`: only output/ may show them.
+import { Failure, type FailureKind } from "../../errors.ts";
+import type { Attempt, Break } from "./attempt.ts";
+
+export interface FailureContext {
+  /** What was asked for, as it stands in a sentence: `create OAuth client`. */
+  readonly what: string;
+  /** True where the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
+  readonly change: boolean;
+  /** `profile prod (eu) · POST /v1/oauth_clients` */
+  readonly where?: string;
+  /** Instead of the usual one. */
+  readonly hint?: string;
+}
+
+/**
+ * @param attempt one that was refused, unknown or not sent. An answered one here is a mistake of the caller and ends as
+ * `failed`.
+ */
+export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
+  if (attempt.kind === "refused") return ofRefusal(attempt, context);
+  if (attempt.kind === "unknown") return ofUnknown(attempt, context);
+  if (attempt.kind === "not_sent") return ofNothingSent(attempt, context);
+  return new Failure("failed", `The service's answer to "${context.what}" was not expected here.`, {
+    where: context.where,
+  });
+}
+
+function ofRefusal(
+  { status, problem, retryAfterSeconds }: Extract<Attempt<unknown>, { kind: "refused" }>,
+  { what, where, hint }: FailureContext,
+): Failure {
+  const [kind, words, statusHint] = refusalOf(status, problem.code, what);
+  // §4.3 rule 2: a token is refused under any other profile, version or filter than its own.
+  const usualHint = problem.param === "page_token" ? "Begin again, without a page token." : statusHint;
+  const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
+  return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
+    problem,
+    where,
+    hint: hint ?? (status === 429 ? waitHint(retryAfterSeconds) : usualHint),
+  });
+}
+
+/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not begun. */
+function waitHint(retryAfterSeconds: number | undefined): string {
+  if (retryAfterSeconds === undefined) return "Wait and type it again, or allow a longer wait: --retry-for 10m";
+  const seconds = Math.ceil(retryAfterSeconds);
+  const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
+  return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
+}
+
+function refusalOf(
+  status: number,
+  code: string | undefined,
+  what: string,
+): readonly [FailureKind, string, string | undefined] {
+  switch (status) {
+    case 401:
+      return [
+        "auth",
+        "it does not accept the credential",
+        "Check the credential, and that the profile's region is its own: integ doctor",
+      ];
+    case 403:
+      return [
+        "auth",
+        "a permission or entitlement is missing",
+        "Give the credential's service account the permission, or use another profile: integ doctor",
+      ];
+    case 404:
+      return [
+        "not_found",
+        "it finds nothing there",
+        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is told.
+        what.includes("OAuth")
+          ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
+          : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor",
+      ];
+    case 409:
+      return code === "idempotency_key_reuse"
+        ? [
+            "conflict",
+            "the idempotency key stands for another request",
+            "Leave --idempotency-key out, or send the request that the key was first used for.",
+          ]
+        : ["conflict", "it conflicts with how things stand", conflictHint(what)];
+    case 429:
+      return ["rate_limited", "too many requests", undefined];
+    default:
+      return ["failed", "it does not accept the request", undefined];
+  }
+}
+
+/** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
+function conflictHint(what: string): string | undefined {
+  if (what.includes("access key")) return "integ keys list";
+  return what.includes("OAuth")
+    ? "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot."
+    : undefined;
+}
+
+function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
+  const { what, change, where } = context;
+  const { problem, reason, status } = attempt;
+  const answer =
+    reason === "status"
+      ? `The service answered ${status} to "${what}".`
+      : `No usable answer to "${what}": ${attempt.detail}.`;
+  if (change)
+    return new Failure("outcome_unknown", answer, {
+      problem,
+      where,
+      meaning: "The change may or may not have happened.",
+      hint: context.hint,
+    });
+  const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
+  return new Failure(kind, answer, { problem, where, hint: context.hint ?? hintFor(reason) });
+}
+
+function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
+  const { failure } = attempt;
+  const details = { where: context.where, unsent: true, meaning: context.change ? "Nothing was sent." : undefined };
+  if (failure !== undefined) return new Failure(failure.kind, failure.message, { ...details, ...failure.details });
+  if (attempt.reason === "interrupted")
+    return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
+  return new Failure("unreachable", `The service cannot be reached to ${context.what}: ${attempt.detail}.`, {
+    ...details,
+    hint: context.hint ?? attempt.hint ?? hintFor(attempt.reason),
+  });
+}
+
+function hintFor(reason: Break | "status"): string | undefined {
+  switch (reason) {
+    case "dns":
+    case "refused":
+    case "redirect":
+    case "malformed":
+      return "Check the address of the profile: integ profiles show";
+    case "tls":
+      return "Check the address: does the server speak TLS at this port? integ profiles show";
+    case "proxy":
+      return "Check HTTPS_PROXY and NO_PROXY.";
+    case "timeout":
+      return "Type it again, or allow an attempt more time: --timeout 2m";
+    case "closed":
+    case "status":
+      return "Type it again.";
+    case "too_large":
+      return "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100";
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+// Owns: how a connection is made, directly or through a proxy: TLS that cannot be turned off, plain http to this machine
+// alone. The one place that makes undici's clients.
+// Must not know: what is sent over it, limits of time, the environment (the proxy is handed in).
+import type { Socket } from "node:net";
+import type { buildConnector as BuildConnector, Dispatcher } from "undici";
+import buildConnector from "undici/lib/core/connect.js";
+import Client from "undici/lib/dispatcher/client.js";
+import { Failure } from "../../errors.ts";
+import { NoConnection } from "./break-of.ts";
+import type { Connection } from "./connection-pool.ts";
+import { isLoopbackAddress, type Target } from "./wire-request.ts";
+
+/** Proxy settings as the environment spells them. They apply to https alone: plain http never leaves this machine. */
+export interface ProxySettings {
+  readonly httpProxy?: string;
+  readonly httpsProxy?: string;
+  readonly noProxy?: string;
+}
+
+type Connect = BuildConnector.connector;
+
+export interface Plan {
+  readonly proxy: ProxySettings | undefined;
+  /** The most that an answer's head may have, bytes. */
+  readonly headerBytes: number;
+}
+
+/**
+ * Makes ready to send to a target; the connection itself is made with the first request.
+ * @throws Failure `usage` where the proxy's address is none
+ */
+export async function openConnection(target: Target, plan: Plan): Promise<Connection> {
+  const { proxy } = plan;
+  const sockets = new Set<Socket>();
+  const connect = trackSockets(buildConnector(connectOptions), sockets);
+  const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
+  const dispatcher = httpsProxy
+    ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, plan })
+    : new Client(target.origin, { ...clientOptions(plan), connect: guard(connect, "direct") });
+  return {
+    send({ method, path, headers, body, last }, reception) {
+      const request = { origin: target.origin, method, path, headers, body, reset: last ? true : undefined };
+      dispatcher.dispatch(request, reception);
+    },
+    destroy() {
+      dispatcher.destroy().catch(() => {});
+      // A connection that is still being made would outlive its client, and keep the process from ending.
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** `rejectUnauthorized` is said aloud: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
+const connectOptions = { rejectUnauthorized: true, timeout: 0 };
+
+function clientOptions({ headerBytes }: Plan): Client.Options {
+  return { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: headerBytes };
+}
+
+function trackSockets(connect: Connect, sockets: Set<Socket>): Connect {
+  return (options, callback) => {
+    // The socket is given back at once, before it is connected; the types do not say so.
+    const socket: unknown = connect(options, callback);
+    if (isSocket(socket)) {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    }
+    return socket;
+  };
+}
+
+function isSocket(value: unknown): value is Socket {
+  return typeof value === "object" && value !== null && "destroy" in value && "once" in value;
+}
+
+/** Gives every failed connection the same face, and lets plain http reach nothing but this machine, whatever a name resolves to. */
+function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
+  return (options, callback) =>
+    connect(options, (...[error, socket]) => {
+      if (error) return callback(new NoConnection(error, stage), null);
+      if (options.protocol === "http:" && !isLoopbackAddress(socket.remoteAddress)) {
+        socket.destroy();
+        return callback(new NoConnection(new Error("plain http goes to this machine alone"), stage), null);
+      }
+      callback(null, socket);
+    });
+}
+
+interface ProxyWork extends Record<"connect", Connect> {
+  readonly sockets: Set<Socket>;
+  readonly plan: Plan;
+}
+
+/** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded where there is a proxy, and nowhere else. */
+async function openThroughProxy(
+  { httpsProxy, noProxy }: Required<Pick<ProxySettings, "httpsProxy" | "noProxy">>,
+  { connect, sockets, plan }: ProxyWork,
+): Promise<Dispatcher> {
+  const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
+  const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
+  const clientFactory = (origin: URL, options: { connect: Connect }): Dispatcher =>
+    Object.assign(new Client(origin, { connect: trackSockets(options.connect, sockets) }), { connect: connectMethod });
+  const factory = (origin: URL, options: Client.Options & { connect: Connect }): Dispatcher =>
+    new Client(origin, {
+      ...options,
+      connect: guard(options.connect, options.connect === connect ? "direct" : "proxy"),
+    });
+  try {
+    return new EnvHttpProxyAgent({
+      ...clientOptions(plan),
+      connect,
+      // Empty, not absent: absent would be looked up in the environment.
+      httpProxy: "",
+      httpsProxy,
+      noProxy,
+      requestTls: connectOptions,
+      proxyTls: connectOptions,
+      // The agent hands both the connector that it made itself.
+      ...({ clientFactory, factory } as object),
+    });
+  } catch {
+    throw new Failure("usage", "HTTPS_PROXY is no address of a proxy.", {
+      hint: "It looks like http://proxy.example.com:3128",
+    });
+  }
+}

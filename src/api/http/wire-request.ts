@@ -1,0 +1,81 @@
+// Owns: what a request must be before a byte of it may leave: header names and values, path, address (quality, Security 3, 8).
+// Must not know: connections, credentials.
+import { Failure } from "../../errors.ts";
+import type { ExchangeRequest } from "./exchange.ts";
+
+/** Framing, routing and connection belong to the transport; a second `host` would be another origin's. */
+const ownHeaders = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * @throws Failure `usage` where a header or the path is nothing that HTTP can carry. The value, which may be a secret, is
+ * not in the words.
+ */
+export function checkWireRequest({ method, path, headers }: ExchangeRequest): void {
+  if (!/^[A-Z]{1,20}$/.test(method) || method === "CONNECT" || method === "TRACE")
+    throw new Failure("usage", `"${method}" is no method that can be sent.`, {
+      hint: "Use GET, POST, PUT, PATCH or DELETE.",
+    });
+  if (!/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
+    throw new Failure("usage", "The path holds a character that a request cannot carry.", {
+      hint: "Write spaces and characters outside ASCII percent-encoded.",
+    });
+  for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
+}
+
+function checkHeader(name: string, value: string): void {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}$/.test(name))
+    throw new Failure("usage", "A header's name holds a character that HTTP does not allow there.");
+  if (ownHeaders.has(name.toLowerCase())) throw new Failure("usage", `The header "${name}" cannot be set by hand.`);
+  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(value))
+    throw new Failure(
+      "usage",
+      `The value of the header "${name}" holds a line break, NUL, or another character that HTTP does not allow there.`,
+    );
+}
+
+/** A real address: the origin that a connection is bound to, and the path in front of every request's. */
+export interface Target {
+  readonly origin: string;
+  readonly secure: boolean;
+  readonly prefix: string;
+}
+
+/**
+ * @param located a real base URL: `https://`, or `http://` on loopback
+ * @throws Failure `usage` for any other
+ */
+export function parseTarget(located: string): Target {
+  const url = URL.canParse(located) ? new URL(located) : undefined;
+  if (!url || (url.protocol !== "https:" && url.protocol !== "http:"))
+    throw new Failure("usage", "The base URL is no http address.", { hint: "It looks like https://api.example.com" });
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw new Failure("usage", "The base URL must be an address alone: no user name, query or fragment.");
+  if (url.protocol === "http:" && !isLoopbackName(url.hostname))
+    throw new Failure("usage", `${url.origin} is not encrypted: plain http goes to this machine alone.`, {
+      hint: `Use https://${url.host}`,
+    });
+  return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
+}
+
+function isLoopbackName(hostname: string): boolean {
+  return (
+    hostname === "localhost" || hostname.endsWith(".localhost") || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""))
+  );
+}
+
+/** True for an IP address of this machine's loopback interface, in the forms that `URL` and sockets give. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  return address !== undefined && /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i.test(address);
+}

@@ -1,0 +1,71 @@
+// Owns: turning a body into a JSON value without being hurt by it: encoding, nesting, `__proto__` (quality, traps).
+// Must not know: what the value should be.
+import { isUtf8 } from "node:buffer";
+import type { Break } from "../http/attempt.ts";
+
+/** Deepest nesting of arrays and objects that is read. */
+export const maxNesting = 200;
+
+/** A body that breaks the contract. It ends an attempt as `unknown`; nobody outside this room meets it. */
+export class BrokenBody extends Error {
+  override readonly name = "BrokenBody";
+  readonly reason: Extract<Break, "malformed" | "too_large">;
+  constructor(message: string, reason: "malformed" | "too_large" = "malformed") {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export interface JsonBody {
+  /** Exactly as it came. */
+  readonly text: string;
+  /** Without any key `__proto__`. */
+  readonly value: unknown;
+}
+
+/**
+ * @param body bounded in size by the transport
+ * @throws BrokenBody for anything but one JSON text in UTF-8, nested no deeper than 200
+ */
+export function parseJson(body: Buffer): JsonBody {
+  if (!isUtf8(body)) throw new BrokenBody("the answer is not in UTF-8");
+  if (nestingOf(body) > maxNesting) throw new BrokenBody(`the answer is nested deeper than ${maxNesting}`, "too_large");
+  const text = body.toString("utf8");
+  return { text, value: parseSafely(text) };
+}
+
+function parseSafely(text: string): unknown {
+  try {
+    // The key itself may be written with escapes.
+    if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
+    return JSON.parse(text);
+  } catch {
+    throw new BrokenBody("the answer is not JSON, or was cut");
+  }
+}
+
+function withoutProto(key: string, value: unknown): unknown {
+  return key === "__proto__" ? undefined : value;
+}
+
+/** Deepest nesting of brackets outside strings; right for every JSON text, and harmless for what is none. */
+function nestingOf(body: Buffer): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (inString) {
+      if (byte === 0x5c) i++;
+      else if (byte === 0x22) inString = false;
+    } else if (byte === 0x22) inString = true;
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (byte === 0x5d || byte === 0x7d) depth--;
+  }
+  return deepest;
+}
+
+/** True where the media type says JSON (RFC 8259, RFC 6839 `+json`), or where nothing is said. */
+export function saysJson(contentType: string | undefined): boolean {
+  return contentType === undefined || /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
+}

@@ -1,0 +1,239 @@
+// Owns: the journal's file: opening it safely, reading what is new, appending so that it stays, setting bad bytes aside.
+// Must not know: what an entry is for, who may change it (locks), the API. design: journal.md «Making it true».
+import { randomBytes } from "node:crypto";
+import * as fs from "node:fs";
+import { dirname } from "node:path";
+import { Failure } from "../../errors.ts";
+import { checkFile, prepareFolder, syncFolder } from "./file-safety.ts";
+import { errorCode, failedCall } from "../../disk/file-error.ts";
+import { careful, createFile, readBytes, removeTemporary, writeAll } from "./file-bytes.ts";
+import { Fold } from "../fold.ts";
+import { headerLine } from "./record.ts";
+import { type Damage, type Scan, scanBytes } from "./scan.ts";
+import { SetAside } from "./set-aside.ts";
+import { assertCurrent, assertOurs } from "./whose-file.ts";
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
+const headLength = 256;
+const newline = 10;
+
+/** What was read so far. The last record read is found again before anything behind it is believed. */
+interface Known {
+  readonly fold: Fold;
+  readonly head: Buffer;
+  readonly anchor: { readonly offset: number; readonly line: number; readonly bytes: Buffer };
+}
+
+export interface Reading {
+  readonly fold: Fold;
+  /** Damage behind the last sound record. */
+  readonly damage: readonly Damage[];
+  /** An append that a crash cut short; to a reader without the lock perhaps one under way. */
+  readonly torn: Damage | undefined;
+  readonly size: number;
+  /** There is a file, and nothing in it. */
+  readonly isEmptied: boolean;
+}
+
+export class JournalFile {
+  readonly path: string;
+  readonly #now: () => number;
+  #known: Known | undefined;
+  /** Device and inode whose name in the folder this process has synced. */
+  #synced = "";
+  readonly #aside: SetAside;
+  /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
+  #broken = false;
+
+  constructor(path: string, now: () => number) {
+    this.path = path;
+    this.#now = now;
+    this.#aside = new SetAside(path);
+  }
+
+  /** Reads what is new; a missing file is an empty journal. Changes nothing. */
+  read(): Reading {
+    let fd: number;
+    try {
+      fd = fs.openSync(this.path, O_RDONLY | careful);
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw error;
+      this.#known = undefined;
+      return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
+    }
+    try {
+      checkFile(fd, this.path);
+      return this.#refresh(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  #refresh(fd: number): Reading {
+    const { size } = fs.fstatSync(fd);
+    const head = readBytes(fd, 0, Math.min(headLength, size));
+    return this.#readOn(fd, head, size) ?? this.#readAll(fd, size);
+  }
+
+  /** What stands behind the last record read, where the file is the one that was read and that record still stands. */
+  #readOn(fd: number, head: Buffer, size: number): Reading | undefined {
+    const known = this.#known;
+    if (!known || !head.subarray(0, known.head.length).equals(known.head)) return undefined;
+    const { anchor, fold } = known;
+    const bytes = readBytes(fd, anchor.offset, size - anchor.offset);
+    if (!bytes.subarray(0, anchor.bytes.length).equals(anchor.bytes)) return undefined;
+    const scan = scanBytes(bytes, anchor);
+    if (scan.found[0]?.text.end !== anchor.bytes.length) return undefined;
+    return this.#take({ ...scan, found: scan.found.slice(1) }, { fold, head, size });
+  }
+
+  #readAll(fd: number, size: number): Reading {
+    this.#known = undefined;
+    const bytes = readBytes(fd, 0, size);
+    const fold = new Fold();
+    const reading = this.#take(scanBytes(bytes, { offset: 0, line: 1 }), {
+      fold,
+      head: bytes.subarray(0, headLength),
+      size,
+    });
+    if (!fold.isJournal && size > 0) assertOurs(bytes, this.path);
+    return reading;
+  }
+
+  #take(scan: Scan, at: { fold: Fold; head: Buffer; size: number }): Reading {
+    const { fold, head, size } = at;
+    const last = scan.found.at(-1);
+    const reach = last?.offset ?? 0;
+    // Damage behind the last sound record is read again next time, so it is not the fold's yet.
+    fold.add({ found: scan.found, damage: scan.damage.filter((damage) => damage.offset < reach) });
+    if (last) {
+      const { offset, line, text } = last;
+      this.#known = { fold, head, anchor: { offset, line, bytes: text.bytes.subarray(text.start, text.end) } };
+    }
+    return {
+      fold,
+      damage: scan.damage.filter((damage) => damage.offset >= reach),
+      torn: scan.torn,
+      size,
+      isEmptied: size === 0,
+    };
+  }
+
+  /** Makes the journal's folder where it is missing, and refuses one that is not safe. */
+  prepareFolder(): void {
+    this.#change(() => prepareFolder(dirname(this.path)));
+  }
+
+  /**
+   * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
+   * @param lines whole lines, newline included.
+   * @throws Failure, or the error of the file call.
+   */
+  append(lines: string): void {
+    this.#change(() => {
+      const fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
+      try {
+        checkFile(fd, this.path, { repair: true });
+        const reading = this.#refresh(fd);
+        assertCurrent(reading.fold, this.path);
+        this.#keepDamage(reading);
+        const size = reading.torn ? this.#cutTorn(fd, reading.torn) : reading.size;
+        const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
+        this.#write(fd, {
+          bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`),
+          size,
+        });
+      } finally {
+        fs.closeSync(fd);
+      }
+    });
+  }
+
+  #header(): string {
+    return headerLine(randomBytes(9).toString("base64url"), new Date(this.#now()).toISOString());
+  }
+
+  /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
+  #change(work: () => void): void {
+    if (this.#broken) {
+      throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
+        meaning: "Nothing more is written to it by this process.",
+        hint: "integ journal verify",
+      });
+    }
+    try {
+      work();
+    } catch (error) {
+      if (failedCall(error)?.call === "fsync") this.#broken = true;
+      throw error;
+    }
+  }
+
+  #write(fd: number, data: { bytes: Buffer; size: number }): void {
+    try {
+      writeAll(fd, data.bytes);
+      this.#sync(fd);
+    } catch (error) {
+      try {
+        fs.ftruncateSync(fd, data.size);
+      } catch {
+        // The next append finds a torn end, or a record that was never acted upon.
+      }
+      throw error;
+    }
+  }
+
+  #sync(fd: number): void {
+    fs.fsyncSync(fd);
+    const { dev, ino } = fs.fstatSync(fd, { bigint: true });
+    if (this.#synced === `${dev}:${ino}`) return;
+    const folder = dirname(this.path);
+    syncFolder(folder);
+    // The folder may be one that a process made and did not live to sync; a parent that is not ours to open is not ours.
+    syncFolder(dirname(folder), { unlessDenied: true });
+    this.#synced = `${dev}:${ino}`;
+  }
+
+  #cutTorn(fd: number, torn: Damage): number {
+    this.#aside.keepTorn(torn, this.#now());
+    fs.ftruncateSync(fd, torn.offset);
+    return torn.offset;
+  }
+
+  /** Copies damaged places beside the journal, each once; they stay in the file too until it is pruned. */
+  setAside(reading: Reading): void {
+    this.#change(() => this.#keepDamage(reading));
+  }
+
+  #keepDamage(reading: Reading): void {
+    for (const damage of [...reading.fold.damage, ...reading.damage]) this.#aside.keepDamage(damage);
+  }
+
+  /**
+   * Writes the journal anew with the last record of each entry that stays: aside, synced, renamed. Damaged bytes are
+   * set aside first. The caller holds the journal's lock.
+   * @param going ids of the entries that are forgotten.
+   */
+  replace(reading: Reading, going: ReadonlySet<string>): void {
+    this.#change(() => {
+      assertCurrent(reading.fold, this.path);
+      this.#keepDamage(reading);
+      if (reading.torn) this.#aside.keepTorn(reading.torn, this.#now());
+      removeTemporary(this.path); // of one that was killed here: nobody else writes one under this lock
+      const temporary = `${this.path}.new-${randomBytes(6).toString("hex")}`;
+      const parts: Buffer[] = [Buffer.from(this.#header())];
+      for (const id of reading.fold.ids()) {
+        const line = going.has(id) ? undefined : reading.fold.lastLine(id);
+        if (line) parts.push(line, Buffer.from("\n"));
+      }
+      try {
+        createFile(temporary, Buffer.concat(parts));
+        fs.renameSync(temporary, this.path);
+      } catch (error) {
+        fs.rmSync(temporary, { force: true });
+        throw error;
+      }
+      syncFolder(dirname(this.path));
+    });
+  }
+}

@@ -1,0 +1,121 @@
+// Owns: what `journal verify` looks for: damage with its place, contradictions, newer formats, modes, what was set aside.
+// Must not know: locks, how findings are shown.
+import * as fs from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Entry, formatVersion } from "../entry.ts";
+import type { Reading } from "./file.ts";
+import { octal } from "./file-safety.ts";
+import type { Damage } from "./scan.ts";
+
+export interface Finding {
+  readonly severity: "problem" | "warning";
+  /** File with line and offset, or the entry. */
+  readonly where: string;
+  /** One sentence: what is wrong, and what to do where something can be done. */
+  readonly message: string;
+}
+
+/** All findings of what was read; the file's own modes and what stands beside it are looked at here. */
+export function findings(path: string, reading: Reading): Finding[] {
+  const entries = reading.fold.entries();
+  return [...bytesFindings(path, reading), ...entryFindings(entries), ...folderFindings(path)];
+}
+
+function place(path: string, damage: Damage): string {
+  return `${path}: line ${damage.line}, offset ${damage.offset}, ${damage.bytes.length} bytes`;
+}
+
+function bytesFindings(path: string, reading: Reading): Finding[] {
+  const { fold } = reading;
+  const found: Finding[] = [...fold.damage, ...reading.damage].map((damage) => ({
+    severity: "problem",
+    where: place(path, damage),
+    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune --older-than 90d\` writes the journal anew without it`,
+  }));
+  if (reading.torn) {
+    found.push({
+      severity: "warning",
+      where: place(path, reading.torn),
+      message:
+        "an append was cut short by a crash; the next change sets it aside; what was to be sent after it was never sent",
+    });
+  }
+  if (reading.isEmptied)
+    found.push({ severity: "warning", where: path, message: "It is empty: the next change begins it anew" });
+  if (reading.size > 0 && fold.format === 0) {
+    found.push({ severity: "problem", where: path, message: "the first record, which names the format, is not sound" });
+  }
+  if (fold.isNewer) {
+    found.push({
+      severity: "warning",
+      where: path,
+      message: `written by a newer integ (format ${fold.format}): shown, never changed; upgrade integ`,
+    });
+  }
+  for (const id of fold.unreadable()) {
+    found.push({ severity: "problem", where: `entry ${id}`, message: "its records are whole and make no entry" });
+  }
+  return found;
+}
+
+function entryFindings(entries: readonly Entry[]): Finding[] {
+  const found: Finding[] = [];
+  const ids = new Set(entries.map((entry) => entry.id));
+  const keys = new Map<string, string>();
+  for (const entry of entries.toReversed()) {
+    const where = `entry ${entry.id}`;
+    if (entry.format > formatVersion) {
+      found.push({
+        severity: "warning",
+        where,
+        message: "written by a newer integ: shown, never changed; upgrade integ",
+      });
+    }
+    for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
+      if (other !== null && !ids.has(other)) {
+        found.push({ severity: "warning", where, message: `it names entry ${other}, which is not in the journal` });
+      }
+    }
+    if (entry.idempotency_key === null) continue;
+    const key = JSON.stringify([entry.base_url, entry.idempotency_key]);
+    const first = keys.get(key);
+    if (first !== undefined) {
+      found.push({ severity: "problem", where, message: `it has the idempotency key of entry ${first}` });
+    } else keys.set(key, entry.id);
+  }
+  return found;
+}
+
+function folderFindings(path: string): Finding[] {
+  const folder = dirname(path);
+  const found: Finding[] = [];
+  const file = fs.lstatSync(path, { throwIfNoEntry: false });
+  const mode = fs.statSync(folder, { throwIfNoEntry: false })?.mode ?? 0;
+  if (file && process.geteuid !== undefined) {
+    if (file.mode & 0o077) {
+      found.push({
+        severity: "warning",
+        where: path,
+        message: `others can read it (mode ${octal(file.mode)}); chmod 600`,
+      });
+    }
+    if (mode & 0o022 && !(mode & 0o1000)) {
+      const severity = mode & 0o002 ? "problem" : "warning";
+      found.push({
+        severity,
+        where: folder,
+        message: `others can rename files in it (mode ${octal(mode)}); chmod 700`,
+      });
+    }
+  }
+  if (mode === 0) return found;
+  for (const name of fs.readdirSync(folder)) {
+    if (!name.startsWith(`${basename(path)}.damaged-`) && !name.startsWith(`${basename(path)}.torn-`)) continue;
+    found.push({
+      severity: "warning",
+      where: join(folder, name),
+      message: "bytes that were set aside; delete it when nobody needs it",
+    });
+  }
+  return found;
+}

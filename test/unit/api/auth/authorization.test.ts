@@ -1,0 +1,230 @@
+// Who a request is sent as: two shapes of Basic, OAuth bearer, legacy bearer; and where each credential goes.
+import { afterEach, describe, expect, test } from "vitest";
+import { basicHeader } from "../../../../src/api/auth/authorization.ts";
+import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
+import type { Credential, LegacyCredential } from "../../../../src/api/auth/credential.ts";
+import { failureOf } from "../../../../src/api/http/failure-of.ts";
+import { Failure } from "../../../../src/errors.ts";
+import { answerJson, closePeers, deadPort, type Peer, type Received, startPeer, transportTo } from "../peer.ts";
+
+afterEach(closePeers);
+
+function serviceAt(baseUrl: string, more: Partial<ConnectOptions>): Service {
+  return connect({
+    transport: transportTo(),
+    baseUrl,
+    organizationId: "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
+    serviceVersion: "2026-07-01",
+    credential: async () => ({ kind: "api_key", key: "k", style: "apikey-user" }),
+    legacyCredential: async () => ({ kind: "access_token", token: "t" }),
+    now: () => 0,
+    ...more,
+  });
+}
+
+describe("Basic (§5.1)", () => {
+  test("the two shapes", () => {
+    expect(basicHeader("kéy:1", "apikey-user")).toBe(`Basic ${Buffer.from("apikey:kéy:1").toString("base64")}`);
+    expect(basicHeader("key1", "key-as-user")).toBe(`Basic ${Buffer.from("key1:").toString("base64")}`);
+  });
+  test.each([
+    ["", "apikey-user"],
+    ["a\nb", "apikey-user"],
+    ["a\0", "key-as-user"],
+    ["a:b", "key-as-user"],
+  ] as const)("refuses %j as %s", (key, style) => {
+    expect(() => basicHeader(key, style)).toThrow(Failure);
+  });
+});
+
+/** A token endpoint and the API, on two origins. */
+async function startBoth(token: (request: Received, n: number) => { status?: number; body: unknown }) {
+  let count = 0;
+  const tokens = await startPeer((request, response) => {
+    const { status = 200, body } = token(request, ++count);
+    answerJson(response, status, body);
+  });
+  const rejected = new Set<string>();
+  const api = await startPeer(({ headers }, response) =>
+    answerJson(response, rejected.has(headers.authorization ?? "") ? 401 : 200, {
+      object: "list",
+      data: [],
+      next_page_token: null,
+      has_more: false,
+    }),
+  );
+  return { tokens, api, rejected };
+}
+
+function clientAt(tokens: Peer, more: Partial<Extract<Credential, { kind: "client_credentials" }>> = {}): Credential {
+  return {
+    kind: "client_credentials",
+    clientId: "c:1",
+    clientSecret: "s&cret ü",
+    tokenEndpoint: `${tokens.origin}/oauth/token?x=1`,
+    clientAuth: "client_secret_basic",
+    ...more,
+  };
+}
+
+const bearer = (n: number, more: object = {}): { body: unknown } => ({
+  body: { access_token: `tok${n}`, token_type: "Bearer", expires_in: 900, ...more },
+});
+
+describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
+  test("client_secret_basic is form-encoded (RFC 6749 §2.3.1), client_secret_post is in the body, audience with either", async () => {
+    const { tokens, api } = await startBoth((_, n) => bearer(n));
+    for (const clientAuth of ["client_secret_basic", "client_secret_post"] as const)
+      await serviceAt(api.origin, {
+        credential: async () => clientAt(tokens, { clientAuth, audience: "https://aud" }),
+      }).entities.page({});
+    const [basic, post] = tokens.received;
+    const [id, secret] = Buffer.from(basic!.headers.authorization!.slice(6), "base64")
+      .toString()
+      .split(":")
+      .map((text) => new URLSearchParams(`x=${text}`).get("x"));
+    expect([id, secret]).toEqual(["c:1", "s&cret ü"]);
+    expect(Object.fromEntries(new URLSearchParams(basic!.body))).toEqual({
+      grant_type: "client_credentials",
+      audience: "https://aud",
+    });
+    expect(post!.headers.authorization).toBeUndefined();
+    expect(Object.fromEntries(new URLSearchParams(post!.body))).toEqual({
+      grant_type: "client_credentials",
+      audience: "https://aud",
+      client_id: "c:1",
+      client_secret: "s&cret ü",
+    });
+    expect(basic).toMatchObject({ method: "POST", url: "/oauth/token?x=1" });
+    expect(api.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer tok1", "Bearer tok2"]);
+    // The secret goes to the token endpoint alone.
+    expect(JSON.stringify(api.received)).not.toContain("cret");
+  });
+
+  test("one fetch at a time, used until shortly before its end, then another", async () => {
+    const { tokens, api } = await startBoth((_, n) => bearer(n));
+    let nowMs = 1_000_000;
+    const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
+    await Promise.all([1, 2, 3, 4].map(() => entities.page({})));
+    expect(tokens.received).toHaveLength(1);
+    nowMs += 869_000;
+    await entities.page({});
+    expect(tokens.received).toHaveLength(1);
+    nowMs += 2000;
+    await entities.page({});
+    expect(tokens.received).toHaveLength(2);
+    expect(api.received.at(-1)!.headers.authorization).toBe("Bearer tok2");
+  });
+
+  test("a token that is not accepted is not used again", async () => {
+    const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
+    rejected.add("Bearer tok1");
+    const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
+    expect(await entities.page({})).toMatchObject({ kind: "refused", status: 401 });
+    expect(await entities.page({})).toMatchObject({ kind: "answered" });
+    expect(tokens.received).toHaveLength(2);
+  });
+
+  test.each([
+    [400, { error: "invalid_client", error_description: "no such client" }, "auth"],
+    [401, { error: "invalid_client" }, "auth"],
+    [403, {}, "auth"],
+    [503, {}, "failed"],
+    [302, {}, "unreachable"],
+    [200, { access_token: "t" }, "unreachable"],
+    [200, { access_token: "t", token_type: "mac" }, "unreachable"],
+    [200, { access_token: "t", token_type: "DPoP" }, "unreachable"],
+    [200, { access_token: "a b", token_type: "bearer" }, "unreachable"],
+    [200, { access_token: "", token_type: "bearer" }, "unreachable"],
+    [200, "<html>", "unreachable"],
+  ])("%d %j: nothing is sent to the API, and it ends as %s", async (status, body, kind) => {
+    const { tokens, api } = await startBoth(() => ({ status, body }));
+    const attempt = await serviceAt(api.origin, { credential: async () => clientAt(tokens) }).oauthClients.create(
+      "{}",
+      "k",
+    );
+    expect(attempt.kind).toBe("not_sent");
+    expect(failureOf(attempt, { what: "create OAuth client", change: true }).kind).toBe(kind);
+    expect(api.received).toEqual([]);
+  });
+
+  test("an endpoint that is not there may be there another time", async () => {
+    const tokenEndpoint = `http://127.0.0.1:${await deadPort()}/token`;
+    const { tokens, api } = await startBoth((_, n) => bearer(n));
+    const attempt = await serviceAt(api.origin, {
+      credential: async () => clientAt(tokens, { tokenEndpoint }),
+    }).entities.page({});
+    expect(attempt).toMatchObject({ kind: "not_sent", reason: "refused", temporary: true });
+  });
+});
+
+describe("the legacy bearer (§5.3)", () => {
+  async function list(legacy: LegacyCredential, api: Peer) {
+    return serviceAt(api.origin, { legacyCredential: async () => legacy }).accessKeys.list();
+  }
+
+  test("the token itself; a command with the secret; an endpoint", async () => {
+    const { tokens, api } = await startBoth((_, n) => ({ body: { accessToken: `tok${n}`, expiresIn: 60 } }));
+    const given: string[] = [];
+    await list({ kind: "access_token", token: "given" }, api);
+    await list({ kind: "exchange_command", secret: "sec", run: async (secret) => (given.push(secret), "ran") }, api);
+    await list({ kind: "exchange_endpoint", url: `${tokens.origin}/t`, secret: 's"ec' }, api);
+    expect(api.received.map(({ headers }) => headers.authorization)).toEqual([
+      "Bearer given",
+      "Bearer ran",
+      "Bearer tok1",
+    ]);
+    expect(api.received[0]!.headers["x-organization-id"]).toBe("3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b");
+    expect(given).toEqual(["sec"]);
+    expect(tokens.received).toMatchObject([{ method: "POST", url: "/t", body: '{"secret":"s\\"ec"}' }]);
+    expect(JSON.stringify(api.received)).not.toContain("sec");
+  });
+
+  test("what a command prints is a token, or nothing is sent", async () => {
+    const { api } = await startBoth((_, n) => bearer(n));
+    for (const token of ["", "two words", "a\r\nx: y", "ü"]) {
+      const attempt = await list({ kind: "exchange_command", run: async () => token }, api);
+      expect(failureOf(attempt, { what: "list", change: false }).kind).toBe("auth");
+    }
+    expect(api.received).toEqual([]);
+  });
+
+  test("an organization id that is missing or none: usage, nothing sent", async () => {
+    const { api } = await startBoth((_, n) => bearer(n));
+    for (const organizationId of [undefined, "", "acme", "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b\r\nx: y"]) {
+      const attempt = await serviceAt(api.origin, { organizationId }).accessKeys.list();
+      expect(failureOf(attempt, { what: "list", change: false }).kind).toBe("usage");
+    }
+    expect(api.received).toEqual([]);
+  });
+
+  test("a POST whose answer is 401 is not sent again around a new token", async () => {
+    const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
+    rejected.add("Bearer tok1");
+    const { accessKeys } = serviceAt(api.origin, {
+      legacyCredential: async () => ({ kind: "exchange_endpoint", url: `${tokens.origin}/t`, secret: "s" }),
+    });
+    expect((await accessKeys.create("{}")).kind).toBe("refused");
+    expect(api.received).toHaveLength(1);
+  });
+});
+
+describe("tokens: the proof of a new secret", () => {
+  test("by the profile's ways, and by none where it has none", async () => {
+    const { tokens, api } = await startBoth((_, n) => bearer(n));
+    const tokenEndpoint = { tokenEndpoint: `${tokens.origin}/t`, clientAuth: "client_secret_post" as const };
+    const service = serviceAt(api.origin, {
+      tokenEndpoint,
+      legacyCredential: async () => ({ kind: "exchange_endpoint", url: `${tokens.origin}/l`, secret: "old" }),
+    });
+    expect(await service.tokens.exchangeClient({ clientId: "c", clientSecret: "s" })).toMatchObject({
+      kind: "answered",
+      value: { token: "tok1", expiresInSeconds: 900 },
+    });
+    expect(await service.tokens.exchangeAccessKey("new")).toMatchObject({ kind: "answered" });
+    expect(tokens.received[1]!.body).toBe('{"secret":"new"}');
+    const bare = serviceAt(api.origin, {});
+    expect(await bare.tokens.exchangeClient({ clientId: "c", clientSecret: "s" })).toBeUndefined();
+    expect(await bare.tokens.exchangeAccessKey("new")).toBeUndefined();
+  });
+});

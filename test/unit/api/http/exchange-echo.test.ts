@@ -1,0 +1,51 @@
+// What a request carried as a credential is taken out of what comes back (Security 5, journal.md promise 6).
+import { describe, expect, it } from "vitest";
+import { withoutEchoes } from "../../../../src/api/http/exchange-echo.ts";
+
+const key = "key-with+odd/characters=and more";
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+function answer(status: number, text: string) {
+  return { kind: "response", status, headers: { "request-id": text }, body: Buffer.from(text) } as const;
+}
+
+describe("withoutEchoes", () => {
+  it.each([
+    ["Basic, key as password", { authorization: `Basic ${base64(`apikey:${key}`)}` }, undefined],
+    ["Basic, key as user", { Authorization: `basic ${base64(`${key}:`)}` }, undefined],
+    ["Basic of a client", { authorization: `Basic ${base64(`cid:${encodeURIComponent(key)}`)}` }, undefined],
+    ["a form", {}, `grant_type=client_credentials&client_secret=${encodeURIComponent(key)}`],
+    ["JSON", {}, JSON.stringify({ secret: key })],
+  ])("takes the secret of %s out of headers and error bodies, raw and encoded", (_name, headers, body) => {
+    const said = `${key} ${encodeURIComponent(key)} ${(headers as Record<string, string>).authorization ?? ""} é`;
+    const shown = withoutEchoes({ headers, body }, answer(401, said));
+    if (shown.kind !== "response") throw new Error("no response");
+    for (const text of [shown.headers["request-id"]!, shown.body.toString()]) {
+      expect(text).not.toContain(key);
+      expect(text).not.toContain(encodeURIComponent(key));
+      expect(text).not.toContain(base64(`apikey:${key}`));
+    }
+    expect(shown.body.toString()).toContain(" é");
+  });
+
+  it("takes a bearer token out of what came of a broken answer", () => {
+    const request = { headers: { authorization: "Bearer abc.defghij" } };
+    const { kind: _, ...partial } = answer(500, "abc.defghij");
+    const exchange = { kind: "broken", sent: true, reason: "closed", detail: "cut", partial } as const;
+    expect(withoutEchoes(request, exchange)).toMatchObject({
+      partial: { headers: { "request-id": "[secret]" }, body: Buffer.from("[secret]") },
+    });
+  });
+
+  it("changes no result, and no word that is too short to be a secret", () => {
+    const request = { headers: { authorization: `Basic ${base64("apikey:short")}` } };
+    const result = withoutEchoes({ headers: { authorization: "Bearer abc.defghij" } }, answer(200, "abc.defghij"));
+    expect(result).toMatchObject({ body: Buffer.from("abc.defghij"), headers: { "request-id": "[secret]" } });
+    expect(withoutEchoes(request, answer(400, "too short"))).toMatchObject({ body: Buffer.from("too short") });
+    const unsigned = answer(400, "abc.defghij");
+    expect(withoutEchoes({ headers: {} }, unsigned)).toBe(unsigned);
+  });
+});

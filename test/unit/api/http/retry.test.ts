@@ -1,0 +1,174 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Attempt } from "../../../../src/api/http/attempt.ts";
+import { mayRetryRead, nextDelay } from "../../../../src/api/http/retry.ts";
+import { retryRead, type RetryReadOptions } from "../../../../src/api/http/retry-read.ts";
+import { Failure } from "../../../../src/errors.ts";
+
+describe("nextDelay", () => {
+  const state = fc.record({
+    attempt: fc.integer({ min: 1, max: 1000 }),
+    elapsedMs: fc.integer({ min: 0, max: 1_000_000 }),
+    retryForMs: fc.integer({ min: 0, max: 1_000_000 }),
+    retryAfterSeconds: fc.option(fc.nat({ max: 10_000 }), { nil: undefined }),
+    chance: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+  });
+
+  test("a wait fits, is never below Retry-After, and without one never above 30 s", () => {
+    fc.assert(
+      fc.property(state, ({ chance, ...rest }) => {
+        const delay = nextDelay({ ...rest, random: () => chance });
+        if (delay === null) return;
+        expect(rest.elapsedMs + delay).toBeLessThanOrEqual(rest.retryForMs);
+        expect(delay).toBeGreaterThanOrEqual((rest.retryAfterSeconds ?? 0) * 1000);
+        if (rest.retryAfterSeconds === undefined) expect(delay).toBeLessThan(30_000);
+      }),
+    );
+  });
+
+  test("a wait that does not fit is none: it is never shortened", () => {
+    const at = { attempt: 1, elapsedMs: 0, retryForMs: 10_000, random: () => 0 };
+    expect(nextDelay({ ...at, retryAfterSeconds: 10 })).toBe(10_000);
+    expect(nextDelay({ ...at, retryAfterSeconds: 11 })).toBeNull();
+    expect(nextDelay({ ...at, retryAfterSeconds: Number.MAX_SAFE_INTEGER })).toBeNull();
+  });
+
+  test("0 is one attempt", () => {
+    expect(nextDelay({ attempt: 1, elapsedMs: 0, retryForMs: 0, random: () => 0 })).toBeNull();
+  });
+
+  test("full jitter: from nothing to the cap, which doubles with each attempt", () => {
+    const at = { elapsedMs: 0, retryForMs: 1e9 };
+    expect(nextDelay({ ...at, attempt: 1, random: () => 0 })).toBe(0);
+    expect([1, 2, 3, 7, 8].map((attempt) => nextDelay({ ...at, attempt, random: () => 0.999999 }))).toEqual([
+      499, 999, 1999, 29_999, 29_999,
+    ]);
+  });
+});
+
+const answered: Attempt<string> = { kind: "answered", status: 200, value: "ok", text: '"ok"' };
+const refused = (status: number, retryAfterSeconds?: number): Attempt<never> => ({
+  kind: "refused",
+  status,
+  problem: { status, request_id: "req_9" },
+  retryAfterSeconds,
+});
+const unknown = (
+  reason: "status" | "closed" | "timeout" | "malformed" | "too_large" | "redirect" | "interrupted",
+): Attempt<never> => ({
+  kind: "unknown",
+  reason,
+  status: reason === "status" ? 503 : undefined,
+  detail: "it broke",
+});
+const notSent = (reason: "dns" | "refused" | "tls" | "proxy" | "timeout" | "unsendable"): Attempt<never> => ({
+  kind: "not_sent",
+  reason,
+  detail: "no connection",
+});
+
+/** A clock that a sleep moves. */
+function clockOf(waits: number[]): RetryReadOptions["clock"] {
+  let time = 0;
+  return {
+    now: () => time,
+    async sleep(ms) {
+      waits.push(ms);
+      time += ms;
+    },
+  };
+}
+
+async function run(attempts: Attempt<string>[], options: Partial<RetryReadOptions> = {}) {
+  const waits: number[] = [];
+  let asked = 0;
+  const outcome = await retryRead(async () => attempts[Math.min(asked++, attempts.length - 1)]!, {
+    what: "list entities",
+    clock: clockOf(waits),
+    retryForMs: 60_000,
+    random: () => 0.5,
+    ...options,
+  }).catch((error: unknown) => error);
+  return { outcome, waits, asked };
+}
+
+describe("retryRead", () => {
+  test.each([
+    refused(429),
+    unknown("status"),
+    unknown("closed"),
+    unknown("timeout"),
+    notSent("refused"),
+    notSent("timeout"),
+  ])("goes on after %j", async (first) => {
+    const { outcome, asked } = await run([first, first, answered]);
+    expect(outcome).toBe(answered);
+    expect(asked).toBe(3);
+  });
+
+  test.each([
+    [refused(400), "failed"],
+    [refused(401), "auth"],
+    [refused(403), "auth"],
+    [refused(404), "not_found"],
+    [refused(409), "conflict"],
+    [unknown("malformed"), "unreachable"],
+    [unknown("too_large"), "unreachable"],
+    [unknown("redirect"), "unreachable"],
+    [unknown("interrupted"), "interrupted"],
+    [notSent("dns"), "unreachable"],
+    [notSent("tls"), "unreachable"],
+    [notSent("proxy"), "unreachable"],
+    [notSent("unsendable"), "unreachable"],
+  ])("ends at once with %j: %s", async (first, kind) => {
+    const { outcome, asked } = await run([first, answered]);
+    expect(asked).toBe(1);
+    expect(outcome).toBeInstanceOf(Failure);
+    expect((outcome as Failure).kind).toBe(kind);
+  });
+
+  test.each([
+    [refused(429), "rate_limited"],
+    [unknown("status"), "failed"],
+    [unknown("closed"), "unreachable"],
+    [notSent("refused"), "unreachable"],
+  ])("%j for ever ends as %s when the time is up", async (always, kind) => {
+    const { outcome, waits } = await run([always]);
+    expect((outcome as Failure).kind).toBe(kind);
+    const waited = waits.reduce((sum, ms) => sum + ms, 0);
+    expect(waited).toBeGreaterThan(30_000);
+    expect(waited).toBeLessThanOrEqual(60_000);
+  });
+
+  test("waits as Retry-After says, and does not wait what does not fit", async () => {
+    expect((await run([refused(429, 7), answered])).waits).toEqual([7000]);
+    const { outcome, waits } = await run([refused(429, 61), answered]);
+    expect(waits).toEqual([]);
+    expect((outcome as Failure).kind).toBe("rate_limited");
+    expect((outcome as Failure).details.problem?.request_id).toBe("req_9");
+  });
+
+  test("one attempt where retryForMs is 0", async () => {
+    expect((await run([unknown("status"), answered], { retryForMs: 0 })).asked).toBe(1);
+  });
+
+  test("begins nothing after an interruption, and ends with its failure", async () => {
+    const interruption = new AbortController();
+    const terminated = new Failure("terminated", "SIGTERM");
+    const attempt = async (): Promise<Attempt<string>> => {
+      interruption.abort(terminated);
+      return unknown("closed");
+    };
+    const options = { what: "x", clock: clockOf([]), retryForMs: 1000, random: () => 0, signal: interruption.signal };
+    await expect(retryRead(attempt, options)).rejects.toBe(terminated);
+    let asked = 0;
+    const counting = async (): Promise<Attempt<string>> => (asked++, answered);
+    await expect(retryRead(counting, options)).rejects.toBe(terminated);
+    expect(asked).toBe(0);
+  });
+
+  test("a name server that is busy is asked again, a name that is none is not", () => {
+    expect(mayRetryRead(notSent("dns"))).toBe(false);
+    expect(mayRetryRead({ kind: "not_sent", reason: "dns", detail: "busy", temporary: true })).toBe(true);
+  });
+});

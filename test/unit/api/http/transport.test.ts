@@ -1,0 +1,436 @@
+// One exchange over real sockets: what it gives back, what it refuses, and what it never does.
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import { BodyRoom } from "../../../../src/api/http/body-room.ts";
+import type { DebugEvent, Exchange, ExchangeRequest } from "../../../../src/api/http/exchange.ts";
+import { Failure } from "../../../../src/errors.ts";
+import { answerJson, closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
+
+afterEach(closePeers);
+
+function get(baseUrl: string, more: Partial<ExchangeRequest> = {}): ExchangeRequest {
+  return { method: "GET", baseUrl, path: "/v1/entities", headers: {}, ...more };
+}
+
+function broken(exchange: Exchange): Extract<Exchange, { kind: "broken" }> {
+  if (exchange.kind !== "broken") throw new Error(`status ${exchange.status}, not broken`);
+  return exchange;
+}
+
+function whole(exchange: Exchange): Extract<Exchange, { kind: "response" }> {
+  if (exchange.kind !== "response") throw new Error(`${exchange.reason}: ${exchange.detail}`);
+  return exchange;
+}
+
+async function refusal(work: Promise<unknown>): Promise<Failure> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Failure);
+  return error as Failure;
+}
+
+describe("what is sent", () => {
+  test("method, path with query, headers and body, byte for byte, and no other origin's host", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 201, { ok: true }));
+    const transport = transportTo();
+    const answer = await transport.exchange({
+      method: "POST",
+      baseUrl: `${peer.origin}/base/`,
+      path: "/v1/things?a=%20b",
+      headers: { authorization: "Basic eDo=", "idempotency-key": "k-1" },
+      body: '{"z":1,"a":"é"}',
+    });
+    expect(whole(answer)).toMatchObject({ status: 201, body: Buffer.from('{"ok":true}') });
+    expect(peer.received).toMatchObject([
+      {
+        method: "POST",
+        url: "/base/v1/things?a=%20b",
+        body: '{"z":1,"a":"é"}',
+        headers: {
+          host: peer.origin.slice("http://".length),
+          authorization: "Basic eDo=",
+          "idempotency-key": "k-1",
+          "user-agent": "integ-test/0",
+          "accept-encoding": "identity",
+          connection: "close",
+        },
+      },
+    ]);
+  });
+
+  test("header names in lower case without a prototype, repeated ones joined", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () =>
+        socket.end(
+          "HTTP/1.1 200 OK\r\nRequest-ID: a\r\nX-Two: 1\r\nx-two: 2\r\n__proto__: x\r\nContent-Length: 0\r\n\r\n",
+        ),
+      );
+    });
+    const { headers } = whole(await transportTo().exchange(get(peer.origin)));
+    expect(headers["request-id"]).toBe("a");
+    expect(headers["x-two"]).toBe("1, 2");
+    expect(Object.getPrototypeOf(headers)).toBeNull();
+    expect(Object.keys(headers)).toContain("__proto__");
+  });
+
+  test.each(["\r\nx: y", "a\nb", "a\0b", "ключ", "a\x7f", "\ud800"])(
+    "a header value with %j is refused, and nothing is sent",
+    async (value) => {
+      const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+      const failure = await refusal(transportTo().exchange(get(peer.origin, { headers: { "x-a": value } })));
+      expect(failure.kind).toBe("usage");
+      // It may be a secret.
+      expect(failure.message).not.toContain(value);
+      expect(peer.connections()).toBe(0);
+    },
+  );
+
+  test.each<Partial<ExchangeRequest>>([
+    { headers: { "a b": "c" } },
+    { headers: { "": "c" } },
+    { headers: { Host: "elsewhere.example" } },
+    { headers: { "Content-Length": "0" } },
+    { headers: { "Transfer-Encoding": "chunked" } },
+    { headers: { "Proxy-Authorization": "Basic x" } },
+    { path: "v1" },
+    { path: "/v1 /x" },
+    { path: "/v1\r\nx: y" },
+    { path: "/v1#x" },
+    { path: "/é" },
+    { method: "CONNECT" },
+    { method: "TRACE" },
+    { method: "GET /x HTTP/1.1" },
+  ])("%j is refused, and nothing is sent", async (wrong) => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    expect((await refusal(transportTo().exchange(get(peer.origin, wrong)))).kind).toBe("usage");
+    expect(peer.connections()).toBe(0);
+  });
+
+  test.each([
+    "http://api.example.com",
+    "http://127.0.0.1.example.com",
+    "http://10.0.0.1",
+    "http://localhost.example.com",
+    "ftp://localhost",
+    "sandbox://us",
+    "https://user:secret@api.example.com",
+    "https://api.example.com?x=1",
+    "https://api.example.com/#x",
+    "no address",
+    "",
+  ])("nothing goes to %j", async (address) => {
+    expect((await refusal(transportTo().exchange(get(address)))).kind).toBe("usage");
+  });
+
+  test("the logical address is looked up for each exchange, and never sent", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    const asked: string[] = [];
+    const transport = transportTo({ locate: async (baseUrl) => (asked.push(baseUrl), peer.origin) });
+    whole(await transport.exchange(get("sandbox://us")));
+    expect(asked).toEqual(["sandbox://us"]);
+    expect(JSON.stringify(peer.received)).not.toContain("sandbox");
+  });
+});
+
+describe("connections", () => {
+  test("reads share one, a change has its own", async () => {
+    const peer = await startPeer((_, response) => answerJson(response, 200, {}));
+    const transport = transportTo();
+    for (let i = 0; i < 5; i++) whole(await transport.exchange(get(peer.origin)));
+    expect(peer.connections()).toBe(1);
+    whole(await transport.exchange(get(peer.origin, { method: "POST", body: "{}" })));
+    expect(peer.connections()).toBe(2);
+    whole(await transport.exchange(get(peer.origin)));
+    expect(peer.connections()).toBe(2);
+    whole(await transport.exchange(get(peer.origin, { method: "DELETE" })));
+    whole(await transport.exchange(get(peer.origin, { fresh: true })));
+    expect(peer.connections()).toBe(4);
+    transport.close();
+  });
+
+  test("reads at once do not wait for each other", async () => {
+    const waiting: (() => void)[] = [];
+    const peer = await startPeer((_, response) => {
+      waiting.push(() => answerJson(response, 200, {}));
+      if (waiting.length === 3) for (const go of waiting) go();
+    });
+    const transport = transportTo();
+    await Promise.all([1, 2, 3].map(async () => whole(await transport.exchange(get(peer.origin)))));
+    expect(peer.connections()).toBe(3);
+    transport.close();
+  });
+
+  test("one that the server has closed meanwhile is no broken read", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}");
+        setTimeout(() => socket.end(), 10);
+      });
+    });
+    const transport = transportTo();
+    for (let i = 0; i < 3; i++) {
+      whole(await transport.exchange(get(peer.origin)));
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    expect(peer.connections()).toBe(3);
+  });
+
+  test("an answer that goes on beyond its length does not reach the next question", async () => {
+    let count = 0;
+    const peer = await startRawPeer((socket) => {
+      socket.on("data", () =>
+        socket.write(
+          `HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${++count}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`,
+        ),
+      );
+    });
+    const transport = transportTo();
+    for (let i = 0; i < 3; i++) {
+      const answer = await transport.exchange(get(peer.origin));
+      if (answer.kind === "response") expect(answer.body.toString()).not.toBe("evil");
+    }
+    transport.close();
+  });
+});
+
+describe("what comes back", () => {
+  test.each([301, 302, 303, 307, 308])("a redirect (%d) is an answer, and nobody goes there", async (status) => {
+    const there = await startPeer((_, response) => answerJson(response, 200, {}));
+    const peer = await startPeer((_, response) => answerJson(response, status, "", { location: `${there.origin}/v1` }));
+    expect(whole(await transportTo().exchange(get(peer.origin))).status).toBe(status);
+    expect(there.connections()).toBe(0);
+    expect(peer.received).toHaveLength(1);
+  });
+
+  test("interim answers are passed over", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () =>
+        socket.end("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"),
+      );
+    });
+    expect(whole(await transportTo().exchange(get(peer.origin))).body.toString()).toBe("{}");
+  });
+
+  const gzipped = gzipSync('{"a":1}');
+
+  test.each([
+    ["identity", Buffer.from('{"a":1}')],
+    ["gzip", gzipped],
+    ["GZIP", gzipped],
+    ["x-gzip", gzipped],
+  ])("encoding %s is undone", async (encoding, body) => {
+    const peer = await startPeer((_, response) => {
+      response.writeHead(200, { "content-encoding": encoding });
+      response.end(body);
+    });
+    expect(whole(await transportTo().exchange(get(peer.origin))).body.toString()).toBe('{"a":1}');
+  });
+
+  test.each([
+    ["br", gzipped, "malformed"],
+    ["deflate", gzipped, "malformed"],
+    ["gzip, gzip", gzipSync(gzipped), "malformed"],
+    ["gzip", Buffer.from("no gzip at all"), "malformed"],
+    ["gzip", gzipped.subarray(0, -3), "malformed"],
+    ["gzip", gzipSync(Buffer.alloc(50 * 1024 * 1024)), "too_large"],
+  ])("encoding %s is refused where it is not one sound gzip within the limit (%#)", async (encoding, body, reason) => {
+    const peer = await startPeer((_, response) => {
+      response.writeHead(200, { "content-encoding": encoding });
+      response.end(body);
+    });
+    expect(broken(await transportTo().exchange(get(peer.origin)))).toMatchObject({ sent: true, reason });
+  });
+
+  test("a body up to the limit comes, a byte more does not: told, untold and unfolded", async () => {
+    const bodies = { told: 1024, untold: 1024, unfolded: 1024 };
+    for (const how of Object.keys(bodies))
+      for (const [length, fits] of [
+        [1024, true],
+        [1025, false],
+      ] as const) {
+        const peer = await startPeer((_, response) => {
+          const body = Buffer.alloc(length, 0x20);
+          if (how === "told") response.setHeader("content-length", length);
+          if (how === "unfolded") response.setHeader("content-encoding", "gzip");
+          response.write(how === "unfolded" ? gzipSync(body) : body);
+          response.end();
+        });
+        const answer = await transportTo({ limits: { bodyBytes: 1024 } }).exchange(get(peer.origin));
+        if (fits) expect(whole(answer).body.length).toBe(1024);
+        else expect(broken(answer)).toMatchObject({ sent: true, reason: "too_large" });
+      }
+  });
+
+  test("an answer without end ends at the limit, and its connection with it", async () => {
+    let closed = false;
+    const peer = await startPeer((_, response) => {
+      response.on("close", () => (closed = true));
+      const more = (): void => {
+        // Not at once: what is written to a connection that has ended calls back before anybody hears of its end (Node 26).
+        if (!closed) response.write(Buffer.alloc(64 * 1024), () => setImmediate(more));
+      };
+      more();
+    });
+    expect(broken(await transportTo().exchange(get(peer.origin)))).toMatchObject({ reason: "too_large" });
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test("headers without end", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\n");
+        const more = (): void => {
+          if (!socket.destroyed)
+            socket.write(`x-${"a".repeat(1000)}: ${"b".repeat(1000)}\r\n`, () => setImmediate(more));
+        };
+        more();
+      });
+    });
+    expect(broken(await transportTo().exchange(get(peer.origin)))).toMatchObject({ sent: true, reason: "too_large" });
+  });
+
+  test.each([
+    ["SSH-2.0-OpenSSH_9.6\r\n", "malformed"],
+    ["HTTP/1.1 abc\r\n\r\n", "malformed"],
+    ["HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "malformed"],
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "closed"],
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed"],
+    ["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "closed"],
+    ["", "closed"],
+  ])("%j is no answer: %s", async (bytes, reason) => {
+    const peer = await startRawPeer((socket) => socket.once("data", () => socket.end(bytes)));
+    for (const method of ["GET", "POST"])
+      expect(broken(await transportTo().exchange(get(peer.origin, { method })))).toMatchObject({ sent: true, reason });
+  });
+});
+
+describe("time", () => {
+  test("a byte now and then does not keep it alive", async () => {
+    const peer = await startRawPeer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+        const drip = setInterval(() => socket.write("x"), 20);
+        socket.on("close", () => clearInterval(drip));
+      });
+    });
+    const startedAt = Date.now();
+    const answer = broken(await transportTo({ timeoutMs: 300 }).exchange(get(peer.origin)));
+    expect(answer).toMatchObject({ sent: true, reason: "timeout", detail: "no whole answer within 0.3 s" });
+    expect(answer.partial?.status).toBe(200);
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(295);
+  });
+
+  test("nor does a head that never ends", async () => {
+    const peer = await startRawPeer((socket) => {
+      const drip = setInterval(() => socket.write("HTTP/1.1 200 OK\r\nx-a: b\r\n".slice(0, 1)), 20);
+      socket.on("close", () => clearInterval(drip));
+    });
+    const answer = broken(await transportTo({ timeoutMs: 200 }).exchange(get(peer.origin)));
+    expect(answer.sent).toBe(true);
+    expect(["timeout", "malformed"]).toContain(answer.reason);
+  });
+
+  test("a limit beyond what a timer holds is no limit of nothing", async () => {
+    const peer = await startPeer((_, response) => void setTimeout(() => answerJson(response, 200, {}), 50));
+    whole(await transportTo({ timeoutMs: 2 ** 40 }).exchange(get(peer.origin)));
+  });
+});
+
+describe("where a body is received", () => {
+  const bodies = ["a".repeat(100_000), "b".repeat(70_000)];
+  const ask = async (transport: ReturnType<typeof transportTo>, origin: string, room?: BodyRoom) =>
+    whole(await transport.exchange(get(origin, { maxBytes: 200_000, room }))).body;
+
+  test("in the room that was handed in, which the next one overwrites", async () => {
+    let turn = 0;
+    const peer = await startPeer((_, response) => void response.end(bodies[turn++]));
+    const [transport, room] = [transportTo(), new BodyRoom()];
+    const first = await ask(transport, peer.origin, room);
+    expect(first.toString()).toBe(bodies[0]);
+    const second = await ask(transport, peer.origin, room);
+    expect(second.toString()).toBe(bodies[1]);
+    expect(first.subarray(0, 70_000).equals(second)).toBe(true);
+  });
+
+  test("else in one of its own, which stays", async () => {
+    let turn = 0;
+    const peer = await startPeer((_, response) => void response.end(bodies[turn++]));
+    const transport = transportTo();
+    const first = await ask(transport, peer.origin);
+    await ask(transport, peer.origin);
+    expect(first.toString()).toBe(bodies[0]);
+  });
+});
+
+describe("the debug log", () => {
+  test("sees what is harmless, and no secret of either side", async () => {
+    const peer = await startPeer((_, response) =>
+      answerJson(
+        response,
+        200,
+        { client_secret: "canary-body" },
+        { "set-cookie": "a=canary-cookie", "x-secret": "canary-header", "retry-after": "3" },
+      ),
+    );
+    const events: DebugEvent[] = [];
+    await transportTo({ debug: (event) => events.push(event) }).exchange(
+      get(peer.origin, {
+        method: "POST",
+        path: "/v1/x?page_token=p1&limit=5&client_secret=canary-query&apiKey=canary-key&%73ecret=canary-escaped",
+        headers: {
+          Authorization: "Basic canary-basic",
+          Cookie: "canary-cookie",
+          "Idempotency-Key": "k",
+          accept: "application/json",
+        },
+        body: '{"secret":"canary-request"}',
+      }),
+    );
+    expect(JSON.stringify(events)).not.toContain("canary");
+    expect(events).toMatchObject([
+      { kind: "request", id: 1, method: "POST", headers: { accept: "application/json", "user-agent": "integ-test/0" } },
+      { kind: "response", id: 1, status: 200, headers: { "request-id": "req_1", "retry-after": "3" } },
+    ]);
+    expect(events[0]?.url).toBe(`${peer.origin}/v1/x?page_token=p1&limit=5&client_secret=…&apiKey=…&%73ecret=…`);
+  });
+
+  test("tells which try of the same request it is, until it is answered for good", async () => {
+    const statuses = [503, 429, 200, 200, 404, 202, 500, 201, 201];
+    const peer = await startPeer((_, response) => answerJson(response, statuses.shift() ?? 500, {}));
+    const events: DebugEvent[] = [];
+    const transport = transportTo({ debug: (event) => events.push(event) });
+    const create = (key: string): ExchangeRequest =>
+      get(peer.origin, { method: "POST", headers: { "idempotency-key": key }, body: "{}" });
+    const other = get(peer.origin, { path: "/v1/other" });
+    const asked = get(peer.origin);
+    for (const request of [asked, asked, asked, asked, other, create("a"), create("a"), create("b"), create("a")])
+      await transport.exchange(request);
+    const attempts = (kind: string): number[] =>
+      events.filter((event) => event.kind === kind).map(({ attempt }) => attempt);
+    expect(attempts("request")).toEqual([1, 2, 3, 1, 1, 1, 2, 1, 3]);
+    expect(attempts("response")).toEqual(attempts("request"));
+  });
+
+  test("counts a try that broke", async () => {
+    const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
+    const events: DebugEvent[] = [];
+    const transport = transportTo({ debug: (event) => events.push(event) });
+    await transport.exchange(get(peer.origin));
+    await transport.exchange(get(peer.origin));
+    expect(events.map(({ kind, attempt }) => [kind, attempt])).toEqual([
+      ["request", 1],
+      ["broken", 1],
+      ["request", 2],
+      ["broken", 2],
+    ]);
+  });
+
+  test("hears of what broke", async () => {
+    const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
+    const events: DebugEvent[] = [];
+    await transportTo({ debug: (event) => events.push(event) }).exchange(get(peer.origin));
+    expect(events[1]).toMatchObject({ kind: "broken", id: 1, sent: true, reason: "closed" });
+  });
+});

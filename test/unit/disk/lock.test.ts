@@ -1,0 +1,193 @@
+// A lock between processes: whoever lives keeps it, whoever is dead beyond doubt loses it, with and without the kernel.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
+import { type LockMeans, tryLock } from "../../../src/disk/lock.ts";
+import { sweepLocks } from "../../../src/journal/file/lock-sweep.ts";
+import { identify, isProvenDead, type LockOwner, newOwner } from "../../../src/disk/owner.ts";
+import { folder } from "../journal/intent.ts";
+
+const self = identify(process.pid);
+const fallback: LockMeans = { self, kernel: undefined };
+const native: LockMeans = { self, kernel: loadKernelLock() };
+const kinds = [
+  ["owner file", fallback],
+  ["kernel lock", native],
+] as const;
+
+function lockPath(): string {
+  return join(folder(), "journal.ndjson.lock");
+}
+
+/** A process number that nobody has: of a process that has ended and was reaped. */
+function deadPid(): number {
+  return spawnSync("true").pid;
+}
+
+function ownerAt(path: string): Partial<LockOwner> {
+  const owner: Partial<LockOwner> = JSON.parse(readFileSync(path, "utf8"));
+  return owner;
+}
+
+function plant(path: string, owner: Partial<LockOwner>): void {
+  writeFileSync(path, JSON.stringify({ ...newOwner(self, false), ...owner }));
+}
+
+test("the kernel's lock can be had where these tests run on glibc", () => {
+  expect(native.kernel === undefined).toBe(existsSync("/etc/alpine-release"));
+});
+
+test.each(kinds)("%s: one holder, named to the others, and no file when it is given back", (_, means) => {
+  const path = lockPath();
+  const first = tryLock(path, means);
+  expect(ownerAt(path)).toMatchObject({ pid: process.pid, kernel: means.kernel !== undefined });
+  expect(tryLock(path, means)).toMatchObject({ held: undefined, owner: { pid: process.pid } });
+  first.held?.release();
+  first.held?.release();
+  expect(readdirSync(dirname(path))).toEqual([]);
+  expect(tryLock(path, means).held).toBeDefined();
+});
+
+test("holders of both kinds exclude each other", () => {
+  for (const [one, other] of [
+    [fallback, native],
+    [native, fallback],
+  ] as const) {
+    const path = lockPath();
+    const first = tryLock(path, one);
+    expect(first.held).toBeDefined();
+    expect(tryLock(path, other).held).toBeUndefined();
+    first.held?.release();
+    const second = tryLock(path, other);
+    expect(second.held).toBeDefined();
+    second.held?.release();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  }
+});
+
+const dead: readonly (readonly [string, () => Partial<LockOwner>])[] = [
+  ["whose number nobody has", () => ({ pid: deadPid() })],
+  ["whose number was given to another", () => ({ pid: process.pid, start: "1" })],
+  ["of an earlier boot", () => ({ boot: "before" })],
+];
+
+test.each(dead)("a lock of a process %s is taken over, and nothing of it stays", (_, owner) => {
+  for (const [, means] of kinds) {
+    const path = lockPath();
+    plant(path, owner());
+    const taken = tryLock(path, means);
+    expect(taken.held).toBeDefined();
+    expect(ownerAt(path).pid).toBe(process.pid);
+    expect(tryLock(path, means).held).toBeUndefined();
+    taken.held?.release();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  }
+});
+
+test("a process that has ended and was not reaped is dead", async () => {
+  const path = lockPath();
+  // The shell's child ends when the shell, turned into sleep, never asks for it any more.
+  const script = `sh -c 'sleep 0.2 & echo $!; exec sleep 9 >/dev/null 2>&1' & sleep 0.1`;
+  const pid = Number(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout.split("\n")[0]);
+  const stat = (): string => readFileSync(`/proc/${pid}/stat`, "latin1");
+  for (let tries = 0; !stat().includes(") Z ") && tries < 100; tries++)
+    await new Promise((done) => setTimeout(done, 30));
+  expect(stat()).toContain(") Z ");
+  plant(path, { pid, start: identify(pid).start });
+  expect(tryLock(path, fallback).held).toBeDefined();
+});
+
+test("doubt is no proof: another container, another machine, a shared file system", () => {
+  const gone = { pid: deadPid() };
+  const path = lockPath();
+  const doubtful: Partial<LockOwner>[] = [
+    { ...gone, space: "pid:[1] time:[1]" },
+    { ...gone, boot: null },
+    { ...gone, boot: null, space: null, start: null, host: "elsewhere" },
+  ];
+  for (const owner of doubtful) {
+    plant(path, owner);
+    expect(tryLock(path, fallback)).toMatchObject({ held: undefined, owner: gone });
+  }
+  const earlier = { ...newOwner(self, false), boot: "before" };
+  expect(isProvenDead(earlier, self, path)).toBe(true);
+  expect(isProvenDead(earlier, self, "/proc/self/status")).toBe(false); // no disk of this machine's own
+  expect(isProvenDead(newOwner(self, false), self, path)).toBe(false);
+});
+
+test("what the kernel had locked and has no longer is free, whatever its owner's number", () => {
+  const path = lockPath();
+  plant(path, { kernel: true });
+  expect(tryLock(path, fallback).held).toBeUndefined(); // without the kernel only proof counts
+  const taken = tryLock(path, native);
+  expect(taken.held).toBeDefined();
+  expect(ownerAt(path).kernel).toBe(true);
+});
+
+test("a file without an owner is the kernel's to judge, else somebody's", () => {
+  for (const text of ["", '{"pid":12']) {
+    const path = lockPath();
+    writeFileSync(path, text);
+    expect(tryLock(path, fallback)).toEqual({ held: undefined, owner: undefined });
+    const taken = tryLock(path, native);
+    expect(taken.held).toBeDefined();
+    expect(tryLock(path, fallback)).toMatchObject({ held: undefined, owner: { pid: process.pid } });
+    taken.held?.release();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  }
+});
+
+test.each(kinds)("%s: giving back removes no file of another", (_, means) => {
+  const path = lockPath();
+  const first = tryLock(path, means);
+  renameSync(path, `${path}.moved`);
+  plant(path, {});
+  first.held?.release();
+  expect(existsSync(path)).toBe(true);
+});
+
+test("a take-over that was itself interrupted at any step is finished by the next", () => {
+  for (const [, means] of kinds) {
+    const path = lockPath();
+    plant(path, { pid: deadPid(), random: "first" });
+    plant(`${path}.take-first`, { pid: deadPid(), random: "second" });
+    plant(`${path}.take-second`, { pid: deadPid(), random: "third" });
+    plant(`${path}.dead-zeroth`, { pid: deadPid() });
+    const taken = tryLock(path, means);
+    expect(taken.held).toBeDefined();
+    taken.held?.release();
+    expect(readdirSync(dirname(path))).toEqual(["journal.ndjson.lock.dead-zeroth"]);
+  }
+});
+
+test("a living taker is waited for", () => {
+  const path = lockPath();
+  plant(path, { pid: deadPid(), random: "first" });
+  plant(`${path}.take-first`, { random: "second" });
+  expect(tryLock(path, fallback).held).toBeUndefined();
+});
+
+test("sweeping removes what the dead left and nothing of the living", () => {
+  const path = join(folder(), "journal.ndjson");
+  const at = (name: string): string => `${path}.${name}`;
+  const gone = deadPid();
+  plant(at("drive-a.lock"), { pid: gone });
+  plant(at("drive-b.lock"), { pid: gone, kernel: true, random: "b" });
+  plant(at("drive-b.lock.take-b"), { pid: gone });
+  plant(at("drive-b.lock.dead-c"), { pid: gone });
+  plant(at(`drive-d.lock.new-${gone}-0123456789ab`), {});
+  const living = tryLock(at("drive-e.lock"), native);
+  plant(at(`drive-f.lock.new-${process.pid}-0123456789ab`), {});
+  plant(at("torn-20261121T000000000Z"), {});
+  writeFileSync(path, "");
+  sweepLocks(path, { held: at("lock"), means: native });
+  expect(readdirSync(dirname(path)).sort()).toEqual([
+    "journal.ndjson",
+    "journal.ndjson.drive-e.lock",
+    `journal.ndjson.drive-f.lock.new-${process.pid}-0123456789ab`,
+    "journal.ndjson.torn-20261121T000000000Z",
+  ]);
+  living.held?.release();
+});

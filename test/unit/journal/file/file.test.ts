@@ -1,0 +1,334 @@
+// The file itself: what is accepted as a journal, how records reach it, what happens to bytes that are none.
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { execFileSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { newEntry } from "../../../../src/journal/admission.ts";
+import { type Finding, type Journal, openJournal } from "../../../../src/journal/journal.ts";
+import { entryLine } from "../../../../src/journal/file/record.ts";
+import { clock, folder, intent, journalPath } from "../intent.ts";
+
+function at(path: string): Journal {
+  return openJournal({ path, now: clock(), waitMs: 60 });
+}
+
+async function admitted(path: string, count = 1): Promise<string[]> {
+  const ids: string[] = [];
+  for (let number = 0; number < count; number += 1) {
+    const { drive } = await at(path).admit(intent(), { fresh: true });
+    drive.release();
+    ids.push(drive.entry.id);
+  }
+  return ids;
+}
+
+function thrown(work: () => unknown): Failure {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+function problems(path: string): Finding[] {
+  return at(path)
+    .verify()
+    .filter((finding) => finding.severity === "problem");
+}
+
+async function refusal(path: string): Promise<Failure> {
+  const error: unknown = await at(path)
+    .admit(intent())
+    .catch((failed: unknown) => failed);
+  if (!(error instanceof Failure)) throw new Error(`no Failure: ${String(error)}`);
+  expect(error.details.meaning ?? "Nothing was sent, nothing changed").toMatch(/nothing|as it is|shows/i);
+  return error;
+}
+
+test("opening, reading and verifying a missing journal leave no trace", () => {
+  const home = folder();
+  const open = at(join(home, "state", "journal.ndjson"));
+  expect(open.entries()).toEqual([]);
+  expect(open.verify()).toEqual([]);
+  expect(open.prune(0)).toEqual({ removed: 0 });
+  expect(thrown(() => open.find("1rs"))).toMatchObject({ kind: "not_found" });
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test("the file is 0600 in a folder 0700 whatever the umask, and only it is left behind", async () => {
+  const path = journalPath();
+  const before = process.umask(0);
+  try {
+    await admitted(path);
+  } finally {
+    process.umask(before);
+  }
+  expect(statSync(path).mode & 0o7777).toBe(0o600);
+  expect(statSync(dirname(path)).mode & 0o7777).toBe(0o700);
+  expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
+});
+
+test("a file that others can read is made private, one that others can write is refused with what to type", async () => {
+  const path = journalPath();
+  await admitted(path);
+  chmodSync(path, 0o644);
+  expect(at(path).verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("chmod 600") }]);
+  await admitted(path);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  chmodSync(path, 0o620);
+  expect(await refusal(path)).toMatchObject({ kind: "usage", exitCode: 2, details: { hint: `chmod 600 ${path}` } });
+  expect(thrown(() => at(path).entries())).toMatchObject({ kind: "usage" });
+});
+
+test("a folder in which anybody can rename files is refused, a sticky one is not", async () => {
+  const open = join(folder(), "open");
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  expect(await refusal(join(open, "journal.ndjson"))).toMatchObject({ kind: "usage" });
+  chmodSync(open, 0o1777);
+  await admitted(join(open, "journal.ndjson"));
+  expect(at(join(open, "journal.ndjson")).entries()).toHaveLength(1);
+});
+
+test.runIf(process.geteuid?.() === 0)("a file of another user is refused", async () => {
+  const path = journalPath();
+  await admitted(path);
+  execFileSync("chown", ["12345", path]);
+  expect(await refusal(path)).toMatchObject({ kind: "usage", details: { hint: `chown 0 ${path}` } });
+});
+
+test.each([
+  ["a link to nothing", (path: string) => symlinkSync(join(dirname(path), "elsewhere"), path), ""],
+  ["a link to a journal", (path: string) => (writeFileSync(`${path}.real`, ""), symlinkSync(`${path}.real`, path)), ""],
+  ["a folder", (path: string) => mkdirSync(path), ""],
+  ["a pipe", (path: string) => execFileSync("mkfifo", [path]), ""],
+  ["something below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
+  ["somebody else's file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 }), ""],
+])("%s is no journal: nothing is sent, nothing is touched", async (_, make, below) => {
+  const path = join(folder(), "journal.ndjson");
+  make(path);
+  const before = existsSync(path) && statSync(path).isFile() ? readFileSync(path, "utf8") : "";
+  expect(await refusal(`${path}${below}`)).toMatchObject({ kind: "usage", exitCode: 2 });
+  if (before !== "") expect(readFileSync(path, "utf8")).toBe(before);
+});
+
+test("an append cut short is copied aside, and the next record stands on a line of its own", async () => {
+  const path = journalPath();
+  const [kept] = await admitted(path, 2);
+  const whole = readFileSync(path);
+  truncateSync(path, whole.length - 10);
+  const torn = at(path);
+  expect(torn.entries().map((entry) => entry.id)).toEqual([kept]);
+  expect(torn.verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("cut short") }]);
+  const [next] = await admitted(path);
+  expect(
+    at(path)
+      .entries()
+      .map((entry) => entry.id),
+  ).toEqual([next, kept]);
+  const aside = readdirSync(dirname(path)).filter((name) => name.startsWith("journal.ndjson.torn-"));
+  expect(aside).toHaveLength(1);
+  const second = whole.subarray(whole.lastIndexOf("\n", whole.length - 2) + 1, whole.length - 10);
+  expect(readFileSync(join(dirname(path), aside[0] ?? ""))).toEqual(second);
+  expect(statSync(join(dirname(path), aside[0] ?? "")).mode & 0o777).toBe(0o600);
+  expect(problems(path)).toEqual([]);
+});
+
+test("a record that lacks only its newline is whole, and is not swallowed by the next", async () => {
+  const path = journalPath();
+  const ids = await admitted(path);
+  truncateSync(path, statSync(path).size - 1);
+  ids.push(...(await admitted(path)));
+  expect(
+    at(path)
+      .entries()
+      .map((entry) => entry.id),
+  ).toEqual(ids.toReversed());
+  expect(at(path).verify()).toEqual([]);
+});
+
+test("what a power failure leaves of the first append is a torn journal", async () => {
+  const path = journalPath();
+  mkdirSync(dirname(path), { mode: 0o700 });
+  writeFileSync(path, Buffer.alloc(700), { mode: 0o600 });
+  expect(at(path).entries()).toEqual([]);
+  await admitted(path);
+  expect(at(path).entries()).toHaveLength(1);
+  expect(at(path).verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("set aside") }]);
+});
+
+test("damage in the middle: told with its place, set aside once, healed by prune", async () => {
+  const path = journalPath();
+  const ids = await admitted(path, 3);
+  const bytes = readFileSync(path);
+  const offset = bytes.indexOf(ids[1] ?? "");
+  bytes.writeUInt8(bytes.readUInt8(offset + 200) ^ 4, offset + 200);
+  writeFileSync(path, bytes);
+  const lineStart = bytes.lastIndexOf("\n", offset) + 1;
+  const lineEnd = bytes.indexOf("\n", offset);
+
+  expect(
+    at(path)
+      .entries()
+      .map((entry) => entry.id),
+  ).toEqual([ids[2], ids[0]]);
+  const [problem] = at(path).verify();
+  expect(problem).toMatchObject({
+    severity: "problem",
+    where: `${path}: line 3, offset ${lineStart}, ${lineEnd - lineStart} bytes`,
+  });
+  await admitted(path);
+  at(path).verify();
+  const aside = readdirSync(dirname(path)).filter((name) => name.startsWith("journal.ndjson.damaged-"));
+  expect(aside).toHaveLength(1);
+  expect(readFileSync(join(dirname(path), aside[0] ?? ""))).toEqual(bytes.subarray(lineStart, lineEnd));
+
+  expect(at(path).prune(1e12)).toEqual({ removed: 0 });
+  expect(at(path).entries()).toHaveLength(3);
+  expect(problems(path)).toEqual([]);
+  expect(readdirSync(dirname(path))).toContain(aside[0]);
+});
+
+test("two records whose newline was lost are both found", async () => {
+  const path = journalPath();
+  const ids = await admitted(path, 3);
+  const bytes = readFileSync(path);
+  const newline = bytes.lastIndexOf("\n", bytes.length - 2);
+  bytes.writeUInt8(11, newline);
+  writeFileSync(path, bytes);
+  expect(
+    at(path)
+      .entries()
+      .map((entry) => entry.id),
+  ).toEqual(ids.toReversed());
+  expect(problems(path)).toMatchObject([{ where: expect.stringContaining(`offset ${newline}, 1 b`) }]);
+});
+
+test("a record that gives an entry another body is damage: one key, one body", async () => {
+  const path = journalPath();
+  const { drive } = await at(path).admit(intent());
+  drive.release();
+  appendFileSync(path, entryLine({ ...drive.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
+  expect(at(path).find(drive.entry.id)).toEqual(drive.entry);
+  expect(problems(path)).toMatchObject([{ message: expect.stringContaining("contradicts") }]);
+});
+
+test("two entries with one key are told", async () => {
+  const path = journalPath();
+  const { drive } = await at(path).admit(intent(), { key: "k" });
+  drive.release();
+  appendFileSync(path, entryLine(newEntry(intent(), { id: "zzzzzzzzzz", key: "k", at: "2026-11-21T00:00:00.000Z" })));
+  expect(problems(path)).toMatchObject([{ where: "entry zzzzzzzzzz" }]);
+});
+
+test("entries of a newer format are shown and never changed", async () => {
+  const path = journalPath();
+  const [id = ""] = await admitted(path);
+  const { createHash } = await import("node:crypto");
+  const newer = (record: object): string => {
+    const body = JSON.stringify(record).slice(1);
+    return `{"sum":"${createHash("sha256").update(body).digest("hex").slice(0, 16)}",${body}\n`;
+  };
+  const entry = at(path).find(id);
+  appendFileSync(path, newer({ v: 2, intent: { ...entry, wish: 1 }, now: { state: "floating", attempts: 7 } }));
+  const before = readFileSync(path);
+  expect(at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 2 });
+  expect(thrown(() => at(path).tryDrive(id))).toMatchObject({
+    kind: "usage",
+    details: { hint: expect.stringContaining("upgrade integ") },
+  });
+  await expect(at(path).drive(id)).rejects.toMatchObject({ kind: "usage" });
+  expect(readFileSync(path)).toEqual(before);
+  const [other = ""] = await admitted(path); // other entries of this file go on
+  expect(at(path).prune(0)).toEqual({ removed: 0 });
+  expect(at(path).find(other)).toMatchObject({ state: "open" });
+
+  writeFileSync(path, Buffer.concat([Buffer.from(newer({ v: 2, journal: "integ" })), before]));
+  const whole = readFileSync(path);
+  expect(at(path).entries()).toHaveLength(1);
+  expect(await refusal(path)).toMatchObject({ kind: "usage" });
+  expect(thrown(() => at(path).prune(0))).toMatchObject({ kind: "usage" });
+  expect(readFileSync(path)).toEqual(whole);
+});
+
+test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
+  const path = journalPath();
+  const standing = openJournal({ path, now: clock() });
+  const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
+    const { drive } = await standing.admit(intent(changes), { fresh: true });
+    if (state !== "open") drive.record({ state });
+    drive.release();
+    return drive.entry.id;
+  };
+  const gone = await settle({}, "done");
+  const lost = await settle({}, "done");
+  const replacement = await settle({ replaces: lost }, "open");
+  const rotation = await settle({ operation: "oauth_client.rotate" }, "done");
+  const child = await settle({ parent: rotation }, "done");
+  const driven = await standing.admit(intent(), { fresh: true });
+  driven.drive.record({ state: "done" });
+  const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1) });
+  expect(other.prune(400 * 86_400_000)).toEqual({ removed: 0 });
+  expect(other.prune(86_400_000)).toEqual({ removed: 3 });
+  const left = [driven.drive.entry.id, replacement, lost];
+  expect(standing.entries().map((entry) => entry.id)).toEqual(left);
+  expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);
+  driven.drive.record({ state: "done", attempts: 2 });
+  driven.drive.release();
+  expect(other.find(driven.drive.entry.id)).toMatchObject({ attempts: 2 });
+  expect(standing.verify()).toEqual([]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
+});
+
+test("a standing journal sees what others appended, cut and wrote again", async () => {
+  const path = journalPath();
+  const standing = at(path);
+  const first = await admitted(path, 2);
+  expect(standing.entries()).toHaveLength(2);
+  const size = statSync(path).size;
+  await admitted(path);
+  expect(standing.entries()).toHaveLength(3);
+  truncateSync(path, size);
+  const again = await admitted(path, 2); // the same length as before and more
+  expect(standing.entries().map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
+});
+
+test("an entry is found by any beginning that fits it alone", async () => {
+  const path = journalPath();
+  const ids = await admitted(path, 2);
+  const open = at(path);
+  expect(open.find((ids[0] ?? "").toUpperCase()).id).toBe(ids[0]);
+  expect(open.find((ids[0] ?? "").slice(0, 9)).id).toBe(ids[0]);
+  const unclear = thrown(() => open.find((ids[0] ?? "").slice(0, 3)));
+  expect(unclear).toMatchObject({ kind: "usage" });
+  for (const id of ids) expect(unclear.message).toContain(id);
+  expect(thrown(() => open.find(""))).toMatchObject({ kind: "not_found" });
+});
+
+test("a step is on disk when it is recorded, and not after the release", async () => {
+  const path = journalPath();
+  const { drive } = await at(path).admit(intent());
+  drive.record({ state: "unknown", attempts: 1, last_error: { kind: "timeout", message: "no answer", status: 503 } });
+  drive.record({ resource_id: "oc_1", detail: { step: "inspect" } });
+  expect(at(path).find(drive.entry.id)).toEqual(drive.entry);
+  expect(drive.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
+  expect(drive.entry.updated_at > drive.entry.created_at).toBe(true);
+  drive.release();
+  drive.release();
+  expect(() => drive.record({ state: "done" })).toThrow("after its release");
+});

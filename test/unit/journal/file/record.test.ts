@@ -1,0 +1,90 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { newEntry } from "../../../../src/journal/admission.ts";
+import type { Entry } from "../../../../src/journal/entry.ts";
+import { entryLine, headerLine, readEntry, readLine, type Slice } from "../../../../src/journal/file/record.ts";
+import { intent } from "../intent.ts";
+
+const at = "2026-11-21T00:00:00.000Z";
+
+function lineOf(entry: Entry): Buffer {
+  return Buffer.from(entryLine(entry).slice(0, -1));
+}
+
+function all(bytes: Buffer): Slice {
+  return { bytes, start: 0, end: bytes.length };
+}
+
+const anyText = fc.string({ unit: "grapheme", maxLength: 30 });
+
+const anyEntry = fc
+  .record({
+    twin: anyText,
+    request_text: fc.oneof(anyText, fc.json()),
+    profile: anyText,
+    detail: fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 3 }),
+    key: fc.oneof(fc.constant(null), anyText),
+    resource_id: fc.oneof(fc.constant(null), anyText, fc.constant('},"now":{"state":"done"')),
+    last_error: fc.oneof(fc.constant(null), fc.record({ kind: anyText, message: anyText })),
+  })
+  .map(({ key, resource_id, last_error, ...rest }): Entry => {
+    const made = newEntry(intent(rest), { id: "1rs6rsqksj", key, at });
+    return { ...made, resource_id, last_error };
+  });
+
+test("what is written is read again, whatever its strings hold", () => {
+  fc.assert(
+    fc.property(anyEntry, (entry) => {
+      const line = lineOf(entry);
+      expect(line.includes(10)).toBe(false);
+      const record = readLine(all(line));
+      expect(record).toMatchObject({ kind: "entry", id: entry.id, format: 1 });
+      expect(readEntry(all(line), { record: 1, entry: 1 })).toEqual(JSON.parse(JSON.stringify(entry)));
+    }),
+  );
+});
+
+test("every flipped bit and every truncation of a record is seen", () => {
+  const line = lineOf(newEntry(intent(), { id: "1rs6rsqksj", key: "k", at }));
+  let flips = 0;
+  for (let bit = 0; bit < line.length * 8; bit += 1, flips += 1) {
+    const flipped = Buffer.from(line);
+    flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    expect(readLine(all(flipped))).toBeUndefined();
+  }
+  for (let length = 0; length < line.length; length += 1)
+    expect(readLine(all(line.subarray(0, length)))).toBeUndefined();
+  expect(flips).toBe(line.length * 8);
+});
+
+test("the first record names the format", () => {
+  const line = Buffer.from(headerLine("f", at).slice(0, -1));
+  expect(readLine(all(line))).toEqual({ kind: "header", format: 1 });
+});
+
+test("steps of one entry share the text of what never changes, and nothing else does", () => {
+  const entry = newEntry(intent(), { id: "1rs6rsqksj", key: "k", at });
+  const intentOf = (changed: Entry): string => {
+    const record = readLine(all(lineOf(changed)));
+    const text = record?.kind === "entry" ? record.intent : undefined;
+    return text ? text.bytes.toString("utf8", text.start, text.end) : "";
+  };
+  const step: Entry = {
+    ...entry,
+    state: "done",
+    attempts: 3,
+    resource_id: "oc_1",
+    updated_at: "later",
+    detail: { a: 1 },
+  };
+  expect(intentOf(step)).toBe(intentOf(entry));
+  for (const changed of [
+    { idempotency_key: "other" },
+    { request_text: "{}" },
+    { base_url: "https://us.example.com" },
+    { service_version: "2027-01-01" },
+    { operation: "oauth_client.revoke" as const },
+  ]) {
+    expect(intentOf({ ...entry, ...changed })).not.toBe(intentOf(entry));
+  }
+});
