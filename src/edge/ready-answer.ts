@@ -1,5 +1,5 @@
 // Owns: answers that are ready before anything is loaded: the version, and the first help screen as the build printed it.
-// Must not know: what a help screen says; it is printed by the program itself once, when it is built (ready-help.mts).
+// Must not know: what a help screen says; it is printed by the program itself once, when it is built (scripts/ready-help.mts).
 import { readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 

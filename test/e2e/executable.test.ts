@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileS
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import config from "../../executable/rolldown.config.mts";
+import config from "../../scripts/executable/rolldown.config.mts";
 import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
@@ -116,7 +116,7 @@ describe.skipIf(absent)("the executable", () => {
   const alone = single.path("integ");
 
   beforeAll(() => {
-    execFileSync(process.execPath, [join(root, "executable", "build.mjs"), "--out", built], {
+    execFileSync(process.execPath, [join(root, "scripts", "executable", "build.mjs"), "--out", built], {
       cwd: single.folder,
       encoding: "utf8",
     });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { rolldown, type OutputChunk } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import config from "../../rolldown.config.mts";
+import config from "../../scripts/rolldown.config.mts";
 import { treeOf, nodesBelow } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import { ended, Home, isOtherBinary, root } from "../support/program.ts";

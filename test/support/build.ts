@@ -1,6 +1,6 @@
 // Builds the program once before any test, so that no end-to-end test runs a stale bundle.
 import { rolldown } from "rolldown";
-import config from "../../rolldown.config.mts";
+import config from "../../scripts/rolldown.config.mts";
 
 export default async function build(): Promise<void> {
   if (process.env.INTEG_TEST_NO_BUILD) return;

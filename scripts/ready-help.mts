@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
-import { readyHelpFile } from "./src/edge/ready-answer.ts";
+import { readyHelpFile } from "../src/edge/ready-answer.ts";
 
 const require = createRequire(import.meta.url);
 

@@ -13,7 +13,7 @@ const besides: readonly Cut[] = [
     to: "undefined",
   },
   {
-    file: /[\\/]src[\\/]journal[\\/]kernel-lock\.ts$/,
+    file: /[\\/]src[\\/]disk[\\/]kernel-lock\.ts$/,
     from: 'createRequire(import.meta.url)("fs-native-extensions")',
     to: "undefined",
   },
@@ -42,7 +42,7 @@ function whole(): Plugin {
 
 /** Everything in one file: the only place that an executable has. */
 export default defineConfig({
-  input: { integ: "executable/main.ts" },
+  input: { integ: "scripts/executable/main.ts" },
   platform: "node",
   external: [/^node:/],
   plugins: [lean({ cuts: besides }), whole(), bundledLicenses()],

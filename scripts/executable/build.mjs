@@ -1,8 +1,7 @@
-// Owns: `npm run executable`: one file for a machine without Node: the flat bundle inside a pinned Node, beside it the
-// licences of both.
-// Must not know: how Node is fetched, what is left out of the bundle.
+// `npm run executable`: the flat bundle inside a pinned Node, one file for a machine without Node; the licences of both
+// beside it.
 //
-//   node executable/build.mjs [--out <folder>] [--cache <folder>] [--node <path of a Node 25.5 or newer>]
+//   node scripts/executable/build.mjs [--out <folder>] [--cache <folder>] [--node <path of a Node 25.5 or newer>]
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { fetchNode } from "./fetch-node.mjs";
 
-const root = resolve(import.meta.dirname, "..");
+const root = resolve(import.meta.dirname, "../..");
 const { values } = parseArgs({
   options: {
     out: { type: "string", default: join(root, "build") },
@@ -32,7 +31,7 @@ try {
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
-  const config = join(root, "executable", "rolldown.config.mts");
+  const config = join(root, "scripts", "executable", "rolldown.config.mts");
   run(process.execPath, [rolldown, "-c", config, "--dir", work, "--log-level", "warn"]);
   const path = join(out, process.platform === "win32" ? "integ.exe" : "integ");
   const unfinished = join(work, "integ");

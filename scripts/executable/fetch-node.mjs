@@ -1,6 +1,5 @@
-// Owns: the Node that goes into the executable: a pinned version, fetched once by npm into a cache folder and checked
-// against the checksum below.
-// Must not know: what is built with it.
+// The Node inside the executable: a pinned version, fetched once by npm into a cache folder and checked against the
+// checksum below.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
