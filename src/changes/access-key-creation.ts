@@ -6,7 +6,7 @@ import type { Answered } from "../api/http/attempt.ts";
 import type { SecretAnswer } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive, Intent } from "../journal/journal.ts";
+import type { EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import { mayHaveArrived, post } from "./access-key-posting.ts";
 import { bringHome, receiptOf, withoutSecret } from "./access-key-secret.ts";
@@ -92,7 +92,7 @@ export async function createAccessKey(
   try {
     return await driveKeyCreation(bench, drive, options);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
@@ -106,12 +106,12 @@ export async function admitCreation(
   bench: Workbench,
   creation: KeyCreation,
   { fresh, ...about }: KeyAdmission,
-): Promise<Drive> {
+): Promise<EntryLease> {
   const mark = creation.marked ? markOf(() => crypto.randomUUID()) : "";
   const intent = { ...keyCreationIntent(bench, creation, mark), ...about };
   const { kind, drive } = await bench.journal.admit(intent, { fresh });
   if (kind === "resumed" && mayHaveArrived(drive.entry)) {
-    drive.release();
+    await drive.release();
     throw stillUnknown(drive.entry);
   }
   if (kind === "resumed")
@@ -134,7 +134,7 @@ function stillUnknown(entry: Entry): Failure {
  */
 export async function driveKeyCreation(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { destination, prove }: Pick<KeyCreationOptions, "destination" | "prove">,
 ): Promise<KeyCreated> {
   const work = { bench, drive, destination };
@@ -152,12 +152,12 @@ export async function driveKeyCreation(
 }
 
 async function takeKey(
-  work: { bench: Workbench; drive: Drive; destination: Destination },
+  work: { bench: Workbench; drive: EntryLease; destination: Destination },
   { value, text, requestId }: Answered<SecretAnswer>,
   prove?: (secret: string) => Promise<void>,
 ): Promise<KeyCreated> {
   const { key, secret } = value;
-  if (secret === undefined) throw withRequestId(withoutSecret(work, key), requestId);
+  if (secret === undefined) throw withRequestId(await withoutSecret(work, key), requestId);
   const receipt = receiptOf({ text, key, secret });
   const learned = { created_by: key.createdByUserId ?? null };
   const mine: OneTimeSecret = { secret, kind: "access_key", id: key.id ?? "", receipt };

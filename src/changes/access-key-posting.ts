@@ -6,7 +6,7 @@ import type { Answered, Attempt } from "../api/http/attempt.ts";
 import { failureOf } from "../api/http/failure-of.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { keepStray } from "./access-key-secret.ts";
 import { takePlace } from "./secret-place.ts";
@@ -23,7 +23,7 @@ import {
 
 export interface Post {
   readonly bench: Workbench;
-  readonly drive: Drive;
+  readonly drive: EntryLease;
   readonly destination: Destination;
   /** As it stands in a sentence: `create access key`. */
   readonly what: string;
@@ -65,7 +65,7 @@ export async function post(work: Post): Promise<Answered<SecretAnswer>> {
       const answer = await exchanged(bench, work.send);
       if (answer.kind === "answered") return answer;
       if (answer.kind === "unknown") throw await unknown(work, answer);
-      landed(work);
+      await landed(work);
       const failure = failureOf(answer, { what: work.what, change: true });
       await pause(work, { answer, failure, attempt, startedAt });
     }
@@ -82,20 +82,20 @@ async function makeReady(work: Post): Promise<void> {
     bench.disk.assert();
     const record = await takePlace(bench, drive, { destination });
     await bench.secrets.reserve(drive.entry.id);
-    drive.record({
+    await drive.record({
       state: before,
       attempts: drive.entry.attempts + 1,
       destination: { ...record },
       detail: { ...drive.entry.detail, in_flight: true, sent_at: new Date(bench.clock.now()).toISOString() },
     });
   } catch (error) {
-    throw error instanceof Failure ? refused(work, error) : error;
+    throw error instanceof Failure ? await refused(work, error) : error;
   }
 }
 
 /** The attempt is known to have changed nothing. */
-function landed({ bench, drive }: Post): void {
-  recordAfterwards(bench, drive, { detail: { ...drive.entry.detail, in_flight: false } });
+async function landed({ bench, drive }: Post): Promise<void> {
+  await recordAfterwards(bench, drive, { detail: { ...drive.entry.detail, in_flight: false } });
 }
 
 interface Refusal {
@@ -110,17 +110,17 @@ async function pause(work: Post, { answer, failure, attempt, startedAt }: Refusa
   const { bench } = work;
   // What may have arrived is not here any more: the caller has told it.
   const delay = answer.kind === "answered" ? null : delayBeforeNext(bench, answer, { attempt, startedAt });
-  if (delay === null) throw refused(work, failure);
+  if (delay === null) throw await refused(work, failure);
   try {
     await wait(bench, delay, `${failure.message} Nothing was changed. Trying again`);
   } catch (error) {
-    throw error instanceof Failure ? refused(work, error) : error;
+    throw error instanceof Failure ? await refused(work, error) : error;
   }
 }
 
-function refused({ bench, drive, before }: Post, failure: Failure): Failure {
+async function refused({ bench, drive, before }: Post, failure: Failure): Promise<Failure> {
   const detail = { ...drive.entry.detail, in_flight: false };
-  recordAfterwards(bench, drive, { state: before ?? "refused", last_error: lastErrorOf(failure), detail });
+  await recordAfterwards(bench, drive, { state: before ?? "refused", last_error: lastErrorOf(failure), detail });
   if (before === "unknown") return outcomeUnknown(drive.entry, failure);
   return new Failure(failure.kind, failure.message, detailsOf(drive.entry, failure.details));
 }
@@ -129,7 +129,7 @@ function refused({ bench, drive, before }: Post, failure: Failure): Failure {
 async function unknown(work: Post, answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>): Promise<Failure> {
   const { bench, drive } = work;
   const failure = failureOf(answer, { what: work.what, change: true });
-  recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(failure) });
+  await recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(failure) });
   if (answer.salvage) return keepStray(work, answer.salvage);
   const told = outcomeUnknown(drive.entry, failure);
   return new Failure(told.kind, told.message, {

@@ -2,7 +2,7 @@
 // Must not know: flags, terminals, files, how the new key was made.
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import { listedStatus } from "./access-key-revocation.ts";
 import { proveSecret } from "./access-key-secret.ts";
 import { proven, rereadSecret } from "./overlap.ts";
@@ -26,7 +26,7 @@ export async function checkIdentity(entry: Entry, child: Entry, mayRevoke: MayRe
 /** Shows that the new secret opens the service, before the old key goes. */
 export async function prove(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { child, secret, mayRevoke }: { child: Entry; secret: string | undefined; mayRevoke: MayRevoke },
 ): Promise<void> {
   if (drive.entry.detail.proven !== undefined) return;
@@ -43,8 +43,8 @@ export async function prove(
   });
 }
 
-function markProven(bench: Workbench, drive: Drive, how: string): void {
-  drive.record(proven(bench, drive.entry, how));
+async function markProven(bench: Workbench, drive: EntryLease, how: string): Promise<void> {
+  await drive.record(proven(bench, drive.entry, how));
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Rows } from "../api/legacy.ts";
 import { retryRead } from "../api/http/retry-read.ts";
 import { Failure } from "../errors.ts";
 import { isSettled, type Entry } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { admitCreation, driveKeyCreation, type KeyCreated } from "./access-key-creation.ts";
 import { findOrphan, type Search, settleMs, type Sought } from "./access-key-orphan.ts";
@@ -36,9 +36,13 @@ export type KeyEnd =
  * @throws Failure: `outcome_unknown` where it cannot be told, `secret_lost` where the person did not say yes,
  * `undelivered` where the secret is kept here
  */
-export async function recoverKeyCreation(bench: Workbench, drive: Drive, options: KeyRecoveryOptions): Promise<KeyEnd> {
+export async function recoverKeyCreation(
+  bench: Workbench,
+  drive: EntryLease,
+  options: KeyRecoveryOptions,
+): Promise<KeyEnd> {
   const { destination } = options;
-  noteLostCopy(bench, drive);
+  await noteLostCopy(bench, drive);
   if (!mayDeliverAgain(drive.entry)) throw keptHere(drive.entry, "it waits to be claimed.");
   try {
     if (await finishDelivery({ bench, drive, destination }, options)) return { kind: "home", entry: drive.entry };
@@ -51,7 +55,7 @@ export async function recoverKeyCreation(bench: Workbench, drive: Drive, options
       const created = await driveKeyCreation(bench, drive, options);
       return { kind: "home", entry: created.entry, created };
     }
-    const settled = settle(bench, drive, await searchOrphan(bench, drive.entry, options.waitMs));
+    const settled = await settle(bench, drive, await searchOrphan(bench, drive.entry, options.waitMs));
     if (settled) return settled;
     // A profile that took the key's secret before a crash names the key.
     if (await finishDelivery({ bench, drive, destination }, options)) return { kind: "home", entry: drive.entry };
@@ -61,7 +65,7 @@ export async function recoverKeyCreation(bench: Workbench, drive: Drive, options
 
 /** Reads the list, and once more where it was too early to believe that the key is not there. */
 async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Promise<Search> {
-  const sought = soughtOf(bench, entry);
+  const sought = await soughtOf(bench, entry);
   const first = await look(bench, sought);
   const waitFor = sought.sentUntil + settleMs - bench.clock.now();
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
@@ -86,8 +90,10 @@ async function listKeys(bench: Workbench): Promise<Rows> {
   return value;
 }
 
-function soughtOf(bench: Workbench, entry: Entry): Sought {
-  const others = bench.journal.entries().filter((other) => other.id !== entry.id && other.base_url === entry.base_url);
+async function soughtOf(bench: Workbench, entry: Entry): Promise<Sought> {
+  const others = (await bench.journal.entries()).filter(
+    (other) => other.id !== entry.id && other.base_url === entry.base_url,
+  );
   const ids = others.flatMap((other) => [other.resource_id, other.detail.key_id, other.detail.old_key]);
   const ours = others.find(
     (other) => other.profile_id === entry.profile_id && typeof other.detail.created_by === "string",
@@ -104,7 +110,7 @@ function soughtOf(bench: Workbench, entry: Entry): Sought {
 }
 
 /** What the search came to, in the journal. @returns nothing where there is an orphan to be replaced */
-function settle(bench: Workbench, drive: Drive, search: Search): KeyEnd | undefined {
+async function settle(bench: Workbench, drive: EntryLease, search: Search): Promise<KeyEnd | undefined> {
   const { entry } = drive;
   switch (search.kind) {
     case "several":
@@ -128,9 +134,13 @@ function settle(bench: Workbench, drive: Drive, search: Search): KeyEnd | undefi
   }
 }
 
-function oneFound(bench: Workbench, drive: Drive, { key, certain }: Extract<Search, { kind: "one" }>): undefined {
+async function oneFound(
+  bench: Workbench,
+  drive: EntryLease,
+  { key, certain }: Extract<Search, { kind: "one" }>,
+): Promise<undefined> {
   const detail = { ...drive.entry.detail, in_flight: false, orphan_certain: certain };
-  recordAfterwards(bench, drive, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
+  await recordAfterwards(bench, drive, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   bench.tell.note(
     certain
       ? `Found the key ${key.id}: it carries the mark of this creation.`
@@ -138,7 +148,7 @@ function oneFound(bench: Workbench, drive: Drive, { key, certain }: Extract<Sear
   );
 }
 
-function noneFound(bench: Workbench, drive: Drive, doubts: readonly string[]): KeyEnd {
+async function noneFound(bench: Workbench, drive: EntryLease, doubts: readonly string[]): Promise<KeyEnd> {
   if (doubts.length > 0)
     throw told(
       drive.entry,
@@ -149,7 +159,7 @@ function noneFound(bench: Workbench, drive: Drive, doubts: readonly string[]): K
       },
     );
   const detail = { ...drive.entry.detail, in_flight: false };
-  recordAfterwards(bench, drive, { state: "refused", detail });
+  await recordAfterwards(bench, drive, { state: "refused", detail });
   bench.tell.note("No key of that name is in the list: nothing was made. The same command again makes it.");
   return { kind: "nothing_made", entry: drive.entry };
 }
@@ -164,18 +174,18 @@ function told(entry: Entry, message: string, details: { meaning: string; hint: s
 }
 
 /** The entry that was to stand in this one's place and has not come to nothing. */
-function begunReplacement(journal: Journal, lost: Entry): Entry | undefined {
-  return journal
-    .entries()
-    .find((entry) => entry.replaces === lost.id && entry.state !== "refused" && entry.state !== "abandoned");
+async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
+  return (await journal.entries()).find(
+    (entry) => entry.replaces === lost.id && entry.state !== "refused" && entry.state !== "abandoned",
+  );
 }
 
 /**
  * Revokes the orphan, sees it gone, and makes another key like it. The new entry is on disk before the orphan goes, and
  * the lost one is settled before the new request leaves: from then on the new entry stands for the work.
  */
-async function replaceOrphan(bench: Workbench, lost: Drive, options: KeyRecoveryOptions): Promise<KeyEnd> {
-  const begun = begunReplacement(bench.journal, lost.entry);
+async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
+  const begun = await begunReplacement(bench.journal, lost.entry);
   if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry);
   const destination = { ...(await options.destination.check()) };
   const request = JSON.parse(lost.entry.request_text) as AccessKeyRequest;
@@ -185,11 +195,11 @@ async function replaceOrphan(bench: Workbench, lost: Drive, options: KeyRecovery
     : await admitReplacement(bench, lost.entry, { request, destination });
   try {
     await revokeOrphan(bench, lost);
-    recordAfterwards(bench, lost, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
+    await recordAfterwards(bench, lost, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
     if (isSettled(replacement.entry.state)) return { kind: "home", entry: replacement.entry };
     return await recoverKeyCreation(bench, replacement, options);
   } finally {
-    replacement.release();
+    await replacement.release();
   }
 }
 
@@ -197,7 +207,7 @@ function admitReplacement(
   bench: Workbench,
   lost: Entry,
   { request, destination }: { request: AccessKeyRequest; destination: Entry["destination"] },
-): Promise<Drive> {
+): Promise<EntryLease> {
   const { base_name, marked, expiry } = lost.detail;
   const creation = {
     request: { ...request, name: typeof base_name === "string" ? base_name : request.name },
@@ -207,7 +217,7 @@ function admitReplacement(
   return admitCreation(bench, creation, { fresh: true, parent: lost.parent, replaces: lost.id, destination });
 }
 
-async function revokeOrphan(bench: Workbench, lost: Drive): Promise<void> {
+async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
   const id = lost.entry.resource_id;
   if (!id) throw new Failure("failed", `The entry ${lost.entry.id} does not name its key.`, detailsOf(lost.entry));
   await refuseWhereUsed(bench, lost.entry);

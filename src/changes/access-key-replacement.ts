@@ -6,7 +6,7 @@ import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive, Intent, Journal } from "../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { admitCreation, driveKeyCreation, type KeyCreation } from "./access-key-creation.ts";
 import { checkIdentity, prove, stillWorks } from "./access-key-proof.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./access-key-recovery.ts";
@@ -73,7 +73,7 @@ export async function replaceAccessKey(
   const { kind, drive } = await admitWithPlace(bench, intent, {
     destination: options.destination,
     fresh: options.fresh,
-    isHome: (entry) => currentChild(bench.journal, entry)?.state === "done",
+    isHome: async (entry) => (await currentChild(bench.journal, entry))?.state === "done",
   });
   try {
     if (kind === "resumed") {
@@ -82,14 +82,14 @@ export async function replaceAccessKey(
     }
     return await driveKeyReplacement(bench, drive, options);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
 /** Picks a replacement up where it stands and brings it to its end. */
 export async function driveKeyReplacement(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   options: KeyReplacementOptions,
 ): Promise<KeyReplaced> {
   const watched = new WatchedDestination(options.destination);
@@ -98,7 +98,7 @@ export async function driveKeyReplacement(
     const child = await bringChildHome(bench, drive, { ...options, destination: watched });
     const newId = child.resource_id ?? "";
     // A journal that cannot be written ends the work here: both keys work, and nothing more is sent.
-    drive.record({ resource_id: newId, detail: { ...drive.entry.detail, new_key: newId } });
+    await drive.record({ resource_id: newId, detail: { ...drive.entry.detail, new_key: newId } });
     if (watched.secret) await options.delivered?.(watched.secret.receipt);
     await checkIdentity(drive.entry, child, options.mayRevokeUnproven);
     await prove(bench, drive, { child, secret: watched.secret?.secret, mayRevoke: options.mayRevokeUnproven });
@@ -110,25 +110,25 @@ export async function driveKeyReplacement(
       service,
       mark: () => marked(drive),
     });
-    recordAfterwards(bench, drive, { state: "done", last_error: null });
+    await recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { receipt: watched.secret?.receipt, oldId, newId };
   } catch (error) {
-    throw unfinished(bench, drive, error);
+    throw await unfinished(bench, drive, error);
   }
 }
 
 /** From the first request on the old key may be gone, whatever is answered later. */
-function marked(drive: Drive): void {
+async function marked(drive: EntryLease): Promise<void> {
   if (drive.entry.detail.revoking === true) return;
-  drive.record({ state: "pending", detail: { ...drive.entry.detail, revoking: true } });
+  await drive.record({ state: "pending", detail: { ...drive.entry.detail, revoking: true } });
 }
 
 /** The replacement stands as its child does; what is not settled is picked up by `journal recover`. */
-function unfinished(bench: Workbench, drive: Drive, error: unknown): unknown {
+async function unfinished(bench: Workbench, drive: EntryLease, error: unknown): Promise<unknown> {
   if (!(error instanceof Failure)) return error;
-  const child = currentChild(bench.journal, drive.entry);
+  const child = await currentChild(bench.journal, drive.entry);
   const state = stateAfter(error, child);
-  recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
+  await recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
   const hint = isSettled(state) ? error.details.hint : (error.details.hint ?? nextStep(drive.entry) ?? undefined);
   const meaning = state === "pending" ? (error.details.meaning ?? "The old key still works.") : error.details.meaning;
   return new Failure(error.kind, error.message, { ...detailsOf(drive.entry, error.details), meaning, hint });
@@ -141,19 +141,17 @@ function stateAfter({ kind }: Failure, child: Entry | undefined): Entry["state"]
 }
 
 /** The newest creation of this replacement that has not come to nothing. */
-function currentChild(journal: Journal, replacement: Entry): Entry | undefined {
+async function currentChild(journal: Journal, replacement: Entry): Promise<Entry | undefined> {
   const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "replaced"]);
-  return journal
-    .entries()
-    .find(
-      (entry) =>
-        entry.parent === replacement.id && entry.operation === "access_key.create" && !cameToNothing.has(entry.state),
-    );
+  return (await journal.entries()).find(
+    (entry) =>
+      entry.parent === replacement.id && entry.operation === "access_key.create" && !cameToNothing.has(entry.state),
+  );
 }
 
-async function bringChildHome(bench: Workbench, drive: Drive, options: KeyReplacementOptions): Promise<Entry> {
+async function bringChildHome(bench: Workbench, drive: EntryLease, options: KeyReplacementOptions): Promise<Entry> {
   const prove = drive.entry.detail.update_profile === true ? strictProof(bench, drive) : undefined;
-  const found = currentChild(bench.journal, drive.entry);
+  const found = await currentChild(bench.journal, drive.entry);
   if (found?.state === "done") return found;
   if (found) {
     const child = await bench.journal.drive(found.id);
@@ -161,7 +159,7 @@ async function bringChildHome(bench: Workbench, drive: Drive, options: KeyReplac
       const end = await recoverKeyCreation(bench, child, { ...options, prove });
       if (end.kind === "home") return end.entry;
     } finally {
-      child.release();
+      await child.release();
     }
   }
   const destination = { ...(await options.destination.check()) };
@@ -170,12 +168,12 @@ async function bringChildHome(bench: Workbench, drive: Drive, options: KeyReplac
   try {
     return (await driveKeyCreation(bench, child, { ...options, prove })).entry;
   } finally {
-    child.release();
+    await child.release();
   }
 }
 
 /** Before the profile gives up the credential that works, the new one has to. */
-function strictProof(bench: Workbench, drive: Drive): (secret: string) => Promise<void> {
+function strictProof(bench: Workbench, drive: EntryLease): (secret: string) => Promise<void> {
   return async (secret) => {
     if (!(await proveSecret(bench, secret)))
       throw new Failure(
@@ -183,7 +181,7 @@ function strictProof(bench: Workbench, drive: Drive): (secret: string) => Promis
         "The profile knows no way to exchange the new secret for a token, so it cannot be proven.",
       );
     // The secret is on its way to its place: a journal that fails now must not stop it there.
-    recordAfterwards(bench, drive, proven(bench, drive.entry, "token exchange"));
+    await recordAfterwards(bench, drive, proven(bench, drive.entry, "token exchange"));
   };
 }
 

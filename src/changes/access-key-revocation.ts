@@ -7,7 +7,7 @@ import { failureOf } from "../api/http/failure-of.ts";
 import { retryRead } from "../api/http/retry-read.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import { driveRepeated, type Mark, type Reading, repeatRevocation } from "./revocation.ts";
 import { madeFor, type Workbench } from "./workbench.ts";
 
@@ -33,12 +33,12 @@ export async function revokeAccessKey(bench: Workbench, id: string): Promise<Key
   try {
     return await driveKeyRevocation(bench, drive);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
 /** Repeats the revocation of an entry until it is confirmed. */
-export function driveKeyRevocation(bench: Workbench, drive: Drive): Promise<KeyRevoked> {
+export function driveKeyRevocation(bench: Workbench, drive: EntryLease): Promise<KeyRevoked> {
   const id = String(drive.entry.detail.key_id);
   const mayHaveArrived = drive.entry.state === "unknown" || drive.entry.attempts > 0;
   return driveRepeated(bench, drive, {

@@ -4,7 +4,7 @@
 // Must not know: flags, terminals, files. Rotation that cannot lock out: access-key-replacement.ts.
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { mayHaveArrived, post, type Post } from "./access-key-posting.ts";
 import {
@@ -78,7 +78,7 @@ export async function rotateAccessKey(
     if (kind === "resumed") bench.tell.note(`Going on with the rotation ${drive.entry.id}, which was never sent.`);
     return await rotateNow(bench, drive, options);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
@@ -93,12 +93,12 @@ function stillUnknown(entry: Entry): Failure {
 /** Sends the rotation once and brings the new secret home. */
 async function rotateNow(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { destination, before }: Pick<Post, "destination" | "before">,
 ): Promise<KeyRotated> {
   const id = String(drive.entry.detail.key_id);
   const work = { bench, drive, destination, before };
-  drive.record({ resource_id: id });
+  await drive.record({ resource_id: id });
   try {
     const { value, text, requestId } = await post({
       ...work,
@@ -107,7 +107,7 @@ async function rotateNow(
       ifUnknown: unknownWords,
     });
     const { key, secret } = value;
-    if (secret === undefined) throw withRequestId(withoutSecret(work, { ...key, id }), requestId);
+    if (secret === undefined) throw withRequestId(await withoutSecret(work, { ...key, id }), requestId);
     const receipt = receiptOf({ text, key: { id, ...key }, secret });
     await bringHome(
       work,
@@ -149,11 +149,11 @@ export interface KeyRotationRecovery {
 /** Brings an unfinished rotation in place to its end. Another rotation is sent only where the person asks for it. */
 export async function recoverKeyRotation(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   options: KeyRotationRecovery,
 ): Promise<KeyRotated> {
   const { destination } = options;
-  noteLostCopy(bench, drive);
+  await noteLostCopy(bench, drive);
   if (!mayDeliverAgain(drive.entry)) throw keptHere(drive.entry, "it waits to be claimed.");
   try {
     const prove = proofFor(bench, drive.entry);
@@ -171,7 +171,7 @@ export async function recoverKeyRotation(
 }
 
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
-async function howItStands(bench: Workbench, drive: Drive): Promise<Failure> {
+async function howItStands(bench: Workbench, drive: EntryLease): Promise<Failure> {
   const { entry } = drive;
   const again = `integ journal recover ${entry.id} --replace-lost-secret`;
   const failure = outcomeUnknown(entry, new Failure("outcome_unknown", "Nobody knows whether the key was rotated."));
@@ -187,7 +187,7 @@ async function howItStands(bench: Workbench, drive: Drive): Promise<Failure> {
     (answer.kind === "refused" && answer.status === 401) ||
     (answer.kind === "not_sent" && answer.failure?.kind === "auth");
   if (!isDead) return tell(`${unknownWords} ${againWords}`);
-  recordAfterwards(bench, drive, { state: "secret_lost", last_error: null });
+  await recordAfterwards(bench, drive, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
     `The profile's own secret is dead: the key ${entry.resource_id} was rotated, and the new secret is lost.`,

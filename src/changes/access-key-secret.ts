@@ -6,7 +6,7 @@ import type { Attempt, Salvage } from "../api/http/attempt.ts";
 import { retryRead } from "../api/http/retry-read.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import { takePlace } from "./secret-place.ts";
 import { detailsOf, recordAfterwards, type Workbench, withRequestId } from "./workbench.ts";
@@ -14,7 +14,7 @@ import { detailsOf, recordAfterwards, type Workbench, withRequestId } from "./wo
 /** The work that a secret belongs to. */
 export interface Bearer {
   readonly bench: Workbench;
-  readonly drive: Drive;
+  readonly drive: EntryLease;
   readonly destination: Destination;
 }
 
@@ -63,9 +63,9 @@ export async function bringHome(
     await prove?.(secret.secret);
     await work.bench.clock.finishing(() => work.destination.deliver(secret));
   } catch (error) {
-    throw withRequestId(notDelivered(work, { kept, error, known }), requestId);
+    throw withRequestId(await notDelivered(work, { kept, error, known }), requestId);
   }
-  recordAfterwards(bench, drive, { ...known, state: "done", last_error: null });
+  await recordAfterwards(bench, drive, { ...known, state: "done", last_error: null });
   // Where the journal could not say so, the copy is what tells recovery that the secret is not lost.
   if (kept && drive.entry.state === "done") await destroyCopy(bench, drive.entry.id);
 }
@@ -78,18 +78,18 @@ async function destroyCopy(bench: Workbench, entry: string): Promise<void> {
   }
 }
 
-function notDelivered(
+async function notDelivered(
   { bench, drive }: Bearer,
-  { kept, error, known }: { kept: boolean; error: unknown; known: Parameters<Drive["record"]>[0] },
-): Failure {
+  { kept, error, known }: { kept: boolean; error: unknown; known: Parameters<EntryLease["record"]>[0] },
+): Promise<Failure> {
   if (!kept) {
-    recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
+    await recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
     return new Failure("secret_lost", `The secret could neither be kept nor delivered: ${wordsOf(error)}`, {
       ...detailsOf(drive.entry),
       hint: nextStep(drive.entry) ?? undefined,
     });
   }
-  recordAfterwards(bench, drive, { ...known, state: "undelivered" });
+  await recordAfterwards(bench, drive, { ...known, state: "undelivered" });
   return keptHere(drive.entry, wordsOf(error));
 }
 
@@ -111,10 +111,10 @@ function wordsOf(error: unknown): string {
  * A copy goes only after `done` is written: one that is not here went with its folder, and nobody can claim it. What had
  * arrived all the same is found where it was to go.
  */
-export function noteLostCopy({ secrets }: Workbench, drive: Drive): void {
+export async function noteLostCopy({ secrets }: Workbench, drive: EntryLease): Promise<void> {
   const { id, state } = drive.entry;
   if (state !== "undelivered" || secrets.isKept(id)) return;
-  drive.record({ state: "secret_lost" });
+  await drive.record({ state: "secret_lost" });
 }
 
 /** True where recovery may try the delivery again by itself: the profile is still there to take its own credential. */
@@ -137,7 +137,7 @@ export async function keepStray({ bench, drive }: Omit<Bearer, "destination">, s
       detailsOf(drive.entry),
     );
   }
-  recordAfterwards(bench, drive, { state: "undelivered", resource_id: id || null });
+  await recordAfterwards(bench, drive, { state: "undelivered", resource_id: id || null });
   return keptHere(drive.entry, why);
 }
 
@@ -150,7 +150,7 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
   const { bench, drive, destination } = work;
   const isKept = bench.secrets.isKept(drive.entry.id);
   if (await hasArrived(bench, drive.entry)) {
-    recordAfterwards(bench, drive, {
+    await recordAfterwards(bench, drive, {
       state: "done",
       last_error: null,
       detail: { ...drive.entry.detail, in_flight: false },
@@ -161,11 +161,11 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
   if (!isKept) return false;
   const secret = await bench.secrets.readKept(drive.entry.id);
   if (destination.isStdout) {
-    recordAfterwards(bench, drive, { state: "undelivered", resource_id: secret.id || drive.entry.resource_id });
+    await recordAfterwards(bench, drive, { state: "undelivered", resource_id: secret.id || drive.entry.resource_id });
     throw keptHere(drive.entry, "an earlier run ended before it could say that it arrived.");
   }
   const record = await takePlace(bench, drive, { destination, isKept: true });
-  drive.record({ destination: { ...record } });
+  await drive.record({ destination: { ...record } });
   await bringHome(work, secret, options);
   return true;
 }
@@ -207,8 +207,8 @@ export async function proveSecret(bench: Workbench, secret: string): Promise<boo
 }
 
 /** The failure of an answer that made a key and shows no secret: there is none to be had (§2.4). */
-export function withoutSecret({ bench, drive }: Omit<Bearer, "destination">, key: AccessKey): Failure {
-  recordAfterwards(bench, drive, {
+export async function withoutSecret({ bench, drive }: Omit<Bearer, "destination">, key: AccessKey): Promise<Failure> {
+  await recordAfterwards(bench, drive, {
     state: "secret_lost",
     resource_id: key.id ?? drive.entry.resource_id,
     detail: { ...drive.entry.detail, in_flight: false },

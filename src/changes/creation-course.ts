@@ -5,7 +5,7 @@ import type { Attempt } from "../api/http/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
 import {
@@ -46,7 +46,7 @@ export type CreationEnd =
 /** One creation under way: what is known of earlier attempts, and since when this process tries. */
 export interface Course {
   readonly bench: Workbench;
-  readonly drive: Drive;
+  readonly drive: EntryLease;
   readonly options: CreationOptions;
   readonly startedAt: number;
   /** An attempt of this or an earlier process may have made the client. */
@@ -65,7 +65,7 @@ export interface Course {
 export async function pause(course: Course, answer: Attempt<OAuthClient>, failure: Failure): Promise<void> {
   const { bench, attempt, startedAt } = course;
   const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-  if (delay === null || bench.clock.interruption.aborted) throw giveUp(course, interruptedOr(course, failure));
+  if (delay === null || bench.clock.interruption.aborted) throw await giveUp(course, interruptedOr(course, failure));
   await waitOr(course, delay, `${failure.message} Trying again under the same key`, () =>
     giveUp(course, interruptedOr(course, failure)),
   );
@@ -77,26 +77,26 @@ function interruptedOr(course: Course, failure: Failure): Failure {
 }
 
 /** Ends this run without a client: the journal stays uncertain where any attempt is, and is settled where none is. */
-export function giveUp(course: Course, failure: Failure): Failure {
+export async function giveUp(course: Course, failure: Failure): Promise<Failure> {
   const { drive } = course;
   if (course.settledBefore) {
-    noteError(course, failure, drive.entry.state);
+    await noteError(course, failure, drive.entry.state);
     return new Failure(failure.kind, failure.message, detailsOf(drive.entry, failure.details));
   }
   if (course.uncertain) {
     if (drive.entry.state === "pending") {
-      noteError(course, failure, "pending");
+      await noteError(course, failure, "pending");
       return stillPending(drive.entry, failure);
     }
-    noteError(course, failure, "unknown");
+    await noteError(course, failure, "unknown");
     return outcomeUnknown(drive.entry, failure);
   }
-  noteError(course, failure, "refused");
+  await noteError(course, failure, "refused");
   return new Failure(failure.kind, failure.message, detailsOf(drive.entry, failure.details));
 }
 
-export function noteError(course: Course, failure: Failure, state: Entry["state"]): void {
-  recordAfterwards(course.bench, course.drive, { state, last_error: lastErrorOf(failure) });
+export async function noteError(course: Course, failure: Failure, state: Entry["state"]): Promise<void> {
+  await recordAfterwards(course.bench, course.drive, { state, last_error: lastErrorOf(failure) });
 }
 
 /**
@@ -118,11 +118,15 @@ export function stillPending(entry: Entry, because?: unknown): Failure {
 }
 
 /** A wait that Ctrl-C ends: the failure then says how the work stands, not that a key was pressed. */
-export async function waitOr(course: Course, ms: number, ...[label, failure]: [string, () => Failure]): Promise<void> {
+export async function waitOr(
+  course: Course,
+  ms: number,
+  ...[label, failure]: [string, () => Failure | Promise<Failure>]
+): Promise<void> {
   try {
     await wait(course.bench, ms, label);
   } catch (error) {
-    if (error instanceof Failure) throw failure();
+    if (error instanceof Failure) throw await failure();
     throw error;
   }
 }

@@ -14,7 +14,7 @@ import { detailsOf, recordAfterwards } from "./workbench.ts";
 export async function inspect(course: Course, client: OAuthClient): Promise<undefined> {
   const { bench, drive, options } = course;
   course.uncertain = true;
-  recordAfterwards(bench, drive, { state: "pending", resource_id: client.id, last_error: null });
+  await recordAfterwards(bench, drive, { state: "pending", resource_id: client.id, last_error: null });
   const deadline = bench.clock.now() + options.waitMs;
   for (let round = 0; ; round++) {
     const answer = await bench.account.service.oauthClients.get(client.id);
@@ -35,7 +35,7 @@ export async function inspect(course: Course, client: OAuthClient): Promise<unde
 export async function unusable(course: Course, client: OAuthClient): Promise<Failure> {
   const { bench, drive } = course;
   if (!course.settledBefore || drive.entry.state === "done")
-    recordAfterwards(bench, drive, { state: "unusable", resource_id: client.id, last_error: null });
+    await recordAfterwards(bench, drive, { state: "unusable", resource_id: client.id, last_error: null });
   await destroyCopy(course);
   return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
     ...detailsOf(drive.entry),

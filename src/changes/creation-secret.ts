@@ -6,7 +6,7 @@ import { readableIds } from "../api/creation-decision.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled, nextStep } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import type { Course, CreationEnd } from "./creation-course.ts";
 import { detailsOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -39,7 +39,7 @@ export async function deliver(
     await bench.clock.finishing(() => options.destination.deliver(secret));
   } catch (error) {
     if (!isKept) await keep(course, secret, error);
-    recordAfterwards(bench, drive, { ...known, state: "undelivered" });
+    await recordAfterwards(bench, drive, { ...known, state: "undelivered" });
     throw undelivered(drive.entry, error);
   }
   await settleDelivered(course, known);
@@ -61,8 +61,8 @@ async function keptMeanwhile({ bench, drive }: Course, secret: OneTimeSecret): P
   }
 }
 
-async function settleDelivered(course: Course, known: Parameters<Drive["record"]>[0]): Promise<void> {
-  recordAfterwards(course.bench, course.drive, { ...known, state: "done" });
+async function settleDelivered(course: Course, known: Parameters<EntryLease["record"]>[0]): Promise<void> {
+  await recordAfterwards(course.bench, course.drive, { ...known, state: "done" });
   await destroyCopy(course);
 }
 
@@ -82,7 +82,7 @@ async function keep(course: Course, secret: OneTimeSecret, because: unknown): Pr
   } catch (error) {
     if (await isKeptAfterAll(course, secret)) return;
     course.leaveReserve = true;
-    recordAfterwards(course.bench, course.drive, { state: "secret_lost", resource_id: secret.id });
+    await recordAfterwards(course.bench, course.drive, { state: "secret_lost", resource_id: secret.id });
     throw new Failure(
       "secret_lost",
       `The secret could neither be delivered (${words(because)}) nor kept (${words(error)}).`,
@@ -131,14 +131,14 @@ export async function withoutSecret(course: Course, client: OAuthClient, receipt
   if (course.settledBefore) return { kind: "delivered_before", entry: drive.entry, receipt };
   const place = course.deliveredBefore ? "delivered" : await whereIsIt(course, { ...drive.entry, ...known });
   if (place === "kept") {
-    recordAfterwards(bench, drive, { ...known, state: "undelivered" });
+    await recordAfterwards(bench, drive, { ...known, state: "undelivered" });
     throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
   }
   if (place === "delivered") {
     await settleDelivered(course, known);
     return { kind: "delivered_before", entry: drive.entry, receipt };
   }
-  recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
+  await recordAfterwards(bench, drive, { ...known, state: "secret_lost" });
   return { kind: "secret_lost", entry: drive.entry, receipt };
 }
 
@@ -149,7 +149,7 @@ async function whereIsIt({ bench, drive }: Course, entry: Entry): Promise<"kept"
     return (await lookAtDestination(bench, entry)) ? "delivered" : "nowhere";
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    recordAfterwards(bench, drive, { ...entry, state: "unknown" });
+    await recordAfterwards(bench, drive, { ...entry, state: "unknown" });
     throw outcomeUnknown(drive.entry, error);
   }
 }
@@ -169,19 +169,19 @@ export async function lookAtDestination(bench: Workbench, entry: Entry): Promise
  * @returns true where it was in its place: the entry is done now
  * @throws Failure `undelivered` where it is kept for `claim`
  */
-export async function foundAfterAll(bench: Workbench, drive: Drive): Promise<boolean> {
+export async function foundAfterAll(bench: Workbench, drive: EntryLease): Promise<boolean> {
   const { id, state } = drive.entry;
   if (state !== "undelivered" && state !== "secret_lost") return false;
   // Which client it opens is not known yet: the creation has to be gone on with.
   if (drive.entry.resource_id === null) return false;
   if (await lookAtDestination(bench, drive.entry)) {
-    drive.record({ state: "done", last_error: null });
+    await drive.record({ state: "done", last_error: null });
     await bench.secrets.destroyKept(id);
     return true;
   }
   // A copy goes only after `done` is written: one that is not here went with its folder, and nobody can claim it.
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
-  if (state !== found) drive.record({ state: found });
+  if (state !== found) await drive.record({ state: found });
   if (drive.entry.state === "undelivered")
     throw undelivered(drive.entry, new Error("an earlier run could not reach its destination."));
   return false;
@@ -201,9 +201,9 @@ export async function keepStray({ bench, drive }: Course, { secret, text }: Salv
 }
 
 /** How a run ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
-export function waitsUnnamed({ bench, drive }: Course, failure: Failure): Failure {
+export async function waitsUnnamed({ bench, drive }: Course, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown" || !isSecretKept(bench, drive.entry.id)) return failure;
-  recordAfterwards(bench, drive, { state: "undelivered" });
+  await recordAfterwards(bench, drive, { state: "undelivered" });
   const { hint, meaning } = undelivered(drive.entry, failure).details;
   return new Failure(
     "undelivered",

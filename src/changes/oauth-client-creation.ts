@@ -7,7 +7,7 @@ import { checkCreation, creationBody, type CreationRequest } from "../api/creati
 import { failureOf } from "../api/http/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import type { Admission, Drive, Intent } from "../journal/journal.ts";
+import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { type Course, type CreationEnd, type CreationOptions, giveUp, noteError, pause } from "./creation-course.ts";
 import { inspect, unusable } from "./creation-inspection.ts";
 import { deliver, keepStray, lookAtDestination, waitsUnnamed, withoutSecret } from "./creation-secret.ts";
@@ -40,7 +40,7 @@ export function creationIntent(bench: Workbench, request: CreationRequest): Inte
 export async function createOAuthClient<T>(
   bench: Workbench,
   request: CreationRequest,
-  options: CreationOptions & { readonly conclude: (end: CreationEnd, drive: Drive) => Promise<T> },
+  options: CreationOptions & { readonly conclude: (end: CreationEnd, drive: EntryLease) => Promise<T> },
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
   const admission = await admit(bench, creationIntent(bench, request), options);
@@ -52,7 +52,7 @@ export async function createOAuthClient<T>(
       );
     return await options.conclude(await driveCreation(bench, drive, options), drive);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
@@ -85,7 +85,7 @@ async function deliveredBefore(
   try {
     isThere = await lookAtDestination(bench, earlier.drive.entry);
   } finally {
-    if (!isThere) earlier.drive.release();
+    if (!isThere) await earlier.drive.release();
   }
   return isThere ? earlier : undefined;
 }
@@ -94,7 +94,11 @@ async function deliveredBefore(
  * Sends the stored request under its key until the service has said how it stands, and brings the secret home.
  * @param drive the entry, driven by this process alone
  */
-export async function driveCreation(bench: Workbench, drive: Drive, options: CreationOptions): Promise<CreationEnd> {
+export async function driveCreation(
+  bench: Workbench,
+  drive: EntryLease,
+  options: CreationOptions,
+): Promise<CreationEnd> {
   const { entry } = drive;
   const settledBefore = entry.state === "done" || entry.state === "replaced" || entry.state === "unusable";
   const course: Course = {
@@ -112,15 +116,15 @@ export async function driveCreation(bench: Workbench, drive: Drive, options: Cre
   try {
     course.deliveredBefore =
       wasClaimed(entry) ||
-      (await lookAtDestination(bench, entry).catch((error: unknown) => {
-        throw error instanceof Failure ? giveUp(course, error) : error;
+      (await lookAtDestination(bench, entry).catch(async (error: unknown) => {
+        throw error instanceof Failure ? await giveUp(course, error) : error;
       }));
     for (;;) {
       const end = await onceMore(course);
       if (end) return end.kind === "secret_lost" ? { ...end, requestId: course.requestId } : end;
     }
   } catch (error) {
-    throw error instanceof Failure ? withRequestId(waitsUnnamed(course, error), course.requestId) : error;
+    throw error instanceof Failure ? withRequestId(await waitsUnnamed(course, error), course.requestId) : error;
   } finally {
     // A secret that is neither delivered nor kept may stand whole in what was reserved: recovery looks there.
     if (!course.leaveReserve) await giveBack(bench, entry.id, options.destination);
@@ -150,7 +154,7 @@ async function onceMore(course: Course): Promise<CreationEnd | undefined> {
       return unknown(course, answer, decision);
     case "key_reuse":
     case "refused":
-      throw refused(course, answer);
+      throw await refused(course, answer);
     case "wait":
     case "not_sent":
       return againLater(course, answer);
@@ -167,16 +171,16 @@ async function makeReady(course: Course): Promise<void> {
     const isOver = course.deliveredBefore || course.settledBefore;
     const destination = isOver ? undefined : await takePlace(bench, drive, options);
     await bench.secrets.reserve(drive.entry.id);
-    if (course.settledBefore) drive.record({ attempts: drive.entry.attempts + 1 });
+    if (course.settledBefore) await drive.record({ attempts: drive.entry.attempts + 1 });
     else
-      drive.record({
+      await drive.record({
         attempts: drive.entry.attempts + 1,
         state: course.uncertain ? drive.entry.state : "open",
         ...(destination ? { destination: { ...destination } } : {}),
       });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw giveUp(course, error);
+    throw await giveUp(course, error);
   }
 }
 
@@ -191,17 +195,17 @@ async function unknown(
   const failure = failureOf(answer, { what: "create OAuth client", change: true });
   // The secret first: a crash must not find it nowhere. Of a settled creation it was delivered before.
   if (decision.secret !== undefined && !course.settledBefore) await keepStray(course, decision.secret);
-  noteError(course, failure, course.settledBefore ? drive.entry.state : "unknown");
+  await noteError(course, failure, course.settledBefore ? drive.entry.state : "unknown");
   await pause(course, answer, failure);
 }
 
 /** 429, or nothing was sent: the same request again, when it is due. */
 async function againLater(course: Course, answer: Attempt<OAuthClient>): Promise<undefined> {
   const failure = failureOf(answer, { what: "create OAuth client", change: true });
-  noteError(course, failure, course.drive.entry.state);
+  await noteError(course, failure, course.drive.entry.state);
   await pause(course, answer, failure);
 }
 
-function refused(course: Course, answer: Attempt<OAuthClient>): Failure {
+async function refused(course: Course, answer: Attempt<OAuthClient>): Promise<Failure> {
   return giveUp(course, failureOf(answer, { what: "create OAuth client", change: true }));
 }

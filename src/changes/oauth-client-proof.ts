@@ -4,7 +4,7 @@
 import { retryRead } from "../api/http/retry-read.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { proven, rereadSecret } from "./overlap.ts";
 import { isInterruption, type Workbench } from "./workbench.ts";
@@ -20,7 +20,7 @@ interface Proof {
 /** Shows that the new client can get a token, before the old one goes. */
 export async function prove(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { child, secret, mayRevokeUnproven }: Proof,
 ): Promise<void> {
   if (drive.entry.detail.proven !== undefined || drive.entry.detail.keep_old === true) return;
@@ -62,8 +62,8 @@ function unproven(child: Entry, error: unknown): unknown {
   });
 }
 
-function markProven(bench: Workbench, drive: Drive, how: string): void {
-  drive.record(proven(bench, drive.entry, how));
+async function markProven(bench: Workbench, drive: EntryLease, how: string): Promise<void> {
+  await drive.record(proven(bench, drive.entry, how));
 }
 
 /**

@@ -3,7 +3,7 @@
 // Must not know: flags, terminals, files.
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled, nextStep } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { EntryLease, Journal } from "../journal/journal.ts";
 import { lookAtDestination, undelivered } from "./creation-secret.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { driveCreation } from "./oauth-client-creation.ts";
@@ -39,7 +39,11 @@ export function secretLost(entry: Entry, requestId?: string): Failure {
  * Begun work of this kind is gone on with. The new secret goes to `options.destination`.
  * @param lost the entry in state `secret_lost`, driven by this process
  */
-export async function replaceLostSecret(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
+export async function replaceLostSecret(
+  bench: Workbench,
+  lost: EntryLease,
+  options: CreationOptions,
+): Promise<CreationEnd> {
   try {
     return await replace(bench, lost, options);
   } catch (error) {
@@ -58,8 +62,8 @@ function stillLost(entry: Entry, error: unknown): unknown {
   });
 }
 
-async function replace(bench: Workbench, lost: Drive, options: CreationOptions): Promise<CreationEnd> {
-  const begun = begunReplacement(bench.journal, lost.entry);
+async function replace(bench: Workbench, lost: EntryLease, options: CreationOptions): Promise<CreationEnd> {
+  const begun = await begunReplacement(bench.journal, lost.entry);
   if (begun && (isSettled(begun.state) || begun.state === "undelivered")) return conclude(bench, lost, begun);
   const replacement = begun
     ? await bench.journal.drive(begun.id)
@@ -71,42 +75,43 @@ async function replace(bench: Workbench, lost: Drive, options: CreationOptions):
       throw error;
     });
     const end = await driveCreation(bench, replacement, { ...options, key: undefined });
-    settleReplaced(bench, lost, end.entry);
+    await settleReplaced(bench, lost, end.entry);
     return end;
   } catch (error) {
-    if (replacement.entry.state === "undelivered") settleReplaced(bench, lost, replacement.entry);
+    if (replacement.entry.state === "undelivered") await settleReplaced(bench, lost, replacement.entry);
     throw error;
   } finally {
-    replacement.release();
+    await replacement.release();
   }
 }
 
 /** The place for the new secret stands before the old client goes, unless the secret is in it already. */
-async function beforeRevocation(bench: Workbench, replacement: Drive, options: CreationOptions): Promise<void> {
+async function beforeRevocation(bench: Workbench, replacement: EntryLease, options: CreationOptions): Promise<void> {
   if (await lookAtDestination(bench, replacement.entry)) return;
   try {
     await takePlace(bench, replacement, options);
   } catch (error) {
     await giveBack(bench, replacement.entry.id, options.destination);
-    if (replacement.entry.attempts === 0) recordAfterwards(bench, replacement, { state: "refused" });
+    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
     throw error;
   }
 }
 
 /** A replacement that came to its end before a crash: nothing is sent for it again. */
-async function conclude(bench: Workbench, lost: Drive, begun: Entry): Promise<CreationEnd> {
+async function conclude(bench: Workbench, lost: EntryLease, begun: Entry): Promise<CreationEnd> {
   await revokeLost(bench, lost);
-  settleReplaced(bench, lost, begun);
+  await settleReplaced(bench, lost, begun);
   if (begun.state === "undelivered")
     throw undelivered(begun, new Error("an earlier run could not reach its destination."));
-  const entry = lastOf(bench.journal, begun);
+  const entry = await lastOf(bench.journal, begun);
   return { kind: "delivered_before", entry, receipt: await receiptOf(bench, entry) };
 }
 
 /** What stands at the end of a row of replacements. */
-function lastOf(journal: Journal, entry: Entry): Entry {
-  const next = entry.replaced_by === null ? undefined : journal.entries().find(({ id }) => id === entry.replaced_by);
-  return next ? lastOf(journal, next) : entry;
+async function lastOf(journal: Journal, entry: Entry): Promise<Entry> {
+  const next =
+    entry.replaced_by === null ? undefined : (await journal.entries()).find(({ id }) => id === entry.replaced_by);
+  return next ? await lastOf(journal, next) : entry;
 }
 
 /** The receipt of a client whose secret was delivered before, as the service shows it now. */
@@ -116,12 +121,12 @@ export async function receiptOf(bench: Workbench, { resource_id }: Entry): Promi
 }
 
 /** The entry that was to stand in this one's place and has not come to nothing. */
-export function begunReplacement(journal: Journal, lost: Entry): Entry | undefined {
+export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
   const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "unusable"]);
-  return journal.entries().find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
+  return (await journal.entries()).find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
 }
 
-async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<Drive> {
+async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
   const { drive } = await bench.journal.admit(
     {
       ...madeFor(bench.account),
@@ -141,15 +146,15 @@ async function admitReplacement(bench: Workbench, lost: Entry, destination: Entr
   return drive;
 }
 
-async function revokeLost(bench: Workbench, lost: Drive): Promise<void> {
+async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {
   const id = lost.entry.resource_id;
   if (!id) throw new Failure("failed", `The entry ${lost.entry.id} does not name its client.`, detailsOf(lost.entry));
   if (lost.entry.detail.revoked === true) return;
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
   await untilRevoked(bench, id);
-  recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
+  await recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
 }
 
-function settleReplaced(bench: Workbench, lost: Drive, by: Entry): void {
-  recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
+async function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
+  await recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }

@@ -5,7 +5,7 @@ import type { Attempt } from "../api/http/attempt.ts";
 import { failureOf } from "../api/http/failure-of.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import { driveRepeated, type Mark, type Reading, repeatRevocation } from "./revocation.ts";
 import { madeFor, type Workbench } from "./workbench.ts";
 
@@ -23,12 +23,12 @@ export async function revokeOAuthClient(bench: Workbench, id: string): Promise<s
   try {
     return await driveRevocation(bench, drive, id);
   } finally {
-    drive.release();
+    await drive.release();
   }
 }
 
 /** Repeats the revocation of an entry until it is confirmed. */
-export function driveRevocation(bench: Workbench, drive: Drive, id: string): Promise<string> {
+export function driveRevocation(bench: Workbench, drive: EntryLease, id: string): Promise<string> {
   return driveRepeated(bench, drive, {
     id,
     work: (mark) => untilRevoked(bench, id, mark),

@@ -2,13 +2,12 @@
 // Must not know: flags, terminals, files, how a rotation goes on.
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { OldClient } from "./oauth-client-rotation.ts";
 import { detailsOf, recordAfterwards, type Workbench } from "./workbench.ts";
 
-function rotationsOf({ journal, account }: Workbench, oldId: string): Entry[] {
-  return journal
-    .entries()
+async function rotationsOf({ journal, account }: Workbench, oldId: string): Promise<Entry[]> {
+  return (await journal.entries())
     .filter(({ operation, base_url }) => operation === "oauth_client.rotate" && base_url === account.baseUrl)
     .filter(({ detail }) => detail.old_client === oldId);
 }
@@ -18,12 +17,8 @@ function isOver({ state }: Entry): boolean {
 }
 
 /** Ids of the rotations of that client which are over. */
-export function rotationsSettled(bench: Workbench, oldId: string): Set<string> {
-  return new Set(
-    rotationsOf(bench, oldId)
-      .filter(isOver)
-      .map(({ id }) => id),
-  );
+export async function rotationsSettled(bench: Workbench, oldId: string): Promise<Set<string>> {
+  return new Set((await rotationsOf(bench, oldId)).filter(isOver).map(({ id }) => id));
 }
 
 /**
@@ -32,15 +27,15 @@ export function rotationsSettled(bench: Workbench, oldId: string): Set<string> {
  * @param settledBefore what was over before this process asked for admission
  * @throws Failure `conflict`; nothing was sent
  */
-export function refuseSecond(
+export async function refuseSecond(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { oldId, settledBefore }: { oldId: string; settledBefore: ReadonlySet<string> },
-): void {
-  const others = rotationsOf(bench, oldId).filter(({ id }) => id < drive.entry.id);
+): Promise<void> {
+  const others = (await rotationsOf(bench, oldId)).filter(({ id }) => id < drive.entry.id);
   const first = others.find((other) => !isOver(other) || (other.state === "done" && !settledBefore.has(other.id)));
   if (first === undefined) return;
-  recordAfterwards(bench, drive, { state: "refused" });
+  await recordAfterwards(bench, drive, { state: "refused" });
   const how = isOver(first) ? "has just rotated" : "rotates";
   throw new Failure(
     "conflict",
@@ -54,8 +49,8 @@ export function refuseSecond(
 }
 
 /** A client that is revoked, disabled or expired: nothing of it can be handed on. */
-export function notActive(bench: Workbench, drive: Drive, old: OldClient): Failure {
-  recordAfterwards(bench, drive, { state: "refused" });
+export async function notActive(bench: Workbench, drive: EntryLease, old: OldClient): Promise<Failure> {
+  await recordAfterwards(bench, drive, { state: "refused" });
   return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
     ...detailsOf(drive.entry),
     hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
@@ -63,10 +58,9 @@ export function notActive(bench: Workbench, drive: Drive, old: OldClient): Failu
 }
 
 /** At the limit of clients nothing is revoked: the person chooses what goes. */
-export function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Failure {
+export async function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Promise<Failure> {
   const { service_account_id } = JSON.parse(rotation.request_text) as { service_account_id: string };
-  const known = bench.journal
-    .entries()
+  const known = (await bench.journal.entries())
     .filter(
       (entry) =>
         entry.operation === "oauth_client.create" && entry.state === "done" && entry.base_url === rotation.base_url,

@@ -4,7 +4,7 @@
 // Must not know: flags, terminals, files.
 import { Failure } from "../errors.ts";
 import { isSettled, nextStep, type Entry } from "../journal/entry.ts";
-import type { Drive, Intent, Journal } from "../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { CreationEnd, CreationOptions } from "./creation-course.ts";
 import { creationIntent, driveCreation } from "./oauth-client-creation.ts";
 import { noSlot, notActive, refuseSecond, rotationsSettled } from "./oauth-client-rotation-refusal.ts";
@@ -60,7 +60,7 @@ export async function rotateOAuthClient(
   { old, request }: { old: OldClient; request: RotationRequest },
   options: RotationOptions,
 ): Promise<Rotated> {
-  const settledBefore = rotationsSettled(bench, old.id);
+  const settledBefore = await rotationsSettled(bench, old.id);
   const intent: Intent = {
     ...madeFor(bench.account),
     operation: "oauth_client.rotate",
@@ -73,56 +73,60 @@ export async function rotateOAuthClient(
   };
   const admission = await admitWithPlace(bench, intent, {
     destination: options.destination,
-    isHome: (entry) => currentChild(bench.journal, entry)?.state === "done",
+    isHome: async (entry) => (await currentChild(bench.journal, entry))?.state === "done",
   });
   try {
     if (admission.kind === "resumed") {
       bench.tell.note(`Going on with the unfinished rotation ${admission.drive.entry.id}.`);
       tellBegun(bench, admission.drive.entry, request);
     } else {
-      refuseSecond(bench, admission.drive, { oldId: old.id, settledBefore });
-      if (old.status !== "active") throw notActive(bench, admission.drive, old);
+      await refuseSecond(bench, admission.drive, { oldId: old.id, settledBefore });
+      if (old.status !== "active") throw await notActive(bench, admission.drive, old);
     }
     return await driveRotation(bench, admission.drive, options);
   } finally {
-    admission.drive.release();
+    await admission.drive.release();
   }
 }
 
 /** Picks a rotation up where it stands and brings it to its end. */
-export async function driveRotation(bench: Workbench, drive: Drive, options: RotationOptions): Promise<Rotated> {
+export async function driveRotation(bench: Workbench, drive: EntryLease, options: RotationOptions): Promise<Rotated> {
   const watched = new WatchedDestination(options.destination);
   let isHome = false;
   try {
     const { child, receipt } = await bringChildHome(bench, drive, { ...options, destination: watched });
     isHome = true;
     // A journal that cannot be written ends the rotation here: both clients work, and nothing more is sent.
-    drive.record({ resource_id: child.resource_id });
+    await drive.record({ resource_id: child.resource_id });
     await options.delivered?.(receipt);
     await prove(bench, drive, { child, secret: watched.secret, mayRevokeUnproven: options.mayRevokeUnproven });
     const oldId = String(drive.entry.detail.old_client);
     if (drive.entry.detail.keep_old === true) {
-      recordAfterwards(bench, drive, { state: "done", last_error: null });
+      await recordAfterwards(bench, drive, { state: "done", last_error: null });
       return { oldId, oldRevoked: false };
     }
     await overlap(bench, drive, "client");
     if (!isOfThisMoment(drive.entry, watched)) await stillWorks(bench, child, oldId);
     await untilRevoked(bench, oldId);
-    recordAfterwards(bench, drive, { state: "done", last_error: null });
+    await recordAfterwards(bench, drive, { state: "done", last_error: null });
     return { oldId, oldRevoked: true };
   } catch (error) {
-    throw unfinished(bench, drive, { error, isHome });
+    throw await unfinished(bench, drive, { error, isHome });
   }
 }
 
 /** The rotation stands as its child does; what is not settled is picked up by `journal recover`. */
-function unfinished(bench: Workbench, drive: Drive, { error, isHome }: { error: unknown; isHome: boolean }): unknown {
+async function unfinished(
+  bench: Workbench,
+  drive: EntryLease,
+  { error, isHome }: { error: unknown; isHome: boolean },
+): Promise<unknown> {
   if (!(error instanceof Failure)) return error;
-  const childState = currentChild(bench.journal, drive.entry)?.state ?? "refused";
+  const childState = (await currentChild(bench.journal, drive.entry))?.state ?? "refused";
   const isDone = isHome || childState === "done" || childState === "replaced";
   const isOver = isHome && error.kind === "unusable";
   const state: Entry["state"] = isOver ? "unusable" : isDone ? "pending" : childState;
-  recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
+  await recordAfterwards(bench, drive, { state, last_error: { kind: error.kind, message: error.message } });
   const isOwnStep = error.details.hint?.startsWith(`integ journal recover ${drive.entry.id}`);
   const step = isSettled(state) || isOwnStep ? error.details.hint : (nextStep(drive.entry) ?? error.details.hint);
   const meaning = error.details.meaning ?? (isInterruption(error) && isDone ? "Both clients work." : undefined);
@@ -143,25 +147,25 @@ function unfinished(bench: Workbench, drive: Drive, { error, isHome }: { error: 
  * The newest creation of this rotation that has not come to nothing. One that stands in for a lost one counts once the
  * lost one is settled: until then the lost one leads to it.
  */
-function currentChild(journal: Journal, rotation: Entry): Entry | undefined {
+async function currentChild(journal: Journal, rotation: Entry): Promise<Entry | undefined> {
   const cameToNothing = new Set<Entry["state"]>(["refused", "abandoned", "replaced"]);
-  const children = journal
-    .entries()
-    .filter((entry) => entry.parent === rotation.id && entry.operation === "oauth_client.create");
+  const children = (await journal.entries()).filter(
+    (entry) => entry.parent === rotation.id && entry.operation === "oauth_client.create",
+  );
   const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
   return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
 }
 
 async function bringChildHome(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   options: RotationOptions,
 ): Promise<{ child: Entry; receipt: string }> {
-  const found = currentChild(bench.journal, drive.entry);
+  const found = await currentChild(bench.journal, drive.entry);
   if (found?.state === "done") return { child: found, receipt: await receiptOf(bench, found) };
   const child = found ? await bench.journal.drive(found.id) : await admitChild(bench, drive.entry, options);
   try {
-    const isBegun = begunReplacement(bench.journal, child.entry) !== undefined;
+    const isBegun = (await begunReplacement(bench.journal, child.entry)) !== undefined;
     if (!isBegun && (await foundAfterAll(bench, child)))
       return { child: child.entry, receipt: await receiptOf(bench, child.entry) };
     const lost: CreationEnd = { kind: "secret_lost", entry: child.entry, receipt: "" };
@@ -170,14 +174,14 @@ async function bringChildHome(
     const end = first.kind === "secret_lost" ? await replaced(bench, child, options) : first;
     return { child: end.entry, receipt: end.receipt };
   } catch (error) {
-    throw inRotation(bench, drive.entry, error);
+    throw await inRotation(bench, drive.entry, error);
   } finally {
-    child.release();
+    await child.release();
   }
 }
 
 /** What a failed creation means for the rotation that it belongs to: the old client is untouched. */
-function inRotation(bench: Workbench, rotation: Entry, error: unknown): unknown {
+async function inRotation(bench: Workbench, rotation: Entry, error: unknown): Promise<unknown> {
   if (!(error instanceof Failure)) return error;
   if (error.kind === "conflict") return noSlot(bench, rotation, error);
   if (error.kind !== "undelivered") return error;
@@ -185,7 +189,7 @@ function inRotation(bench: Workbench, rotation: Entry, error: unknown): unknown 
   return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
 
-async function admitChild(bench: Workbench, rotation: Entry, { destination }: RotationOptions): Promise<Drive> {
+async function admitChild(bench: Workbench, rotation: Entry, { destination }: RotationOptions): Promise<EntryLease> {
   const { service_account_id, scopes } = JSON.parse(rotation.request_text) as {
     service_account_id: string;
     scopes: string[];
@@ -199,8 +203,8 @@ async function admitChild(bench: Workbench, rotation: Entry, { destination }: Ro
   return drive;
 }
 
-async function replaced(bench: Workbench, child: Drive, options: RotationOptions): Promise<CreationEnd> {
-  const begun = begunReplacement(bench.journal, child.entry);
+async function replaced(bench: Workbench, child: EntryLease, options: RotationOptions): Promise<CreationEnd> {
+  const begun = await begunReplacement(bench.journal, child.entry);
   if (begun === undefined && !(await options.mayReplace(child.entry))) throw secretLost(child.entry);
   const end = await replaceLostSecret(bench, child, options);
   if (end.kind !== "secret_lost") return end;
@@ -210,6 +214,6 @@ async function replaced(bench: Workbench, child: Drive, options: RotationOptions
   try {
     return await replaced(bench, next, options);
   } finally {
-    next.release();
+    await next.release();
   }
 }

@@ -3,7 +3,7 @@
 // Must not know: flags, terminals, files, what is rotated and how it was proven.
 import { Failure } from "../errors.ts";
 import type { Entry, EntryProgress } from "../journal/entry.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import type { DestinationRecord } from "../secrets/destination.ts";
 import { wait } from "./trying-again.ts";
 import type { Workbench } from "./workbench.ts";
@@ -32,11 +32,11 @@ export function tellBegun(
 }
 
 /** Waits the overlap out. @throws Failure `pending` where it is longer than a command should wait */
-export async function overlap(bench: Workbench, drive: Drive, what: Rotated): Promise<void> {
+export async function overlap(bench: Workbench, drive: EntryLease, what: Rotated): Promise<void> {
   const until = String(drive.entry.detail.overlap_until);
   const leftMs = Date.parse(until) - bench.clock.now();
   if (!(leftMs > 0)) return;
-  drive.record({ state: "pending" });
+  await drive.record({ state: "pending" });
   if (leftMs > longestWaitMs)
     throw new Failure("pending", `The new ${what} works; the old one is revoked when the overlap ends, at ${until}.`, {
       meaning: "Type the command below then, or let a nightly job do it.",

@@ -2,7 +2,7 @@
 // Must not know: flags, terminals, files.
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
 import { isSettled, type Entry } from "../journal/entry.ts";
-import type { Drive, Journal } from "../journal/journal.ts";
+import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { recoverKeyCreation } from "./access-key-recovery.ts";
 import { driveKeyReplacement } from "./access-key-replacement.ts";
@@ -72,19 +72,19 @@ export async function recover(
 }
 
 async function recoverOne(journal: Journal, id: string, options: RecoveryOptions): Promise<Recovered> {
-  let drive: Drive | undefined;
+  let drive: EntryLease | undefined;
   try {
-    drive = await journal.drive(rootOf(journal, id).id);
+    drive = await journal.drive((await rootOf(journal, id)).id);
     if (isSettled(drive.entry.state)) return { entry: drive.entry };
     const bench = await options.benchFor(drive.entry);
     checkBinding(drive.entry, bench.account);
     await finish(bench, drive, options);
-    return { entry: journal.find(id) };
+    return { entry: await journal.find(id) };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { entry: journal.find(id), failure: told(journal.find(id), error) };
+    return { entry: await journal.find(id), failure: told(await journal.find(id), error) };
   } finally {
-    drive?.release();
+    await drive?.release();
   }
 }
 
@@ -92,13 +92,14 @@ async function recoverOne(journal: Journal, id: string, options: RecoveryOptions
  * A replacement is finished through the entry it replaces, a step of a rotation through the rotation: what has to be
  * revoked, and when, stands there.
  */
-function rootOf(journal: Journal, id: string): Entry {
-  const entry = journal.find(id);
+async function rootOf(journal: Journal, id: string): Promise<Entry> {
+  const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
+  const all = await journal.entries();
   const above = [entry.parent, entry.replaces]
-    .map((name) => (name ? journal.entries().find((other) => other.id === name) : undefined))
+    .map((name) => (name ? all.find((other) => other.id === name) : undefined))
     .find((other) => other && !isSettled(other.state));
-  return above ? rootOf(journal, above.id) : entry;
+  return above ? await rootOf(journal, above.id) : entry;
 }
 
 /**
@@ -128,7 +129,7 @@ function checkBinding(entry: Entry, account: Account): void {
   });
 }
 
-async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
+async function finish(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
   switch (drive.entry.operation) {
     case "oauth_client.create":
       return finishCreation(bench, drive, options);
@@ -137,7 +138,7 @@ async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions):
       return;
     case "oauth_client.rotate":
       await driveRotation(bench, drive, {
-        destination: await options.destinationOf(childOf(bench.journal, drive.entry) ?? drive.entry),
+        destination: await options.destinationOf((await childOf(bench.journal, drive.entry)) ?? drive.entry),
         waitMs: options.waitMs,
         mayReplace: options.mayReplace,
         mayRevokeUnproven: options.mayRevokeUnproven,
@@ -160,19 +161,19 @@ async function finish(bench: Workbench, drive: Drive, options: RecoveryOptions):
   }
 }
 
-async function finishKeyRotation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
-  const destination = await options.destinationOf(childOf(bench.journal, drive.entry) ?? drive.entry);
+async function finishKeyRotation(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
+  const destination = await options.destinationOf((await childOf(bench.journal, drive.entry)) ?? drive.entry);
   if (drive.entry.detail.mode === "replacement") await driveKeyReplacement(bench, drive, { ...options, destination });
   else await recoverKeyRotation(bench, drive, { ...options, destination });
 }
 
 /** The creation of a rotation: it remembers where the secret was to go. */
-function childOf(journal: Journal, rotation: Entry): Entry | undefined {
-  return journal.entries().find((entry) => entry.parent === rotation.id && entry.destination !== null);
+async function childOf(journal: Journal, rotation: Entry): Promise<Entry | undefined> {
+  return (await journal.entries()).find((entry) => entry.parent === rotation.id && entry.destination !== null);
 }
 
-async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryOptions): Promise<void> {
-  const begun = begunReplacement(bench.journal, drive.entry);
+async function finishCreation(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
+  const begun = await begunReplacement(bench.journal, drive.entry);
   if (begun === undefined && (await foundAfterAll(bench, drive))) return;
   const { entry } = drive;
   const creation = { destination: await options.destinationOf(begun ?? entry), waitMs: options.waitMs };
@@ -189,6 +190,6 @@ async function finishCreation(bench: Workbench, drive: Drive, options: RecoveryO
   try {
     await finishCreation(bench, next, options);
   } finally {
-    next.release();
+    await next.release();
   }
 }

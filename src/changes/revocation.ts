@@ -3,12 +3,12 @@
 // Must not know: flags, terminals, files, what is revoked and how its end is seen.
 import type { Attempt } from "../api/http/attempt.ts";
 import { Failure } from "../errors.ts";
-import type { Drive } from "../journal/journal.ts";
+import type { EntryLease } from "../journal/journal.ts";
 import { delayBeforeNext, wait } from "./trying-again.ts";
 import { detailsOf, exchanged, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** Told before each request, and of every attempt that may have arrived. */
-export type Mark = (before: "send" | Failure) => void;
+export type Mark = (before: "send" | Failure) => Promise<void>;
 
 /** What an answer to a DELETE came to. */
 export type Reading<R> =
@@ -29,12 +29,12 @@ export async function repeatRevocation<T, R>(bench: Workbench, { send, read, mar
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assert();
-    mark?.("send");
+    await mark?.("send");
     const answer = await exchanged(bench, send);
     const reading = await read(answer);
     if (reading.isOver) return reading.end;
     const { failure } = reading;
-    if (reading.mayHaveArrived) mark?.(failure);
+    if (reading.mayHaveArrived) await mark?.(failure);
     const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
     if (delay === null || bench.clock.interruption.aborted) throw failure;
     await wait(bench, delay, `${failure.message} Trying again`);
@@ -52,26 +52,26 @@ export interface JournalledRevocation<R> {
 /** Does the work under an entry: `done` at its end; else `unknown` where any attempt may have arrived, or `refused`. */
 export async function driveRepeated<R>(
   bench: Workbench,
-  drive: Drive,
+  drive: EntryLease,
   { id, work, settles = () => false }: JournalledRevocation<R>,
 ): Promise<R> {
   let mayHaveArrived = drive.entry.state === "unknown" || drive.entry.attempts > 0;
   try {
-    const end = await work((before) => {
+    const end = await work(async (before) => {
       if (before === "send") {
-        drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
+        await drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
         return;
       }
       mayHaveArrived = true;
-      recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(before) });
+      await recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(before) });
     });
-    recordAfterwards(bench, drive, { state: "done", last_error: null });
+    await recordAfterwards(bench, drive, { state: "done", last_error: null });
     return end;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     mayHaveArrived ||= error.kind === "outcome_unknown";
     const isSettled = !mayHaveArrived || settles(error);
-    recordAfterwards(bench, drive, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
+    await recordAfterwards(bench, drive, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
     throw isSettled
       ? new Failure(error.kind, error.message, detailsOf(drive.entry, error.details))
       : outcomeUnknown(drive.entry, error);

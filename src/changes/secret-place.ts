@@ -2,7 +2,7 @@
 // the one that is left is cleared before it is forgotten, so that a crash in between leaves nothing that nobody knows of.
 // Must not know: what a place is, flags, terminals, the API.
 import type { Entry } from "../journal/entry.ts";
-import type { Admission, Drive, Intent, Journal } from "../journal/journal.ts";
+import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import type { SecretKeeping } from "./workbench.ts";
 
@@ -13,14 +13,14 @@ import type { SecretKeeping } from "./workbench.ts";
  */
 export async function takePlace(
   { secrets }: { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
-  drive: Drive,
+  drive: EntryLease,
   { destination, isKept = false }: { readonly destination: Destination; readonly isKept?: boolean },
 ): Promise<DestinationRecord> {
   const place = await destination.check();
   if (!isRemembered(drive.entry, place)) {
     const before = drive.entry.destination as DestinationRecord | null;
     if (before) await secrets.removeReserve(before, drive.entry.id, { isKept });
-    drive.record({ destination: { ...place } });
+    await drive.record({ destination: { ...place } });
   }
   return destination.prepare(drive.entry.id);
 }
@@ -37,7 +37,7 @@ interface PlacedAdmission {
   /** `--new` */
   readonly fresh?: boolean | undefined;
   /** True where the secret of this unfinished work is in its place: that place is no reason to refuse. */
-  readonly isHome: (entry: Entry) => boolean;
+  readonly isHome: (entry: Entry) => Promise<boolean>;
 }
 
 /**
@@ -55,8 +55,8 @@ export async function admitWithPlace(
     place = await destination.check();
   } catch (refusal) {
     const earlier = await journal.resume(intent, { fresh });
-    if (earlier !== undefined && isHome(earlier.drive.entry)) return earlier;
-    earlier?.drive.release();
+    if (earlier !== undefined && (await isHome(earlier.drive.entry))) return earlier;
+    await earlier?.drive.release();
     throw refusal;
   }
   return journal.admit({ ...intent, destination: { ...place } }, { fresh });

@@ -2,7 +2,7 @@
 // Must not know: flags, terminals, files.
 import type { Service } from "../api/connect.ts";
 import type { Entry } from "../journal/entry.ts";
-import type { Drive, Intent, Journal } from "../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
 import type { DiskTrust } from "./disk-trust.ts";
@@ -106,9 +106,13 @@ export function madeFor(
  * Records what happened after something was sent. The change has happened whatever the disk does: a journal that
  * cannot be written is told and the result still reaches the person (a replay is safe).
  */
-export function recordAfterwards(bench: Workbench, drive: Drive, change: Parameters<Drive["record"]>[0]): void {
+export async function recordAfterwards(
+  bench: Workbench,
+  drive: EntryLease,
+  change: Parameters<EntryLease["record"]>[0],
+): Promise<void> {
   try {
-    drive.record(change);
+    await drive.record(change);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     bench.disk.lose(why);

@@ -34,7 +34,7 @@ export async function askEntry(
   context: Context,
   { question, states }: { readonly question: string; readonly states?: readonly EntryState[] },
 ): Promise<string | undefined> {
-  const entries = (await context.journal()).entries();
+  const entries = await (await context.journal()).entries();
   const choices = entryChoices(states === undefined ? entries : entries.filter(({ state }) => states.includes(state)));
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }

@@ -95,7 +95,7 @@ export function tellPlan({ output }: Context, plan: string): void {
 
 /** Warns of a damaged or emptied journal: what stood there is in no list, and must not be missed silently. */
 export async function mentionDamage(context: Context): Promise<void> {
-  const { damagedPlaces: places, isEmptied } = (await context.journal()).condition();
+  const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
     context.output.warn(
       `The journal ${context.settings.journalPath} is empty. A crash or a full disk at its first record leaves that, and it is begun anew; where it held entries, stop here and put its copy back.`,
@@ -111,7 +111,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const { isSettled } = await import("../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
-  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state) && !entry.parent);
+  const unsettled = (await journal.entries()).filter((entry) => !isSettled(entry.state) && !entry.parent);
   if (unsettled.length === 0) return;
   const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;
   context.output.note(

@@ -1,26 +1,25 @@
-// Owns: what a journal is to those who use it: the record, on this machine, of every change asked for, and who drives it.
-// Must not know: the API, a secret, how often to try (changes/), how entries are kept (file-journal.ts). design: journal.md.
-// Another engine (one journal for a fleet) implements the same interface.
+// The record, on this machine, of every change asked for, and who may move it on. The methods are asynchronous for an
+// engine that asks a server; the file engine does its work synchronously, on the main thread, before it returns.
 import type { Intent } from "./admission.ts";
-import type { Admission, Drive } from "./drive.ts";
+import type { Admission, EntryLease } from "./lease.ts";
 import type { Entry } from "./entry.ts";
 import { FileJournal } from "./file/file-journal.ts";
 import { refuseAddress } from "./file/file-safety.ts";
 import type { Finding } from "./file/verify.ts";
 
 export type { Intent } from "./admission.ts";
-export type { Admission, Drive } from "./drive.ts";
+export type { Admission, EntryLease } from "./lease.ts";
 export type { Finding } from "./file/verify.ts";
 
 export interface Journal {
   /** Path of the file. */
   readonly path: string;
   /** All entries, the newest first. A missing journal has none. */
-  entries(): Entry[];
+  entries(): Promise<Entry[]>;
   /** Those that want something done, the newest first: much cheaper than to filter all in a long journal. */
-  unsettled(): Entry[];
+  unsettled(): Promise<Entry[]>;
   /** @throws Failure `not_found`, or `usage` where the beginning of an id fits several. */
-  find(idOrPrefix: string): Entry;
+  find(idOrPrefix: string): Promise<Entry>;
   /**
    * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller drives it.
    * @throws Failure: `usage` or `failed` where it cannot be written, `conflict` where the key has another request,
@@ -33,14 +32,14 @@ export interface Journal {
    */
   resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
   /** Waits for a living driver up to the bound, then names it. The entry is read again once it is driven. */
-  drive(id: string): Promise<Drive>;
+  drive(id: string): Promise<EntryLease>;
   /** null where a living process drives it. */
-  tryDrive(id: string): Drive | null;
-  verify(): Finding[];
+  tryDrive(id: string): Promise<EntryLease | null>;
+  verify(): Promise<Finding[]>;
   /** What every command should tell, as read: cheaper than `verify`, and it writes nothing. */
-  condition(): Condition;
+  condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that. */
-  prune(olderThanMs: number): { removed: number };
+  prune(olderThanMs: number): Promise<{ removed: number }>;
 }
 
 export interface Condition {

@@ -35,7 +35,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
     ),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);
-  const entries = openJournal({ path, now: Date.now }).entries();
+  const entries = await openJournal({ path, now: Date.now }).entries();
   const done = entries.filter((entry) => entry.state === "done" && entry.attempts === 2);
   const lost = sent.filter(
     (line) => !done.some((entry) => entry.id === line.sent && entry.idempotency_key === line.key),
@@ -45,7 +45,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
   expect(new Set(sent.map((line) => line.key)).size).toBe(16 * times);
   expect(lost).toEqual([]);
   expect(entries).toHaveLength(16 * times);
-  expect(openJournal({ path, now: Date.now }).verify()).toEqual([]);
+  expect(await openJournal({ path, now: Date.now }).verify()).toEqual([]);
   expect(leftBeside(path)).toEqual([]);
 });
 
@@ -55,7 +55,7 @@ test.each(modes)("16 processes, the same intent and key, %s: one entry, driven b
     Array.from({ length: 16 }, () => runToEnd(driver, task(path, native, { key: "by-hand", states: ["unknown"] }))),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);
-  const entries = openJournal({ path, now: Date.now }).entries();
+  const entries = await openJournal({ path, now: Date.now }).entries();
   expect(sent).toHaveLength(16);
   expect(entries).toHaveLength(1);
   // Each driver added one attempt to what it read: two at once would have lost one.
@@ -127,11 +127,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
       }),
     );
   }
-  const entries = new Map(
-    openJournal({ path, now: Date.now })
-      .entries()
-      .map((entry) => [entry.id, entry]),
-  );
+  const entries = new Map((await openJournal({ path, now: Date.now }).entries()).map((entry) => [entry.id, entry]));
   const lost = sent.filter((line) => entries.get(line.sent ?? "")?.idempotency_key !== line.key);
   console.log(
     `journal kills, ${_}: ${rounds * 4} processes killed, ${sent.length} requests sent, lost keys ${lost.length}`,
@@ -140,9 +136,9 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
   expect(new Set(sent.map((line) => line.key)).size).toBe(sent.length);
   await runToEnd(driver, task(path, native, { fresh: true, states: ["done"] }));
   expect(leftBeside(path).filter((name) => !name.includes(".torn-"))).toEqual([]);
-  const problems = openJournal({ path, now: Date.now })
-    .verify()
-    .filter((finding) => finding.severity === "problem");
+  const problems = (await openJournal({ path, now: Date.now }).verify()).filter(
+    (finding) => finding.severity === "problem",
+  );
   expect(problems).toEqual([]);
 });
 
@@ -162,14 +158,10 @@ test("prune and admissions at once lose nothing", async () => {
     .flat()
     .filter((line) => line.sent !== undefined);
   await Promise.all(prunes);
-  const entries = new Map(
-    openJournal({ path, now: Date.now })
-      .entries()
-      .map((entry) => [entry.id, entry]),
-  );
+  const entries = new Map((await openJournal({ path, now: Date.now }).entries()).map((entry) => [entry.id, entry]));
   expect(sent).toHaveLength(24);
   for (const line of sent) expect(entries.get(line.sent ?? "")?.idempotency_key).toBe(line.key);
-  expect(openJournal({ path, now: Date.now }).verify()).toEqual([]);
+  expect(await openJournal({ path, now: Date.now }).verify()).toEqual([]);
 });
 
 test.each([

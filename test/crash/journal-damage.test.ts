@@ -29,8 +29,8 @@ beforeEach(async () => {
   const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
     const { drive } = await journal.admit(intent(changes), { fresh: true });
     const shown = [drive.entry];
-    for (const step of steps) shown.push(drive.record(step));
-    drive.release();
+    for (const step of steps) shown.push(await drive.record(step));
+    await drive.release();
     history.set(drive.entry.id, shown);
     return drive.entry.id;
   };
@@ -93,9 +93,9 @@ function lastOf(left: Map<string, Entry[]>): Entry[] {
   return [...left.values()].flatMap((shown) => shown.slice(-1));
 }
 
-test("the journal of this test is whole", () => {
+test("the journal of this test is whole", async () => {
   expect(normal(survey(whole).entries)).toEqual(normal([...history.values()].flatMap((shown) => shown.slice(-1))));
-  expect(normal(open().entries())).toEqual(normal(survey(whole).entries));
+  expect(normal(await open().entries())).toEqual(normal(survey(whole).entries));
   expect(survey(whole).told).toBe(0);
 });
 
@@ -158,12 +158,12 @@ test("a damaged file is gone on with: the next record is safe, nothing is thrown
     const home = folder();
     const at = join(home, "journal.ndjson");
     writeFileSync(at, damaged, { mode: 0o600 });
-    const before = open(at).entries();
+    const before = await open(at).entries();
     expect(wrong(before)).toEqual([]);
     const { drive } = await open(at).admit(intent({ twin: "after" }));
-    drive.record({ state: "done" });
-    drive.release();
-    const after = open(at).entries();
+    await drive.record({ state: "done" });
+    await drive.release();
+    const after = await open(at).entries();
     expect(normal(after.filter((entry) => entry.id !== drive.entry.id))).toEqual(normal(before));
     expect(normal(after)).toContain(entryLine(drive.entry));
     expect(lostBytes(damaged, at)).toBe(0);

@@ -57,13 +57,13 @@ async function admit(journal: Journal, task: Task): Promise<void> {
     if (task.work === "hold") await new Promise((resolve) => setTimeout(resolve, 600_000));
     for (const state of task.states ?? []) {
       try {
-        drive.record({ state, attempts: drive.entry.attempts + 1 });
+        await drive.record({ state, attempts: drive.entry.attempts + 1 });
       } catch (error) {
         if (!task.stubborn || !(error instanceof Failure)) throw error;
         sayFailure(error);
       }
     }
-    drive.release();
+    await drive.release();
     say({ released: id });
   }
 }
@@ -98,7 +98,7 @@ async function run(task: Task): Promise<void> {
   const journal = openJournal({ path, now: Date.now, nativeLocks, waitMs: task.waitMs ?? 10_000 });
   if (task.marker !== undefined) fs.existsSync(task.marker);
   if (task.work === "contend") return contend(means);
-  if (task.work === "prune") return say(journal.prune(0));
+  if (task.work === "prune") return say(await journal.prune(0));
   if (task.work === "hold-file") {
     const attempt = tryLock(`${path}.lock`, means);
     say({ held: attempt.held !== undefined });

@@ -90,19 +90,19 @@ function intentOf(twin: string): Intent {
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const journal = openJournal({ path: task.path, now: Date.now, nativeLocks: task.nativeLocks, waitMs: 300 });
   const sent = sentLine(run);
-  const before = journal.entries();
+  const before = await journal.entries();
   if (sent) {
-    const entry = journal.find(sent.sent ?? "");
+    const entry = await journal.find(sent.sent ?? "");
     expect(entry, where).toMatchObject({ idempotency_key: sent.key, request_text: sent.body });
   }
   const isDone = before.some((entry) => entry.state === "done");
   const { kind, drive } = await journal.admit(intentOf("the same"));
   if (sent && !isDone) expect([kind, drive.entry.idempotency_key], where).toEqual(["resumed", sent.key]);
-  expect(journal.entries().length, where).toBeLessThanOrEqual(isDone ? 2 : 1);
-  drive.record({ state: "done" });
-  drive.release();
+  expect((await journal.entries()).length, where).toBeLessThanOrEqual(isDone ? 2 : 1);
+  await drive.record({ state: "done" });
+  await drive.release();
   expect(
-    journal.verify().filter((finding) => finding.severity === "problem"),
+    (await journal.verify()).filter((finding) => finding.severity === "problem"),
     where,
   ).toEqual([]);
   const beside = readdirSync(dirname(task.path)).filter((name) => !/^journal\.ndjson(\.torn-.*)?$/.test(name));
@@ -171,8 +171,8 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const journal = openJournal({ path: task.path, now: () => Date.now() - 1000 });
       for (const state of ["done", "open", "done"] as const) {
         const { drive } = await journal.admit(intentOf("the same"), { fresh: true });
-        drive.record({ state });
-        drive.release();
+        await drive.record({ state });
+        await drive.release();
       }
       return task;
     };
@@ -182,20 +182,20 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     for (const { name, number } of points) {
       const where = `killed at ${name} ${number}`;
       const task = await keeps();
-      const before = openJournal({ path: task.path, now: Date.now }).entries();
+      const before = await openJournal({ path: task.path, now: Date.now }).entries();
       const inject = ["-e", `trace=${name}`, "-e", `inject=${name}:signal=KILL:when=${number}`];
       const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
       killed += run.lines.length === 0 ? 1 : 0;
       const journal = openJournal({ path: task.path, now: Date.now });
       const open = before.filter((entry) => entry.state === "open");
-      expect([before, open], where).toContainEqual(journal.entries());
-      expect(journal.verify(), where).toEqual([]);
-      journal.prune(0);
-      expect(journal.entries(), where).toEqual(open);
+      expect([before, open], where).toContainEqual(await journal.entries());
+      expect(await journal.verify(), where).toEqual([]);
+      await journal.prune(0);
+      expect(await journal.entries(), where).toEqual(open);
       const { drive } = await journal.admit(intentOf("another"));
-      drive.record({ state: "done" });
-      drive.release();
-      journal.prune(0);
+      await drive.record({ state: "done" });
+      await drive.release();
+      await journal.prune(0);
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
     }
     console.log(`journal crashes, prune: ${points.length} points, ${killed} hit, entries lost 0`);

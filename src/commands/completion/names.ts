@@ -28,7 +28,7 @@ async function linesOf(context: Context, what: LiveNames): Promise<Line[]> {
   // A shared journal is reached over the network.
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(context.settings.journalPath)) return [];
   const { isSettled } = await import("../../journal/entry.ts");
-  const entries = (await context.journal()).entries();
+  const entries = await (await context.journal()).entries();
   const shown = what === "unsettled" ? entries.filter(({ state }) => !isSettled(state)) : entries;
   if (what === "entries" || what === "unsettled") return linesFor(entryChoices(shown));
   const prefix = what === "clients" ? "oauth_client." : "access_key.";

@@ -173,12 +173,12 @@ async function checkContract(context: Context): Promise<Diagnosis[]> {
 
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
-  const damage = journal.verify().filter((finding) => finding.severity === "problem");
-  const unsettled = journal.entries().filter((entry) => !isSettled(entry.state));
+  const damage = (await journal.verify()).filter((finding) => finding.severity === "problem");
+  const unsettled = (await journal.entries()).filter((entry) => !isSettled(entry.state));
   const [first] = unsettled;
   return [
     damage.length === 0
-      ? ok("journal", `sound, ${counted(journal.entries().length, "entry", "entries")}`)
+      ? ok("journal", `sound, ${counted((await journal.entries()).length, "entry", "entries")}`)
       : {
           check: "journal",
           status: "problem",

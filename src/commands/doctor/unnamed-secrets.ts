@@ -38,5 +38,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
 /** Unfinished work whose secret was to become a profile's: recovery first says how it ends. */
 async function isWantedBack(context: Context): Promise<boolean> {
   const journal = await context.journal();
-  return journal.entries().some(({ state, destination }) => !isSettled(state) && destination?.kind === "profile");
+  return (await journal.entries()).some(
+    ({ state, destination }) => !isSettled(state) && destination?.kind === "profile",
+  );
 }

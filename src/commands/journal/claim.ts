@@ -6,7 +6,7 @@ import { takePlace } from "../../changes/secret-place.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
-import type { Drive, Journal } from "../../journal/journal.ts";
+import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../known-names.ts";
@@ -24,7 +24,7 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
-    const drive = await journal.drive(holderOf(journal, journal.find(id)).id);
+    const drive = await journal.drive((await holderOf(journal, await journal.find(id))).id);
     try {
       const kept = await keptSecret(context, drive.entry);
       if (options.secretProfile !== undefined) refuseUnnamed(drive.entry, kept);
@@ -33,7 +33,7 @@ export const command = defineVerb({
       );
       if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
       const place = await takePlace(context, drive, { destination, isKept: true });
-      drive.record({ destination: { ...place } });
+      await drive.record({ destination: { ...place } });
       try {
         await context.clock.finishing(() => destination.deliver(kept));
       } catch (error) {
@@ -43,7 +43,7 @@ export const command = defineVerb({
       }
       await settle(context, drive, kept, { isShown: destination.isStdout });
     } finally {
-      drive.release();
+      await drive.release();
     }
   },
 });
@@ -79,7 +79,7 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
 }
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
-async function isThereAlready(context: Context, drive: Drive, file: string | undefined): Promise<boolean> {
+async function isThereAlready(context: Context, drive: EntryLease, file: string | undefined): Promise<boolean> {
   const record = drive.entry.destination as DestinationRecord | null;
   if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
     return false;
@@ -91,10 +91,15 @@ async function isThereAlready(context: Context, drive: Drive, file: string | und
 /**
  * The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none.
  */
-async function settle(context: Context, drive: Drive, kept: OneTimeSecret, { isShown = false } = {}): Promise<void> {
+async function settle(
+  context: Context,
+  drive: EntryLease,
+  kept: OneTimeSecret,
+  { isShown = false } = {},
+): Promise<void> {
   const { id } = drive.entry;
   const wasUnnamed = isUnnamed(drive.entry);
-  drive.record(afterClaim(drive.entry));
+  await drive.record(afterClaim(drive.entry));
   (await context.secrets.undelivered()).destroy(id);
   const place = isShown ? undefined : whereSecretIs({ ...drive.entry, state: "done" });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
@@ -104,9 +109,11 @@ async function settle(context: Context, drive: Drive, kept: OneTimeSecret, { isS
 }
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
-function holderOf(journal: Journal, entry: Entry): Entry {
-  const below = journal.entries().find((other) => other.parent === entry.id && other.state === "undelivered");
-  const above = entry.replaced_by ? journal.entries().find((other) => other.id === entry.replaced_by) : undefined;
+async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
+  const below = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "undelivered");
+  const above = entry.replaced_by
+    ? (await journal.entries()).find((other) => other.id === entry.replaced_by)
+    : undefined;
   return below ?? (above?.state === "undelivered" ? above : entry);
 }
 

@@ -15,7 +15,7 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Which entry is given up?", states: unsettledStates }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
-    const drive = await journal.drive(journal.find(id).id);
+    const drive = await journal.drive((await journal.find(id)).id);
     try {
       const { entry } = drive;
       if (isSettled(entry.state))
@@ -25,11 +25,11 @@ export const command = defineVerb({
       context.output.warn(left);
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was given up: the answer was no.");
-      drive.record({ state: "abandoned" });
+      await drive.record({ state: "abandoned" });
       if (entry.state === "undelivered") (await context.secrets.undelivered()).destroy(entry.id);
       await context.output.resource(publicEntry(drive.entry), entryView);
     } finally {
-      drive.release();
+      await drive.release();
     }
   },
 });

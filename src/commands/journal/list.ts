@@ -11,7 +11,7 @@ export const command = defineVerb({
   ],
   async run(context, { options }) {
     const { isSettled } = await import("../../journal/entry.ts");
-    const entries = (await context.journal()).entries();
+    const entries = await (await context.journal()).entries();
     await mentionDamage(context);
     const shown = options.all ? entries : entries.filter((entry) => !isSettled(entry.state));
     const list = context.output.list(entriesView);

@@ -8,7 +8,7 @@ export const command = defineVerb({
   examples: [{ line: "integ journal prune --older-than 90d", does: "what is unsettled stays, however old" }],
   async run(context, { options }) {
     const olderThanMs = parseDuration(options.olderThan, "--older-than");
-    const { removed } = (await context.journal()).prune(olderThanMs);
+    const { removed } = await (await context.journal()).prune(olderThanMs);
     await context.output.document({ object: "journal_pruned", removed });
   },
 });

@@ -39,7 +39,7 @@ export const command = defineVerb({
     const journal = await context.journal();
     const disk = new DiskTrust();
     await mentionDamage(context);
-    const entries = chosen(journal, ids, context.settings.profile);
+    const entries = await chosen(journal, ids, context.settings.profile);
     const shown = context.output.report(entriesView);
     const replaces = options.replaceLostSecret === true;
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
@@ -54,9 +54,9 @@ export const command = defineVerb({
       },
     });
     await giveBackRooms(context, journal);
-    const all = withReplacements(journal, results);
+    const all = await withReplacements(journal, results);
     await print(context, shown, all);
-    tellPlaces(context, journal, all);
+    await tellPlaces(context, journal, all);
     tellFailures(context, all);
   },
 });
@@ -75,7 +75,7 @@ async function refuseGone(context: Context, { id, profile }: Entry): Promise<voi
 /** Settled work needs no room for a secret any more: what a crash left of it goes. */
 async function giveBackRooms(context: Context, journal: Journal): Promise<void> {
   const undelivered = await context.secrets.undelivered();
-  for (const { id, state, destination } of journal.entries()) {
+  for (const { id, state, destination } of await journal.entries()) {
     if (!isSettled(state)) continue;
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
@@ -88,9 +88,9 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
   }
 }
 
-function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Entry[] {
-  if (ids.length > 0) return ids.map((id) => journal.find(id));
-  const open = journal.unsettled();
+async function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Promise<Entry[]> {
+  if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
+  const open = await journal.unsettled();
   // A step of larger work is finished through it, as long as that is unsettled itself.
   const unsettled = open.filter(({ parent }) => !open.some(({ id }) => id === parent));
   return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
@@ -124,8 +124,8 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
 }
 
 /** What stands in an entry's place belongs to the report: it is what the person has now. */
-function withReplacements(journal: Journal, results: readonly Recovered[]): Recovered[] {
-  const all = journal.entries();
+async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
+  const all = await journal.entries();
   const shown = new Set(results.map(({ entry }) => entry.id));
   return results.flatMap((result) => {
     const by = all.find((entry) => entry.id === result.entry.replaced_by && !shown.has(entry.id));
@@ -144,11 +144,11 @@ async function print(context: Context, { list }: Report, results: readonly Recov
   }
 }
 
-function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): void {
+async function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): Promise<void> {
   if (results.length === 0) context.output.note("Nothing is unsettled.");
   for (const { entry } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
-    const creation = journal.entries().find((other) => other.parent === entry.id && other.state === "done");
+    const creation = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "done");
     const place = whereSecretIs(entry) && whereSecretIs(creation ?? entry);
     if (place) context.output.note(`${entry.id}: ${place}`);
   }

@@ -12,7 +12,7 @@ export const command = defineVerb({
   ],
   asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
-    const entry = (await context.journal()).find(id);
+    const entry = await (await context.journal()).find(id);
     await context.output.resource(publicEntry(entry), entryView);
   },
 });

@@ -7,7 +7,7 @@ export const command = defineVerb({
   configure: (command) => command,
   examples: [{ line: "integ journal verify", does: "exit 10 where a record is damaged, with its place" }],
   async run(context) {
-    const findings = (await context.journal()).verify();
+    const findings = await (await context.journal()).verify();
     await printFindings(context, findings, [
       { path: "severity", heading: "severity", kind: "status" },
       { path: "where", heading: "where" },

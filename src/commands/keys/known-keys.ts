@@ -11,7 +11,7 @@ import type { Choice } from "../../output/output.ts";
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => {
     const { baseUrl, keyId } = await context.profiles.active();
-    const choices = keysIn((await context.journal()).entries(), { baseUrl, own: keyId });
+    const choices = keysIn(await (await context.journal()).entries(), { baseUrl, own: keyId });
     if (choices.length === 0) return undefined;
     return context.output.pick(question, {
       choices,

@@ -79,14 +79,14 @@ export async function askClientId(context: Context): Promise<string> {
 
 async function clientsMade(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
-  return clientsIn((await context.journal()).entries(), baseUrl);
+  return clientsIn(await (await context.journal()).entries(), baseUrl);
 }
 
 /** Nothing is looked up where nobody can be asked. */
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
-  return requestsIn((await context.journal()).entries(), baseUrl);
+  return requestsIn(await (await context.journal()).entries(), baseUrl);
 }
 
 function hintOf({ service_account_id, status, created_at }: KnownClient): string {

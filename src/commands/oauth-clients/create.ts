@@ -4,7 +4,7 @@ import { createOAuthClient, creationIntent } from "../../changes/oauth-client-cr
 import { replaceLostSecret, secretLost } from "../../changes/oauth-client-replacement.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
-import type { Drive } from "../../journal/journal.ts";
+import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
@@ -71,7 +71,7 @@ export const command = defineVerb({
 
 interface Conclusion {
   readonly bench: Workbench;
-  readonly drive: Drive;
+  readonly drive: EntryLease;
   readonly chosen: { destination: Destination; waitMs: number };
   readonly replace: boolean;
 }

@@ -23,7 +23,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();
-    const known = clientsIn(journal.entries(), profile.baseUrl).filter(
+    const known = clientsIn(await journal.entries(), profile.baseUrl).filter(
       (client) => options.serviceAccount === undefined || client.service_account_id === options.serviceAccount,
     );
     const service = options.offline ? undefined : await context.connect(profile);

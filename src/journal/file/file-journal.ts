@@ -4,7 +4,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
 import type { Intent } from "../admission.ts";
-import { type Admission, type Drive, driveOf } from "../drive.ts";
+import { type Admission, type EntryLease, leaseOf } from "../lease.ts";
 import type { Entry } from "../entry.ts";
 import { newEntryId } from "../entry-id.ts";
 import { fileFailure, nothingSent } from "./faults.ts";
@@ -53,15 +53,19 @@ export class FileJournal implements Journal {
     this.#file = new JournalFile(options.path, options.now);
   }
 
-  entries(): Entry[] {
+  async entries(): Promise<Entry[]> {
     return [...this.#read().entries()];
   }
 
-  unsettled(): Entry[] {
+  async unsettled(): Promise<Entry[]> {
     return this.#read().unsettled();
   }
 
-  find(idOrPrefix: string): Entry {
+  async find(idOrPrefix: string): Promise<Entry> {
+    return this.#findNow(idOrPrefix);
+  }
+
+  #findNow(idOrPrefix: string): Entry {
     return findEntry(this.#read().entries(), idOrPrefix);
   }
 
@@ -128,23 +132,23 @@ export class FileJournal implements Journal {
     const id = newEntryId(now, { random: this.#options.random(2 ** 20), newest: options.newest });
     const key = intent.idempotent ? (options.key ?? randomUUID()) : null;
     const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
-    const taken = this.#take("new", entry);
+    const taken = this.#locks.tryEntry(id);
     if (!taken.done) return taken;
     try {
       this.#file.append(entryLine(entry));
-      return taken;
     } catch (error) {
-      taken.value.drive.release();
+      taken.value.release();
       throw error;
     }
+    return { done: true, value: { kind: "new", drive: this.#leaseOf(entry, taken.value) } };
   }
 
-  #take(kind: Admission["kind"], entry: Entry): Look<Admission> {
+  #take(kind: "resumed" | "same_key", entry: Entry): Look<Admission> {
     const taken = this.#locks.tryEntry(entry.id);
-    return taken.done ? { done: true, value: { kind, drive: this.#driveOf(entry, taken.value) } } : taken;
+    return taken.done ? { done: true, value: { kind, drive: this.#leaseOf(entry, taken.value) } } : taken;
   }
 
-  async drive(id: string): Promise<Drive> {
+  async drive(id: string): Promise<EntryLease> {
     try {
       return await this.#locks.waitUntil(() => this.#driveNow(id));
     } catch (error) {
@@ -152,7 +156,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  tryDrive(id: string): Drive | null {
+  async tryDrive(id: string): Promise<EntryLease | null> {
     try {
       const look = this.#driveNow(id);
       return look.done ? look.value : null;
@@ -161,21 +165,21 @@ export class FileJournal implements Journal {
     }
   }
 
-  #driveNow(typed: string): Look<Drive> {
-    const { id } = admission.changeable(this.find(typed));
+  #driveNow(typed: string): Look<EntryLease> {
+    const { id } = admission.changeable(this.#findNow(typed));
     const taken = this.#locks.tryEntry(id);
     if (!taken.done) return taken;
     try {
-      const entry = admission.changeable(this.find(id)); // again: its last driver may have moved it on
-      return { done: true, value: this.#driveOf(entry, taken.value) };
+      const entry = admission.changeable(this.#findNow(id)); // again: its last driver may have moved it on
+      return { done: true, value: this.#leaseOf(entry, taken.value) };
     } catch (error) {
       taken.value.release();
       throw error;
     }
   }
 
-  #driveOf(entry: Entry, lock: HeldLock): Drive {
-    return driveOf(entry, { lock, now: this.#options.now, append: (next) => this.#append(entryLine(next)) });
+  #leaseOf(entry: Entry, lock: HeldLock): EntryLease {
+    return leaseOf(entry, { lock, now: this.#options.now, append: (next) => this.#append(entryLine(next)) });
   }
 
   #append(line: string): void {
@@ -187,7 +191,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  verify(): Finding[] {
+  async verify(): Promise<Finding[]> {
     try {
       let reading = this.#file.read();
       if (reading.size === 0) return findings(this.path, reading);
@@ -205,7 +209,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  condition(): Condition {
+  async condition(): Promise<Condition> {
     try {
       const { fold, damage, isEmptied } = this.#file.read();
       return { damagedPlaces: fold.damage.length + damage.length, isEmptied };
@@ -214,7 +218,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  prune(olderThanMs: number): { removed: number } {
+  async prune(olderThanMs: number): Promise<{ removed: number }> {
     try {
       if (this.#file.read().size === 0) return { removed: 0 };
       return this.#locks.wait(() => this.#pruneNow(olderThanMs));

@@ -6,7 +6,7 @@ import { DiskTrust } from "../../../src/changes/disk-trust.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { Drive, Journal } from "../../../src/journal/journal.ts";
+import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../../../src/secrets/destination.ts";
 
 export interface Faults {
@@ -64,7 +64,7 @@ export class Bench {
     };
   }
 
-  drive(): Drive {
+  drive(): EntryLease {
     const record = (): void => {
       this.#records += 1;
       this.#step(`record:${this.#records}`);
@@ -96,13 +96,12 @@ export class Bench {
       get entry() {
         return entry;
       },
-      record(change) {
+      async record(change) {
         record();
         entry = written({ ...entry, ...change, updated_at: at() });
         return entry;
       },
-      release() {},
-      isDriven: true,
+      async release() {},
     };
   }
 

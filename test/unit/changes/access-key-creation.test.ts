@@ -9,7 +9,7 @@ import { receiptOf } from "../../../src/changes/access-key-secret.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { Drive } from "../../../src/journal/journal.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
 import { answered, Bench, type Faults } from "./access-key-bench.ts";
 
 interface Ran {
@@ -140,13 +140,13 @@ describe("a request after one that may have arrived", () => {
     const desk = new Bench({ answers: [tooMany, notSent, tooMany, answered()] });
     const drive = desk.drive();
     const states: string[] = [];
-    const watched: Drive = {
+    const watched: EntryLease = {
       ...drive,
       get entry() {
         return drive.entry;
       },
-      record(change) {
-        const entry = drive.record(change);
+      async record(change) {
+        const entry = await drive.record(change);
         states.push(entry.state);
         return entry;
       },

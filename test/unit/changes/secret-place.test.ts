@@ -1,7 +1,7 @@
 // The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
 import { expect, it } from "vitest";
 import { takePlace } from "../../../src/changes/secret-place.ts";
-import type { Drive } from "../../../src/journal/journal.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
 
 function fileAt(path: string, more: { reserved?: string } = {}): DestinationRecord {
@@ -13,7 +13,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   const drive = {
     entry: { id: "1abc", destination: before },
     record: (change: { destination: DestinationRecord }) => steps.push(["record", change.destination]),
-  } as unknown as Drive;
+  } as unknown as EntryLease;
   const destination = {
     check: async () => place,
     prepare: async (work: string) => (steps.push(["prepare", work]), { ...place, reserved: `.${work}` }),

@@ -19,8 +19,8 @@ async function left(
   changes: Partial<Intent> = {},
 ): Promise<string> {
   const { drive } = await open.admit(intent(changes));
-  if (state !== "open") drive.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
-  drive.release();
+  if (state !== "open") await drive.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
+  await drive.release();
   return drive.entry.id;
 }
 
@@ -29,7 +29,7 @@ test("a new intent is on disk under a random key before admission returns", asyn
   const { kind, drive } = await open.admit(intent({ detail: { step: "create" }, destination: { kind: "stdout" } }));
   expect(kind).toBe("new");
   expect(drive.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
-  const read = openJournal({ path: open.path, now: clock() }).entries();
+  const read = await openJournal({ path: open.path, now: clock() }).entries();
   expect(read).toEqual([{ ...drive.entry }]);
   expect(read[0]).toMatchObject({
     state: "open",
@@ -53,7 +53,7 @@ test.each(["open", "unknown", "pending"] as const)(
     const again = await openJournal({ path: open.path, now: clock() }).admit(intent({ request_text: "other bytes" }));
     expect(again.kind).toBe("resumed");
     expect(again.drive.entry).toMatchObject({ id, state, request_text: intent().request_text });
-    expect(open.entries()).toHaveLength(1);
+    expect(await open.entries()).toHaveLength(1);
   },
 );
 
@@ -103,16 +103,16 @@ test("what admission would go on with can be asked for, and nothing is started",
   expect(found).toMatchObject({ kind: "resumed", drive: { entry: { id } } });
   // Driven now, and so no longer anybody else's to look after.
   expect(await open.resume(intent())).toBeUndefined();
-  found?.drive.release();
+  await found?.drive.release();
   expect((await open.admit(intent())).drive.entry.id).toBe(id);
-  expect(open.entries()).toHaveLength(1);
+  expect(await open.entries()).toHaveLength(1);
 });
 
 test("the entry of a key given by hand is found whatever became of it", async () => {
   const open = journal();
   const { drive } = await open.admit(intent(), { key: "by-hand" });
-  drive.record({ state: "done" });
-  drive.release();
+  await drive.record({ state: "done" });
+  await drive.release();
   expect(await open.resume(intent())).toBeUndefined();
   expect(await open.resume(intent(), { key: "by-hand" })).toMatchObject({ kind: "same_key" });
   expect(await failure(open.resume(intent({ twin: "another" }), { key: "by-hand" }))).toMatchObject({
@@ -128,7 +128,7 @@ test.each([
   const id = await left(open, state);
   const stopped = await failure(open.admit(intent()));
   expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
-  expect(open.entries()).toHaveLength(1);
+  expect(await open.entries()).toHaveLength(1);
   expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
 });
 
@@ -143,8 +143,8 @@ test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as 
   async (state) => {
     const open = journal();
     const first = await open.admit(intent(), { key: "by-hand" });
-    first.drive.record({ state });
-    first.drive.release();
+    await first.drive.record({ state });
+    await first.drive.release();
     const again = await open.admit(intent({ request_text: "other bytes" }), { key: "by-hand" });
     expect(again.kind).toBe("same_key");
     expect(again.drive.entry).toEqual(first.drive.entry);
@@ -154,12 +154,12 @@ test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as 
 test("a key belongs to one request within a base URL", async () => {
   const open = journal();
   const { drive } = await open.admit(intent(), { key: "by-hand" });
-  drive.release();
+  await drive.release();
   for (const changes of [{ twin: "[]" }, { service_version: "2027-01-01" }, { organization_id: null }]) {
     const stopped = await failure(open.admit(intent(changes), { key: "by-hand" }));
     expect(stopped).toMatchObject({ kind: "conflict", exitCode: 5, details: { entry: drive.entry.id } });
   }
-  expect(open.entries()).toHaveLength(1);
+  expect(await open.entries()).toHaveLength(1);
   const other = await open.admit(intent({ base_url: "https://us.example.com" }), { key: "by-hand" });
   expect(other.kind).toBe("new");
   expect(other.drive.entry.idempotency_key).toBe("by-hand");
@@ -172,7 +172,8 @@ test("a key whose entry is driven is waited for, then its driver is named", asyn
   expect(stopped).toMatchObject({ kind: "failed" });
   expect(stopped.message).toContain(`${drive.entry.id} is in use by process ${process.pid}`);
   const waiting = openJournal({ path: open.path, now: clock(), waitMs: 5000 }).admit(intent(), { key: "by-hand" });
-  setTimeout(() => drive.release(), 30);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await drive.release();
   expect((await waiting).kind).toBe("same_key");
 });
 
@@ -181,5 +182,5 @@ test("creations at once in one process each have their own key", async () => {
   const all = await Promise.all(Array.from({ length: 8 }, () => open.admit(intent())));
   expect(new Set(all.map((one) => one.drive.entry.idempotency_key)).size).toBe(8);
   expect(all.map((one) => one.kind)).toEqual(Array.from({ length: 8 }, () => "new"));
-  expect(openJournal({ path: open.path, now: clock() }).entries()).toHaveLength(8);
+  expect(await openJournal({ path: open.path, now: clock() }).entries()).toHaveLength(8);
 });

@@ -28,15 +28,15 @@ async function admitted(path: string, count = 1): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1) {
     const { drive } = await at(path).admit(intent(), { fresh: true });
-    drive.release();
+    await drive.release();
     ids.push(drive.entry.id);
   }
   return ids;
 }
 
-function thrown(work: () => unknown): Failure {
+async function thrown(work: () => Promise<unknown>): Promise<Failure> {
   try {
-    work();
+    await work();
   } catch (error) {
     if (error instanceof Failure) return error;
     throw error;
@@ -44,10 +44,8 @@ function thrown(work: () => unknown): Failure {
   throw new Error("nothing was thrown");
 }
 
-function problems(path: string): Finding[] {
-  return at(path)
-    .verify()
-    .filter((finding) => finding.severity === "problem");
+async function problems(path: string): Promise<Finding[]> {
+  return (await at(path).verify()).filter((finding) => finding.severity === "problem");
 }
 
 async function refusal(path: string): Promise<Failure> {
@@ -59,13 +57,13 @@ async function refusal(path: string): Promise<Failure> {
   return error;
 }
 
-test("opening, reading and verifying a missing journal leave no trace", () => {
+test("opening, reading and verifying a missing journal leave no trace", async () => {
   const home = folder();
   const open = at(join(home, "state", "journal.ndjson"));
-  expect(open.entries()).toEqual([]);
-  expect(open.verify()).toEqual([]);
-  expect(open.prune(0)).toEqual({ removed: 0 });
-  expect(thrown(() => open.find("1rs"))).toMatchObject({ kind: "not_found" });
+  expect(await open.entries()).toEqual([]);
+  expect(await open.verify()).toEqual([]);
+  expect(await open.prune(0)).toEqual({ removed: 0 });
+  expect(await thrown(() => open.find("1rs"))).toMatchObject({ kind: "not_found" });
   expect(readdirSync(home)).toEqual([]);
 });
 
@@ -86,12 +84,14 @@ test("a file that others can read is made private, one that others can write is 
   const path = journalPath();
   await admitted(path);
   chmodSync(path, 0o644);
-  expect(at(path).verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("chmod 600") }]);
+  expect(await at(path).verify()).toMatchObject([
+    { severity: "warning", message: expect.stringContaining("chmod 600") },
+  ]);
   await admitted(path);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   chmodSync(path, 0o620);
   expect(await refusal(path)).toMatchObject({ kind: "usage", exitCode: 2, details: { hint: `chmod 600 ${path}` } });
-  expect(thrown(() => at(path).entries())).toMatchObject({ kind: "usage" });
+  expect(await thrown(() => at(path).entries())).toMatchObject({ kind: "usage" });
 });
 
 test("a folder in which anybody can rename files is refused, a sticky one is not", async () => {
@@ -101,7 +101,7 @@ test("a folder in which anybody can rename files is refused, a sticky one is not
   expect(await refusal(join(open, "journal.ndjson"))).toMatchObject({ kind: "usage" });
   chmodSync(open, 0o1777);
   await admitted(join(open, "journal.ndjson"));
-  expect(at(join(open, "journal.ndjson")).entries()).toHaveLength(1);
+  expect(await at(join(open, "journal.ndjson")).entries()).toHaveLength(1);
 });
 
 test.runIf(process.geteuid?.() === 0)("a file of another user is refused", async () => {
@@ -132,20 +132,16 @@ test("an append cut short is copied aside, and the next record stands on a line 
   const whole = readFileSync(path);
   truncateSync(path, whole.length - 10);
   const torn = at(path);
-  expect(torn.entries().map((entry) => entry.id)).toEqual([kept]);
-  expect(torn.verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("cut short") }]);
+  expect((await torn.entries()).map((entry) => entry.id)).toEqual([kept]);
+  expect(await torn.verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("cut short") }]);
   const [next] = await admitted(path);
-  expect(
-    at(path)
-      .entries()
-      .map((entry) => entry.id),
-  ).toEqual([next, kept]);
+  expect((await at(path).entries()).map((entry) => entry.id)).toEqual([next, kept]);
   const aside = readdirSync(dirname(path)).filter((name) => name.startsWith("journal.ndjson.torn-"));
   expect(aside).toHaveLength(1);
   const second = whole.subarray(whole.lastIndexOf("\n", whole.length - 2) + 1, whole.length - 10);
   expect(readFileSync(join(dirname(path), aside[0] ?? ""))).toEqual(second);
   expect(statSync(join(dirname(path), aside[0] ?? "")).mode & 0o777).toBe(0o600);
-  expect(problems(path)).toEqual([]);
+  expect(await problems(path)).toEqual([]);
 });
 
 test("a record that lacks only its newline is whole, and is not swallowed by the next", async () => {
@@ -153,22 +149,20 @@ test("a record that lacks only its newline is whole, and is not swallowed by the
   const ids = await admitted(path);
   truncateSync(path, statSync(path).size - 1);
   ids.push(...(await admitted(path)));
-  expect(
-    at(path)
-      .entries()
-      .map((entry) => entry.id),
-  ).toEqual(ids.toReversed());
-  expect(at(path).verify()).toEqual([]);
+  expect((await at(path).entries()).map((entry) => entry.id)).toEqual(ids.toReversed());
+  expect(await at(path).verify()).toEqual([]);
 });
 
 test("what a power failure leaves of the first append is a torn journal", async () => {
   const path = journalPath();
   mkdirSync(dirname(path), { mode: 0o700 });
   writeFileSync(path, Buffer.alloc(700), { mode: 0o600 });
-  expect(at(path).entries()).toEqual([]);
+  expect(await at(path).entries()).toEqual([]);
   await admitted(path);
-  expect(at(path).entries()).toHaveLength(1);
-  expect(at(path).verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("set aside") }]);
+  expect(await at(path).entries()).toHaveLength(1);
+  expect(await at(path).verify()).toMatchObject([
+    { severity: "warning", message: expect.stringContaining("set aside") },
+  ]);
 });
 
 test("damage in the middle: told with its place, set aside once, healed by prune", async () => {
@@ -181,25 +175,21 @@ test("damage in the middle: told with its place, set aside once, healed by prune
   const lineStart = bytes.lastIndexOf("\n", offset) + 1;
   const lineEnd = bytes.indexOf("\n", offset);
 
-  expect(
-    at(path)
-      .entries()
-      .map((entry) => entry.id),
-  ).toEqual([ids[2], ids[0]]);
-  const [problem] = at(path).verify();
+  expect((await at(path).entries()).map((entry) => entry.id)).toEqual([ids[2], ids[0]]);
+  const [problem] = await at(path).verify();
   expect(problem).toMatchObject({
     severity: "problem",
     where: `${path}: line 3, offset ${lineStart}, ${lineEnd - lineStart} bytes`,
   });
   await admitted(path);
-  at(path).verify();
+  await at(path).verify();
   const aside = readdirSync(dirname(path)).filter((name) => name.startsWith("journal.ndjson.damaged-"));
   expect(aside).toHaveLength(1);
   expect(readFileSync(join(dirname(path), aside[0] ?? ""))).toEqual(bytes.subarray(lineStart, lineEnd));
 
-  expect(at(path).prune(1e12)).toEqual({ removed: 0 });
-  expect(at(path).entries()).toHaveLength(3);
-  expect(problems(path)).toEqual([]);
+  expect(await at(path).prune(1e12)).toEqual({ removed: 0 });
+  expect(await at(path).entries()).toHaveLength(3);
+  expect(await problems(path)).toEqual([]);
   expect(readdirSync(dirname(path))).toContain(aside[0]);
 });
 
@@ -210,29 +200,25 @@ test("two records whose newline was lost are both found", async () => {
   const newline = bytes.lastIndexOf("\n", bytes.length - 2);
   bytes.writeUInt8(11, newline);
   writeFileSync(path, bytes);
-  expect(
-    at(path)
-      .entries()
-      .map((entry) => entry.id),
-  ).toEqual(ids.toReversed());
-  expect(problems(path)).toMatchObject([{ where: expect.stringContaining(`offset ${newline}, 1 b`) }]);
+  expect((await at(path).entries()).map((entry) => entry.id)).toEqual(ids.toReversed());
+  expect(await problems(path)).toMatchObject([{ where: expect.stringContaining(`offset ${newline}, 1 b`) }]);
 });
 
 test("a record that gives an entry another body is damage: one key, one body", async () => {
   const path = journalPath();
   const { drive } = await at(path).admit(intent());
-  drive.release();
+  await drive.release();
   appendFileSync(path, entryLine({ ...drive.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
-  expect(at(path).find(drive.entry.id)).toEqual(drive.entry);
-  expect(problems(path)).toMatchObject([{ message: expect.stringContaining("contradicts") }]);
+  expect(await at(path).find(drive.entry.id)).toEqual(drive.entry);
+  expect(await problems(path)).toMatchObject([{ message: expect.stringContaining("contradicts") }]);
 });
 
 test("two entries with one key are told", async () => {
   const path = journalPath();
   const { drive } = await at(path).admit(intent(), { key: "k" });
-  drive.release();
+  await drive.release();
   appendFileSync(path, entryLine(newEntry(intent(), { id: "zzzzzzzzzz", key: "k", at: "2026-11-21T00:00:00.000Z" })));
-  expect(problems(path)).toMatchObject([{ where: "entry zzzzzzzzzz" }]);
+  expect(await problems(path)).toMatchObject([{ where: "entry zzzzzzzzzz" }]);
 });
 
 test("entries of a newer format are shown and never changed", async () => {
@@ -243,25 +229,25 @@ test("entries of a newer format are shown and never changed", async () => {
     const body = JSON.stringify(record).slice(1);
     return `{"sum":"${createHash("sha256").update(body).digest("hex").slice(0, 16)}",${body}\n`;
   };
-  const entry = at(path).find(id);
+  const entry = await at(path).find(id);
   appendFileSync(path, newer({ v: 2, intent: { ...entry, wish: 1 }, now: { state: "floating", attempts: 7 } }));
   const before = readFileSync(path);
-  expect(at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 2 });
-  expect(thrown(() => at(path).tryDrive(id))).toMatchObject({
+  expect(await at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 2 });
+  expect(await thrown(() => at(path).tryDrive(id))).toMatchObject({
     kind: "usage",
     details: { hint: expect.stringContaining("upgrade integ") },
   });
   await expect(at(path).drive(id)).rejects.toMatchObject({ kind: "usage" });
   expect(readFileSync(path)).toEqual(before);
   const [other = ""] = await admitted(path); // other entries of this file go on
-  expect(at(path).prune(0)).toEqual({ removed: 0 });
-  expect(at(path).find(other)).toMatchObject({ state: "open" });
+  expect(await at(path).prune(0)).toEqual({ removed: 0 });
+  expect(await at(path).find(other)).toMatchObject({ state: "open" });
 
   writeFileSync(path, Buffer.concat([Buffer.from(newer({ v: 2, journal: "integ" })), before]));
   const whole = readFileSync(path);
-  expect(at(path).entries()).toHaveLength(1);
+  expect(await at(path).entries()).toHaveLength(1);
   expect(await refusal(path)).toMatchObject({ kind: "usage" });
-  expect(thrown(() => at(path).prune(0))).toMatchObject({ kind: "usage" });
+  expect(await thrown(() => at(path).prune(0))).toMatchObject({ kind: "usage" });
   expect(readFileSync(path)).toEqual(whole);
 });
 
@@ -270,8 +256,8 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const standing = openJournal({ path, now: clock() });
   const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
     const { drive } = await standing.admit(intent(changes), { fresh: true });
-    if (state !== "open") drive.record({ state });
-    drive.release();
+    if (state !== "open") await drive.record({ state });
+    await drive.release();
     return drive.entry.id;
   };
   const gone = await settle({}, "done");
@@ -280,17 +266,17 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const rotation = await settle({ operation: "oauth_client.rotate" }, "done");
   const child = await settle({ parent: rotation }, "done");
   const driven = await standing.admit(intent(), { fresh: true });
-  driven.drive.record({ state: "done" });
+  await driven.drive.record({ state: "done" });
   const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1) });
-  expect(other.prune(400 * 86_400_000)).toEqual({ removed: 0 });
-  expect(other.prune(86_400_000)).toEqual({ removed: 3 });
+  expect(await other.prune(400 * 86_400_000)).toEqual({ removed: 0 });
+  expect(await other.prune(86_400_000)).toEqual({ removed: 3 });
   const left = [driven.drive.entry.id, replacement, lost];
-  expect(standing.entries().map((entry) => entry.id)).toEqual(left);
+  expect((await standing.entries()).map((entry) => entry.id)).toEqual(left);
   expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);
-  driven.drive.record({ state: "done", attempts: 2 });
-  driven.drive.release();
-  expect(other.find(driven.drive.entry.id)).toMatchObject({ attempts: 2 });
-  expect(standing.verify()).toEqual([]);
+  await driven.drive.record({ state: "done", attempts: 2 });
+  await driven.drive.release();
+  expect(await other.find(driven.drive.entry.id)).toMatchObject({ attempts: 2 });
+  expect(await standing.verify()).toEqual([]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
@@ -299,36 +285,40 @@ test("a standing journal sees what others appended, cut and wrote again", async 
   const path = journalPath();
   const standing = at(path);
   const first = await admitted(path, 2);
-  expect(standing.entries()).toHaveLength(2);
+  expect(await standing.entries()).toHaveLength(2);
   const size = statSync(path).size;
   await admitted(path);
-  expect(standing.entries()).toHaveLength(3);
+  expect(await standing.entries()).toHaveLength(3);
   truncateSync(path, size);
   const again = await admitted(path, 2); // the same length as before and more
-  expect(standing.entries().map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
+  expect((await standing.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
 });
 
 test("an entry is found by any beginning that fits it alone", async () => {
   const path = journalPath();
   const ids = await admitted(path, 2);
   const open = at(path);
-  expect(open.find((ids[0] ?? "").toUpperCase()).id).toBe(ids[0]);
-  expect(open.find((ids[0] ?? "").slice(0, 9)).id).toBe(ids[0]);
-  const unclear = thrown(() => open.find((ids[0] ?? "").slice(0, 3)));
+  expect((await open.find((ids[0] ?? "").toUpperCase())).id).toBe(ids[0]);
+  expect((await open.find((ids[0] ?? "").slice(0, 9))).id).toBe(ids[0]);
+  const unclear = await thrown(() => open.find((ids[0] ?? "").slice(0, 3)));
   expect(unclear).toMatchObject({ kind: "usage" });
   for (const id of ids) expect(unclear.message).toContain(id);
-  expect(thrown(() => open.find(""))).toMatchObject({ kind: "not_found" });
+  expect(await thrown(() => open.find(""))).toMatchObject({ kind: "not_found" });
 });
 
 test("a step is on disk when it is recorded, and not after the release", async () => {
   const path = journalPath();
   const { drive } = await at(path).admit(intent());
-  drive.record({ state: "unknown", attempts: 1, last_error: { kind: "timeout", message: "no answer", status: 503 } });
-  drive.record({ resource_id: "oc_1", detail: { step: "inspect" } });
-  expect(at(path).find(drive.entry.id)).toEqual(drive.entry);
+  await drive.record({
+    state: "unknown",
+    attempts: 1,
+    last_error: { kind: "timeout", message: "no answer", status: 503 },
+  });
+  await drive.record({ resource_id: "oc_1", detail: { step: "inspect" } });
+  expect(await at(path).find(drive.entry.id)).toEqual(drive.entry);
   expect(drive.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
   expect(drive.entry.updated_at > drive.entry.created_at).toBe(true);
-  drive.release();
-  drive.release();
-  expect(() => drive.record({ state: "done" })).toThrow("after its release");
+  await drive.release();
+  await drive.release();
+  await expect(drive.record({ state: "done" })).rejects.toThrow("after its release");
 });
