@@ -10,7 +10,7 @@ if (!supported) {
   process.exitCode = 1;
 } else {
   void require("../dist/main.cjs")
-    .main(process)
+    .main(process, __dirname + "/../dist")
     .then(function (code) {
       process.exitCode = code;
     });

@@ -1,28 +1,18 @@
+import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "../bundled-licenses.mts";
-import { type Cut, lean } from "../rolldown.config.mts";
+import { commander, type Substitutes, substitute, undici } from "../substitutes.mts";
 
-/**
- * What is looked for beside the file that asks, native packages up to the root. An executable may lie in any folder, also
- * in one that others write to: it reads nothing from there, and does without.
- */
-const besides: readonly Cut[] = [
-  {
-    file: /[\\/]src[\\/]main\.ts$/,
-    from: "readyAnswer(process, import.meta.dirname)",
-    to: "undefined",
+const root = resolve(import.meta.dirname, "../..");
+
+/** What would load a package from the folders around it. An executable may lie in a folder that others write to. */
+const alone: Substitutes = {
+  folder: join(root, "src"),
+  modules: {
+    "disk/kernel-lock.ts": join(import.meta.dirname, "no-kernel-lock.ts"),
+    "profiles/keychain.ts": join(import.meta.dirname, "no-keychain.ts"),
   },
-  {
-    file: /[\\/]src[\\/]disk[\\/]kernel-lock\.ts$/,
-    from: 'createRequire(import.meta.url)("fs-native-extensions")',
-    to: "undefined",
-  },
-  {
-    file: /[\\/]src[\\/]profiles[\\/]keychain\.ts$/,
-    from: 'createRequire(import.meta.url).resolve("@napi-rs/keyring")',
-    to: "undefined",
-  },
-];
+};
 
 /** A part that is not in the file could not be found on a machine that has nothing else. */
 function whole(): Plugin {
@@ -44,8 +34,7 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  external: [/^node:/],
-  plugins: [lean({ cuts: besides }), whole(), bundledLicenses()],
+  plugins: [substitute(commander, undici, alone), whole(), bundledLicenses()],
   output: {
     dir: "build/executable",
     format: "cjs",

@@ -1,0 +1,2 @@
+// For src/disk/kernel-lock.ts: the package with the kernel's lock is not in the executable, so locks are owner files.
+export const loadKernelLock: typeof import("../../src/disk/kernel-lock.ts").loadKernelLock = () => undefined;
