@@ -13,7 +13,9 @@ import { startWorld } from "../contract/world.ts";
 const mostTold = 10;
 
 /** Before the first test: a folder for answers. @returns what is done after the last: all of them are checked */
-export default function recordAnswers(): () => Promise<void> {
+export default function recordAnswers(): (() => Promise<void>) | undefined {
+  // Each project of the run comes by here; the first one's folder is for all.
+  if (process.env.INTEG_TEST_ANSWERS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-answers-"));
   copyFileSync(join(import.meta.dirname, "record-answers.cjs"), join(folder, "record-answers.cjs"));
   process.env.INTEG_TEST_ANSWERS = folder;
