@@ -35,7 +35,8 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
     /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]duration|profiles[\\/](json-place|names)|api[\\/]contract-version)\.ts$|rolldown[\\/]runtime/,
   ],
   ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
-  ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials|owner-lock)\.ts$/],
+  ["disk", /[\\/]src[\\/]disk[\\/]/],
+  ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials)\.ts$/],
   [
     "reading",
     /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/]((http|auth|json)[\\/])?(retry|retry-after|retry-read|failure-of|connect|authorization|caller|problem|attempt|json-body|json-object|json-scanner|page-scanner|seen-tokens|pages|entities|cohorts|list-request|path|v1)|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,

@@ -1,5 +1,3 @@
-// Owns: the kernel's lock on an open file, which dies with its process, where the optional package can be loaded.
-// Must not know: what is locked, the lock's file.
 import { createRequire } from "node:module";
 
 export interface KernelLock {
@@ -38,7 +36,7 @@ export function loadKernelLock(): KernelLock | undefined {
       try {
         return native.tryLock(fd, range[0], range[1]);
       } catch (error) {
-        const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+        const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""; // no syscall
         if (taken.has(code)) return false;
         if (unsupported.has(code)) return undefined;
         throw error;

@@ -1,5 +1,5 @@
 import type { Entry, EntryProgress } from "./entry.ts";
-import type { HeldLock } from "../disk/lock.ts";
+import type { HeldLock } from "../disk/process-lock.ts";
 
 /** An entry that this process alone may move on, until it is released. */
 export interface EntryLease {

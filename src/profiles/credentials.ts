@@ -6,15 +6,10 @@ import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { type Keychain, openKeychain } from "./keychain.ts";
-import {
-  ensurePrivateFolder,
-  errorCode,
-  fileFailure,
-  readPrivateFile,
-  replacePrivateFile,
-  syncFolder,
-  writeNewPrivateFile,
-} from "./private-file.ts";
+import { createFile, replaceFile } from "../disk/atomic-write.ts";
+import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { ensurePrivateFolder, readPrivateFile } from "../disk/private-file.ts";
+import { syncFolder } from "../disk/write.ts";
 
 /** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays whole until it goes. */
 export interface KeptSecret {
@@ -127,7 +122,7 @@ class LayeredCredentials implements Credentials {
       unlinkSync(path);
       syncFolder(this.folder);
     } catch (error) {
-      if (errorCode(error) !== "ENOENT") throw fileFailure(error, "delete", path);
+      if (errorCode(error) !== "ENOENT") throw fileFailure(error, "delete", { path });
     }
   }
 
@@ -137,7 +132,7 @@ class LayeredCredentials implements Credentials {
       names = readdirSync(this.folder);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return [];
-      throw fileFailure(error, "read the folder", this.folder);
+      throw fileFailure(error, "read the folder", { path: this.folder });
     }
     return names.flatMap((name) => {
       const path = join(this.folder, name);
@@ -177,8 +172,17 @@ class LayeredCredentials implements Credentials {
     if (answer.ok) return undefined;
     const absence = { keychain: "absent", why: answer.why, checked_at: now };
     ensurePrivateFolder(this.#options.configDir);
-    replacePrivateFile(this.#absencePath, `${JSON.stringify(absence)}\n`);
+    this.#remember(`${JSON.stringify(absence)}\n`);
     return this.#absenceWords(answer.why);
+  }
+
+  #remember(text: string): void {
+    const path = this.#absencePath;
+    try {
+      replaceFile(path, text, { secret: true });
+    } catch (error) {
+      throw fileFailure(error, "write", { path });
+    }
   }
 
   #absenceWords(why: string): string {
@@ -194,9 +198,9 @@ class LayeredCredentials implements Credentials {
     ensurePrivateFolder(this.folder);
     const path = this.#pathOf(ref);
     try {
-      writeNewPrivateFile(path, text);
+      createFile(path, text, { secret: true });
     } catch (error) {
-      throw fileFailure(error, "keep the credential in", path);
+      throw fileFailure(error, "keep the credential in", { path });
     }
   }
 }

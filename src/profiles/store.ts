@@ -1,12 +1,15 @@
 // Owns: profiles.json in the configuration folder: read, checked, changed under a lock, replaced in one step.
 // Must not know: secrets (credentials.ts keeps them), the environment, the network. Design: cli.md §3.
-import { readFileSync, readdirSync, statSync, unlinkSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import { mapJson, placeOf, type Place, placeOfValue } from "./json-place.ts";
-import { withOwnerLock } from "./owner-lock.ts";
-import { ensurePrivateFolder, errorCode, fileFailure, replacePrivateFile } from "./private-file.ts";
+import { linkTarget, removeTemporaries, replaceFile } from "../disk/atomic-write.ts";
+import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { ensurePrivateFolder } from "../disk/private-file.ts";
+import { type HeldLock, waitForLock } from "../disk/process-lock.ts";
+import type { LockOwner } from "../disk/lock-owner.ts";
 import { checkProfileName, type StoredProfiles } from "./profile.ts";
 import { Profile } from "./profile-schema.ts";
 
@@ -79,16 +82,42 @@ function readFile(path: string): ProfileFile {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (errorCode(error) === "ENOENT") return { version: formatVersion, default: null, profiles: [] };
-    throw fileFailure(error, "read", path);
+    throw fileFailure(error, "read", { path });
   }
   // A byte order mark, as some editors leave it, is no error.
   return parseFile(text.replace(/^\uFEFF/, ""), path);
 }
 
-/** Whoever holds the lock is the only writer: what an earlier one left half written when it was killed can go. */
-function removeLeftovers(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith("profiles.json.") && name.endsWith(".tmp")) unlinkSync(join(folder, name));
+/** Takes the lock that every change is made under. */
+async function lock(path: string, waitMs: number | undefined): Promise<HeldLock> {
+  try {
+    return await waitForLock(path, { waitMs, whenHeld: (owner) => heldFailure(path, owner) });
+  } catch (error) {
+    throw fileFailure(error, "make the lock", { path });
+  }
+}
+
+function heldFailure(path: string, owner: LockOwner | undefined): Failure {
+  const hint = `rm '${path}'`;
+  if (owner === undefined)
+    return new Failure("failed", `The lock ${path} names no owner.`, {
+      meaning: "It was not written by integ, or the disk lost it.",
+      hint,
+    });
+  return new Failure("failed", `${path} is held by process ${owner.pid} on ${owner.host}.`, {
+    meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock.",
+    hint,
+  });
+}
+
+/** The caller holds the lock. A symbolic link to the file (dotfiles) stays, and what it names is replaced. */
+function writeFile(path: string, text: string): void {
+  try {
+    const target = linkTarget(path);
+    removeTemporaries(target);
+    replaceFile(target, text, { secret: true });
+  } catch (error) {
+    throw fileFailure(error, "write", { path });
   }
 }
 
@@ -184,18 +213,15 @@ class FileProfileStore implements ProfileStore {
 
   async #change(change: (file: ProfileFile) => ProfileFile): Promise<void> {
     ensurePrivateFolder(this.#folder);
-    const options = this.#waitMs === undefined ? {} : { waitMs: this.#waitMs };
-    await withOwnerLock(
-      join(this.#folder, "profiles.lock"),
-      () => {
-        removeLeftovers(this.#folder);
-        // What would not be read again is never written.
-        const next = ProfileFile.safeParse(change(readFile(this.path)));
-        if (!next.success) throw invalid(next.error.issues[0]);
-        replacePrivateFile(this.path, `${JSON.stringify(next.data, null, 2)}\n`);
-      },
-      options,
-    );
+    const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
+    try {
+      // What would not be read again is never written.
+      const next = ProfileFile.safeParse(change(readFile(this.path)));
+      if (!next.success) throw invalid(next.error.issues[0]);
+      writeFile(this.path, `${JSON.stringify(next.data, null, 2)}\n`);
+    } finally {
+      held.release();
+    }
   }
 }
 

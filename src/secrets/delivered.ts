@@ -3,7 +3,9 @@
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
-import { fileFailure, openPrivateFile, syncFolder } from "../profiles/private-file.ts";
+import { fileFailure } from "../disk/error-words.ts";
+import { openPrivateFile } from "../disk/private-file.ts";
+import { syncFolder } from "../disk/write.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { DestinationRecord } from "./destination.ts";
 import { contentOf, isSameFile, putInPlace, reservedName, wipe } from "./reserved-file.ts";
@@ -30,7 +32,7 @@ function isAtItsName(record: FileRecord): boolean {
     syncFolder(dirname(record.path));
     if (record.reserved !== undefined && isSameFile(record.reserved, record)) unlinkSync(record.reserved);
   } catch (error) {
-    throw fileFailure(error, "finish the delivery to", record.path);
+    throw fileFailure(error, "finish the delivery to", { path: record.path });
   }
   return true;
 }
@@ -56,7 +58,7 @@ function finishFile(record: FileRecord): boolean {
     putInPlace(record.reserved, record);
     return true;
   } catch (error) {
-    const { kind, message } = fileFailure(error, "give the secret its name", record.path);
+    const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });
     throw new Failure(kind, message, {
       meaning: `The secret is whole, in ${record.reserved}. Move what is in its way, then recover again.`,
       hint: "integ journal recover",

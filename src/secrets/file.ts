@@ -3,7 +3,8 @@
 import { accessSync, closeSync, constants, lstatSync, realpathSync, type Stats, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { Failure } from "../errors.ts";
-import { errorCode, fileFailure, syncFolder, wordsOf } from "../profiles/private-file.ts";
+import { describeError, errorCode, fileFailure, systemError } from "../disk/error-words.ts";
+import { syncFolder } from "../disk/write.ts";
 import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
 import {
   type FileIdentity,
@@ -72,7 +73,7 @@ function checkTarget(target: FileTarget, own: readonly string[]): void {
     lookAtTarget(target, own);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw refuse(target.path, wordsOf(error));
+    throw refuse(target.path, describeError(error));
   }
 }
 
@@ -134,7 +135,7 @@ class FileDestination implements Destination {
       });
       return { fd, path, identity: identityOf(fd) };
     } catch (error) {
-      throw noRoom(fileFailure(error, "reserve room for the secret in", path));
+      throw noRoom(fileFailure(error, "reserve room for the secret in", { path }));
     }
   }
 
@@ -143,10 +144,10 @@ class FileDestination implements Destination {
     const { fd, path } = this.#reserve;
     try {
       fillReserve(fd, renderSecret(secret, this.#target.format));
-      if (!isSameFile(path, identityOf(fd))) throw Object.assign(new Error(), { code: "ENOENT" });
+      if (!isSameFile(path, identityOf(fd))) throw systemError("ENOENT", "lstat");
       this.#untidy = putInPlace(path, this.#target);
     } catch (error) {
-      const { message } = fileFailure(error, "write the secret to", this.#target.path);
+      const { message } = fileFailure(error, "write the secret to", { path: this.#target.path });
       throw new Failure("undelivered", message, { cause: error });
     }
     closeSync(fd);
@@ -190,7 +191,7 @@ function clearAway(reserve: Reserve, finished: string): void {
     unlinkSync(reserve.path);
     syncFolder(dirname(reserve.path));
   });
-  if (failed.length > 0) throw fileFailure(failed[0], "give back", reserve.path);
+  if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
 /** Room is made before each request: where there is none, that request stays here. */

@@ -1,7 +1,7 @@
 // Owns: whether a descriptor still leads anywhere, found out without writing a byte to it.
 // Must not know: what will be written. Design: cli.md §4 («a closed or dead stdout is noticed before the request»).
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
-import { errorCode } from "../profiles/private-file.ts";
+import { errorCode } from "../disk/error-words.ts";
 
 const words: Readonly<Record<string, string>> = {
   EPIPE: "goes to a reader that is gone",

@@ -1,7 +1,7 @@
 // Owns: reading back a secret that was delivered to a file, for a proof by token exchange after a crash.
 // Must not know: the journal, the API. Design: cli.md §4 (rotate), journal.md `recover`.
 import { closeSync, constants } from "node:fs";
-import { openPrivateFile } from "../profiles/private-file.ts";
+import { openPrivateFile } from "../disk/private-file.ts";
 import type { DestinationRecord, SecretFormat } from "./destination.ts";
 import { contentOf, isSameFile } from "./reserved-file.ts";
 import { isWhole } from "./secret-format.ts";

@@ -14,14 +14,9 @@ import {
   unlinkSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import {
-  createPrivateFile,
-  errorCode,
-  fileFailure,
-  openPrivateFile,
-  syncFolder,
-  writeAll,
-} from "../profiles/private-file.ts";
+import { errorCode, fileFailure, systemError } from "../disk/error-words.ts";
+import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
+import { syncFolder, writeAll } from "../disk/write.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
 export const reserveBytes = 32 * 1024;
@@ -63,7 +58,7 @@ export function reservedName(path: string, work: string): string {
 
 /** Fills an open file with zeros, synced. */
 function blank(fd: number): void {
-  writeAll(fd, Buffer.alloc(reserveBytes));
+  writeAll(fd, Buffer.alloc(reserveBytes), 0);
   ftruncateSync(fd, reserveBytes);
   fsyncSync(fd);
 }
@@ -106,7 +101,7 @@ function takeUp(path: string, mayBlank: (content: string) => void): number {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
     // A second name would be the finished file.
-    if (fstatSync(fd).nlink !== 1) throw Object.assign(new Error(), { code: "EEXIST" });
+    if (fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     mayBlank(contentOf(fd));
     blank(fd);
     syncFolder(dirname(path));
@@ -120,7 +115,7 @@ function takeUp(path: string, mayBlank: (content: string) => void): number {
 /** Writes over the reserve: synced before and after the rest is cut off, so that no half text ever looks whole. */
 export function fillReserve(fd: number, text: string): void {
   const bytes = Buffer.from(text);
-  writeAll(fd, bytes);
+  writeAll(fd, bytes, 0);
   fsyncSync(fd);
   ftruncateSync(fd, bytes.length);
   fsyncSync(fd);
@@ -128,7 +123,7 @@ export function fillReserve(fd: number, text: string): void {
 
 /** Zeros over what stands in an open file, as far as it reaches, synced: then its name can go. */
 export function wipe(fd: number): void {
-  writeAll(fd, Buffer.alloc(fstatSync(fd).size));
+  writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);
 }
 
@@ -154,7 +149,7 @@ function dropName(reserved: string): Error | undefined {
     syncFolder(dirname(reserved));
     return undefined;
   } catch (error) {
-    return fileFailure(error, "take away", reserved);
+    return fileFailure(error, "take away", { path: reserved });
   }
 }
 
@@ -166,7 +161,7 @@ function linkOrMove(from: string, to: string): void {
     linkSync(from, to);
   } catch (error) {
     if (!noLinks.has(errorCode(error) ?? "")) throw error;
-    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw Object.assign(new Error(), { code: "EEXIST" });
+    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "link");
     renameSync(from, to);
   }
 }

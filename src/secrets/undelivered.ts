@@ -4,7 +4,9 @@ import { closeSync, constants, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
-import { ensurePrivateFolder, errorCode, fileFailure, openPrivateFile, syncFolder } from "../profiles/private-file.ts";
+import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { ensurePrivateFolder, openPrivateFile } from "../disk/private-file.ts";
+import { syncFolder } from "../disk/write.ts";
 import type { OneTimeSecret } from "./destination.ts";
 import { contentOf, fillReserve, reserveFile, wipe } from "./reserved-file.ts";
 
@@ -106,7 +108,7 @@ class UndeliveredFolder implements Undelivered {
       names = readdirSync(this.folder);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return [];
-      throw fileFailure(error, "read the folder", this.folder);
+      throw fileFailure(error, "read the folder", { path: this.folder });
     }
     return names.filter((name) => entryPattern.test(name) && this.isKept(name)).sort();
   }
@@ -123,7 +125,7 @@ class UndeliveredFolder implements Undelivered {
     try {
       return reserveFile(path, () => {});
     } catch (error) {
-      throw fileFailure(error, "make room for the secret in", path);
+      throw fileFailure(error, "make room for the secret in", { path });
     }
   }
 
@@ -133,7 +135,7 @@ class UndeliveredFolder implements Undelivered {
       return openPrivateFile(path, constants.O_RDWR);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return undefined;
-      throw fileFailure(error, "open", path);
+      throw fileFailure(error, "open", { path });
     }
   }
 
@@ -151,7 +153,7 @@ class UndeliveredFolder implements Undelivered {
     try {
       return work();
     } catch (error) {
-      throw fileFailure(error, doing, this.#pathOf(entry));
+      throw fileFailure(error, doing, { path: this.#pathOf(entry) });
     } finally {
       closeSync(fd);
     }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { openJournal } from "../../src/journal/journal.ts";
-import { identify, newOwner } from "../../src/disk/owner.ts";
+import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
 import { buildDriver, folder, isFull, type Line, runToEnd, start } from "./journal-processes.ts";
 

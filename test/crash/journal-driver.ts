@@ -4,8 +4,8 @@ import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
 import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
-import { type LockMeans, tryLock } from "../../src/disk/lock.ts";
-import { identify } from "../../src/disk/owner.ts";
+import { type LockMeans, tryLock } from "../../src/disk/process-lock.ts";
+import { identify } from "../../src/disk/lock-owner.ts";
 
 export interface Task {
   readonly work: "admit" | "hold" | "hold-file" | "contend" | "prune";

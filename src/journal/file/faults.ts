@@ -1,22 +1,6 @@
 // Owns: how a failing file call of the journal is told: which kind of failure it is, and what to do about it. Pure.
 // Must not know: which call failed beyond its words, the API.
-import { errorCode } from "../../disk/file-error.ts";
-import { Failure, type FailureKind } from "../../errors.ts";
-
-/** The path, its mode or its folder cannot be used: something for the person to mend. Anything else is an I/O error. */
-const unusable = new Set([
-  "EACCES",
-  "EPERM",
-  "EROFS",
-  "ENOTDIR",
-  "EISDIR",
-  "ELOOP",
-  "ENAMETOOLONG",
-  "ENOENT",
-  "ENXIO",
-  "EEXIST",
-  "EINVAL",
-]);
+import { fileFailure as describedFailure, errorCode, systemWords } from "../../disk/error-words.ts";
 
 const advice: Readonly<Record<string, string>> = {
   EACCES: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
@@ -36,12 +20,6 @@ const adviceForItsEntries: Readonly<Record<string, string>> = {
   EROFS: "make its file system writable, then run the command again",
 };
 
-/** The system's own words, without the path that stands in them: `EACCES: permission denied, open '/x'`. */
-function wordsOf(error: Error, code: string): string {
-  const words = /^[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1];
-  return words === undefined ? code : `${words} (${code})`;
-}
-
 /** What a failed operation means for the person; told with every failure of an admission. */
 export const nothingSent = "Nothing was sent, nothing changed.";
 
@@ -56,13 +34,8 @@ export function fileFailure(
   action: string,
   options: { path: string; meaning?: string | undefined; ofItsEntries?: boolean },
 ): unknown {
-  const code = errorCode(error);
-  if (code === undefined || !(error instanceof Error)) return error;
-  const kind: FailureKind = unusable.has(code) ? "usage" : "failed";
-  const hint = (options.ofItsEntries ? adviceForItsEntries[code] : undefined) ?? advice[code];
-  return new Failure(kind, `Cannot ${action} ${options.path}: ${wordsOf(error, code)}.`, {
-    ...(options.meaning === undefined ? {} : { meaning: options.meaning }),
-    ...(hint === undefined ? {} : { hint }),
-    cause: error,
-  });
+  if (errorCode(error) === undefined) return error;
+  const { path, meaning, ofItsEntries } = options;
+  const hints = ofItsEntries ? { ...advice, ...adviceForItsEntries } : advice;
+  return describedFailure(error, action, { path, meaning, hints, words: systemWords });
 }

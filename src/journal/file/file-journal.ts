@@ -11,7 +11,7 @@ import { fileFailure, nothingSent } from "./faults.ts";
 import { JournalFile } from "./file.ts";
 import type { Fold } from "../fold.ts";
 import { JournalLocks } from "./journal-locks.ts";
-import type { HeldLock } from "../../disk/lock.ts";
+import type { HeldLock } from "../../disk/process-lock.ts";
 import { findEntry } from "../lookup.ts";
 import { prunable } from "../prune.ts";
 import { entryLine } from "./record.ts";

@@ -4,7 +4,7 @@
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { Failure } from "../../errors.ts";
-import { errorCode } from "../../disk/file-error.ts";
+import { errorCode } from "../../disk/error-words.ts";
 
 const writableByOthers = 0o022;
 const anyOther = 0o077;

@@ -5,7 +5,7 @@ import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { Failure } from "../../errors.ts";
 import { checkFile, prepareFolder, syncFolder } from "./file-safety.ts";
-import { errorCode, failedCall } from "../../disk/file-error.ts";
+import { errorCode, failedCall } from "../../disk/error-words.ts";
 import { careful, createFile, readBytes, removeTemporary, writeAll } from "./file-bytes.ts";
 import { Fold } from "../fold.ts";
 import { headerLine } from "./record.ts";

@@ -3,9 +3,8 @@
 import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
-import { type HeldLock, type LockMeans, tryLock } from "../../disk/lock.ts";
-import { sweepLocks } from "./lock-sweep.ts";
-import { identify } from "../../disk/owner.ts";
+import { type HeldLock, type LockMeans, sweepLocks, tryLock } from "../../disk/process-lock.ts";
+import { identify } from "../../disk/lock-owner.ts";
 import { type Look, waitUntil, waitUntilSync } from "./waiting.ts";
 
 export class JournalLocks {

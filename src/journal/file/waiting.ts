@@ -2,8 +2,8 @@
 // Must not know: what is locked, records.
 import { Failure } from "../../errors.ts";
 import { nothingSent } from "./faults.ts";
-import type { LockMeans } from "../../disk/lock.ts";
-import { describeOwner, type LockOwner } from "../../disk/owner.ts";
+import type { LockMeans } from "../../disk/process-lock.ts";
+import { describeOwner, type LockOwner } from "../../disk/lock-owner.ts";
 
 const shortestMs = 1;
 const longestMs = 40;

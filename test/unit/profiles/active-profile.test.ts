@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activate, type ActivationTools } from "../../../src/profiles/active-profile.ts";
@@ -8,7 +8,7 @@ import type { ActiveProfile, LegacyAccess } from "../../../src/profiles/profile.
 import { resolveProfile } from "../../../src/profiles/resolution.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { failureOf } from "./a-profile.ts";
-import { temporaryFolder } from "./bundle-driver.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
 
 const organization_id = "11111111-2222-4333-8444-555555555555";
 const base_url = "https://api.example.com";
@@ -38,8 +38,7 @@ async function prod(setup: Setup): Promise<ActiveProfile> {
     },
   );
   if (setup.tamper) {
-    const { replacePrivateFile } = await import("../../../src/profiles/private-file.ts");
-    replacePrivateFile(store.path, setup.tamper(readFileSync(store.path, "utf8")));
+    writeFileSync(store.path, setup.tamper(readFileSync(store.path, "utf8")));
   }
   return activate(resolveProfile({ env: {}, stored: store }), { env: process.env, credentials, commandLimitMs: 5_000 });
 }

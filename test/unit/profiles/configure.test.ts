@@ -12,7 +12,7 @@ import {
 import { type Profile, secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { failureOf } from "./a-profile.ts";
-import { temporaryFolder } from "./bundle-driver.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
 
 const key: NewCredential = { kind: "api_key", basic_style: "apikey-user", secret: "canary-1" };
 const client: NewCredential = {

@@ -13,8 +13,8 @@ import { describe, expect, it } from "vitest";
 import { credentialsAt, type CredentialOptions } from "../../../src/profiles/credentials.ts";
 import { openKeychain } from "../../../src/profiles/keychain.ts";
 import { failureOf } from "./a-profile.ts";
-import { temporaryFolder } from "./bundle-driver.ts";
-import { fillDisk, mountSmallDisk } from "./small-disk.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
 const origins = ["https://api.example.com"];
 const secret = "canary-5d1c";

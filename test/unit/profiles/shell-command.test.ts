@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
 import { failureOf } from "./a-profile.ts";
-import { temporaryFolder } from "./bundle-driver.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
 
 const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
 const ask = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>

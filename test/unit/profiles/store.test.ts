@@ -12,10 +12,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
+import { identify } from "../../../src/disk/lock-owner.ts";
+import { tryLock } from "../../../src/disk/process-lock.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
-import { bundleDriver, temporaryFolder } from "./bundle-driver.ts";
-import { fillDisk, mountSmallDisk } from "./small-disk.ts";
+import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
@@ -215,6 +218,28 @@ describe("a full disk", () => {
 });
 
 describe("several processes", () => {
+  it("name the holder of the lock and the file to remove; a lock without an owner too", async () => {
+    const configDir = temporaryFolder();
+    const path = join(configDir, "profiles.lock");
+    const means = { self: identify(process.pid), kernel: loadKernelLock() };
+    const store = openProfileStore({ configDir, lockWaitMs: 30 });
+    const held = tryLock(path, means);
+    const add = (): Promise<unknown> => store.add(aProfile({ name: "one" }));
+    expect(await failureOf(add)).toMatchObject({
+      kind: "failed",
+      message: `${path} is held by process ${process.pid} on ${means.self.host}.`,
+      details: { hint: `rm '${path}'` },
+    });
+    writeFileSync(path, "");
+    expect(await failureOf(add)).toMatchObject({
+      kind: "failed",
+      message: `The lock ${path} names no owner.`,
+      details: { hint: `rm '${path}'` },
+    });
+    held.held?.release();
+    expect(readdirSync(configDir)).toEqual([]);
+  });
+
   it("eight that add ten profiles each lose none", async () => {
     const folder = temporaryFolder();
     const children = Array.from({ length: 8 }, (_, index) =>
@@ -254,7 +279,6 @@ describe("several processes", () => {
     }
     const store = openProfileStore({ configDir: folder, lockWaitMs: 0 });
     await store.add(aProfile({ name: "after" }));
-    // What a process killed between making and filling its claim left is empty and stays.
-    expect(readdirSync(folder).filter((name) => statSync(join(folder, name)).size > 0)).toEqual(["profiles.json"]);
+    expect(readdirSync(folder)).toEqual(["profiles.json"]);
   });
 });

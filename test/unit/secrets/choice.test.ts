@@ -8,7 +8,7 @@ import { openProfileStore } from "../../../src/profiles/store.ts";
 import { destinationFor, type DestinationTools, type SecretOptions } from "../../../src/secrets/choice.ts";
 import { wasDelivered } from "../../../src/secrets/delivered.ts";
 import { failureOf } from "../profiles/a-profile.ts";
-import { temporaryFolder } from "../profiles/bundle-driver.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { canary, client, filesWithCanary, key } from "./a-secret.ts";
 
 interface House {

@@ -21,8 +21,8 @@ import { removeReserve, wasDelivered } from "../../../src/secrets/delivered.ts";
 import { fileDestination } from "../../../src/secrets/file.ts";
 import { rereadSecret } from "../../../src/secrets/reread.ts";
 import { failureOf } from "../profiles/a-profile.ts";
-import { temporaryFolder } from "../profiles/bundle-driver.ts";
-import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, modeOf } from "./a-secret.ts";
 
 const work = "6k2f9";

@@ -3,8 +3,8 @@ import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { maskLine } from "../../../src/secrets/stdout.ts";
-import { bundleDriver, temporaryFolder } from "../profiles/bundle-driver.ts";
-import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openUndelivered } from "../../../src/secrets/undelivered.ts";
 import { failureOf } from "../profiles/a-profile.ts";
-import { temporaryFolder } from "../profiles/bundle-driver.ts";
-import { fillDisk, mountSmallDisk } from "../profiles/small-disk.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 
 describe("undelivered secrets", () => {

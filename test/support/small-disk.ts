@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, fstatSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished, type TestContext } from "vitest";
-import { errorCode } from "../../../src/profiles/private-file.ts";
+import { errorCode } from "../../src/disk/error-words.ts";
 import { temporaryFolder } from "./bundle-driver.ts";
 
 /** Mounts a disk of `kilobytes`; skips the test, said aloud, where that is not allowed. */

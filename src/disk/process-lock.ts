@@ -1,15 +1,26 @@
-// Owns: a lock between processes that one which died never keeps: its file, its holder, and taking it over from the dead.
-// Must not know: what is locked, how long to wait, records.
+// A lock between processes that a dead process never keeps.
 //
 // A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
 // one stands). With a kernel lock on it the kernel says whether its holder lives; without, only a proof of death counts.
+// Age and modification times prove nothing and are not looked at.
 // What a dead owner left is removed by whoever holds the lock named after that one taking (`.take-<random>`): the name is
 // never used again, so that nobody can remove the file of a successor. Locks of both kinds exclude each other.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
-import { errorCode, failedCall } from "./file-error.ts";
-import type { KernelLock } from "./kernel-lock.ts";
-import { isProvenDead, type LockOwner, newOwner, type ProcessIdentity, readOwner } from "./owner.ts";
+import { basename, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorCode, failedCall } from "./error-words.ts";
+import { type KernelLock, loadKernelLock } from "./kernel-lock.ts";
+import {
+  identify,
+  isGone,
+  isProvenDead,
+  type LockOwner,
+  newOwner,
+  type ProcessIdentity,
+  readOwner,
+} from "./lock-owner.ts";
+import { careful, writeAll } from "./write.ts";
 
 /** A lock that is held; giving it back twice does no harm. */
 export interface HeldLock {
@@ -27,13 +38,13 @@ export interface LockMeans {
   readonly kernel: KernelLock | undefined;
 }
 
-type Look =
+type LockState =
   | { readonly kind: "absent" }
   | { readonly kind: "held"; readonly owner: LockOwner | undefined }
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: HeldLock };
 
-const opening = fs.constants.O_RDWR | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
+const opening = fs.constants.O_RDWR | careful;
 /** More rounds than any honest race takes; after that the caller waits like behind a living holder. */
 const rounds = 16;
 
@@ -44,21 +55,21 @@ const rounds = 16;
 export function tryLock(path: string, means: LockMeans): LockAttempt {
   let owner: LockOwner | undefined;
   for (let round = 0; round < rounds; round += 1) {
-    const look = lookAt(path, means);
-    if (look.kind === "ours") return { held: look.lock };
-    if (look.kind === "held") return { held: undefined, owner: look.owner };
-    if (look.kind === "absent") {
+    const state = inspect(path, means);
+    if (state.kind === "ours") return { held: state.lock };
+    if (state.kind === "held") return { held: undefined, owner: state.owner };
+    if (state.kind === "absent") {
       const held = create(path, means);
       if (held) return { held };
     } else {
-      owner = look.owner;
+      owner = state.owner;
       if (!clearDead(path, { owner, means })) return { held: undefined, owner };
     }
   }
   return { held: undefined, owner };
 }
 
-function lookAt(path: string, means: LockMeans): Look {
+function inspect(path: string, means: LockMeans): LockState {
   let fd: number;
   try {
     fd = fs.openSync(path, opening);
@@ -77,7 +88,7 @@ function lookAt(path: string, means: LockMeans): Look {
       // Made in place, without links, by a process that died before it wrote its name: the kernel's lock decides.
       keep = true;
       fs.ftruncateSync(fd, 0);
-      writeAll(fd, JSON.stringify(newOwner(means.self, true)));
+      writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
       return { kind: "ours", lock: heldLock(path, fd) };
     }
     if (owner === undefined) return { kind: "held", owner };
@@ -94,18 +105,18 @@ function create(path: string, means: LockMeans): HeldLock | undefined {
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
   try {
     const kernel = means.kernel?.tryLock(fd) === true;
-    writeAll(fd, JSON.stringify(newOwner(means.self, kernel)));
+    writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, kernel))), 0);
     fs.linkSync(temporary, path);
   } catch (error) {
     fs.closeSync(fd);
-    removeFile(temporary);
+    discard(temporary);
     const failed = failedCall(error);
     if (failed?.call !== "link") throw error;
     if (failed.code === "EEXIST" || failed.code === "ENOENT") return undefined; // another was first, or swept the file
     if (noLinks.has(failed.code)) return createInPlace(path, means);
     throw error;
   }
-  removeFile(temporary);
+  discard(temporary);
   return heldLock(path, fd);
 }
 
@@ -123,11 +134,11 @@ function createInPlace(path: string, means: LockMeans): HeldLock | undefined {
   try {
     const granted = means.kernel?.tryLock(fd);
     if (granted !== false) {
-      writeAll(fd, JSON.stringify(newOwner(means.self, granted === true)));
+      writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, granted === true))), 0);
       return heldLock(path, fd);
     }
   } catch (error) {
-    removeFile(path);
+    discard(path);
     fs.closeSync(fd);
     throw error;
   }
@@ -145,7 +156,7 @@ function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): 
     if (text === undefined || readOwner(text)?.random !== owner.random) return true; // gone already
     const aside = `${path}.dead-${owner.random}`;
     fs.renameSync(path, aside);
-    removeFile(aside);
+    discard(aside);
     return true;
   } finally {
     taking.held.release();
@@ -160,7 +171,7 @@ function heldLock(path: string, fd: number): HeldLock {
       held = false;
       try {
         // The name goes while the lock is still held: whoever opened the file before finds another at its path, or none.
-        if (isAt(path, fd)) removeFile(path);
+        if (isAt(path, fd)) discard(path);
       } finally {
         fs.closeSync(fd);
       }
@@ -189,16 +200,78 @@ function attemptRead(path: string): string | undefined {
   }
 }
 
-function writeAll(fd: number, text: string): void {
-  const bytes = Buffer.from(text);
-  for (let done = 0; done < bytes.length; ) done += fs.writeSync(fd, bytes, done, bytes.length - done, done);
-}
-
 /** A file that cannot be removed is no fault of the lock: whoever comes next finds its owner gone. */
-function removeFile(path: string): void {
+function discard(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch {
     // left behind: `sweepLocks` tries again
+  }
+}
+
+const temporary = /\.lock(?:\.take-[\w-]+)?\.new-([0-9]+)-[0-9a-f]{12}$/;
+const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
+const lock = /\.lock(?:\.take-[\w-]+)?$/;
+
+/**
+ * Removes the lock files beside that path whose owners are gone, so that they do not pile up. The caller holds the lock
+ * that every taking of the swept ones waits for. A temporary file taken from a process that lives after all (in another
+ * container) costs that process one more try.
+ * @param path what the locks belong to; `options.held` is the lock that the caller has
+ */
+export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
+  const folder = dirname(path);
+  for (const name of fs.readdirSync(folder)) {
+    const file = join(folder, name);
+    if (!name.startsWith(`${basename(path)}.`) || file === options.held) continue;
+    try {
+      sweepFile(file, options.means);
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error; // what cannot be removed now is looked at again by the next
+    }
+  }
+}
+
+function sweepFile(file: string, means: LockMeans): void {
+  const pid = temporary.exec(file)?.[1];
+  if (pid !== undefined ? isGone(Number(pid)) : aside.test(file)) fs.rmSync(file, { force: true });
+  else if (pid === undefined && lock.test(file)) tryLock(file, means).held?.release();
+}
+
+let ownMeans: LockMeans | undefined;
+
+/** Milliseconds until the next try: doubling, with chance in it so that waiters do not march in step. */
+function pauseMs(round: number): number {
+  const most = Math.min(40, 2 ** Math.min(round, 6));
+  return most / 2 + (Math.random() * most) / 2;
+}
+
+/**
+ * Takes a lock, waiting for a holder that lives, and removes what dead ones left of it.
+ * @param path the lock's file, `<something>.lock`; its folder exists
+ * @param options.waitMs how long a living holder is waited for (default 10 s)
+ * @param options.whenHeld what is thrown after that time, given who has it (undefined if its file does not say)
+ * @throws the error of the file call if the folder cannot be used
+ */
+export async function waitForLock(
+  path: string,
+  options: { readonly waitMs?: number | undefined; readonly whenHeld: (owner: LockOwner | undefined) => Error },
+): Promise<HeldLock> {
+  ownMeans ??= { self: identify(process.pid), kernel: loadKernelLock() };
+  const end = performance.now() + (options.waitMs ?? 10_000);
+  for (let round = 0; ; round += 1) {
+    const attempt = tryLock(path, ownMeans);
+    if (attempt.held) {
+      try {
+        sweepLocks(path, { held: path, means: ownMeans });
+        return attempt.held;
+      } catch (error) {
+        attempt.held.release();
+        throw error;
+      }
+    }
+    const left = end - performance.now();
+    if (left <= 0) throw options.whenHeld(attempt.owner);
+    await sleep(Math.min(left, pauseMs(round)));
   }
 }

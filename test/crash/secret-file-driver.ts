@@ -1,6 +1,6 @@
 // One process that delivers a secret to a file as a command does: prepare, remember, deliver.
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { fileDestination } from "../../../src/secrets/file.ts";
+import { fileDestination } from "../../src/secrets/file.ts";
 
 const [, , folder = "", force = ""] = process.argv;
 

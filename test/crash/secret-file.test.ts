@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DestinationRecord } from "../../../src/secrets/destination.ts";
-import { removeReserve, wasDelivered } from "../../../src/secrets/delivered.ts";
-import { fileDestination } from "../../../src/secrets/file.ts";
-import { bundleDriver, temporaryFolder } from "../profiles/bundle-driver.ts";
-import { callsOf, type Fault, needStrace, pointsOf, runWithFault } from "../profiles/every-call.ts";
-import { canary, filesWithCanary, key, modeOf } from "./a-secret.ts";
+import type { DestinationRecord } from "../../src/secrets/destination.ts";
+import { removeReserve, wasDelivered } from "../../src/secrets/delivered.ts";
+import { fileDestination } from "../../src/secrets/file.ts";
+import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
+import { callsOf, type Fault, needStrace, pointsOf, runWithFault } from "../support/every-call.ts";
+import { canary, filesWithCanary, key, modeOf } from "../unit/secrets/a-secret.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
-  driver = await bundleDriver(join(import.meta.dirname, "file-driver.ts"));
+  driver = await bundleDriver(join(import.meta.dirname, "secret-file-driver.ts"));
 });
 afterAll(() => driver.remove());
 

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { rolldown } from "rolldown";
 import { onTestFinished } from "vitest";
 
-const cache = join(import.meta.dirname, "../../../node_modules/.cache");
+const cache = join(import.meta.dirname, "../../node_modules/.cache");
 
 /** Builds `file` as the product is built and returns the path of the result; the caller's `remove` ends its life. */
 export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {

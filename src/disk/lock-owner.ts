@@ -1,9 +1,7 @@
-// Owns: who holds a lock, as it stands in the lock's file, and the proof that this process is dead.
-// Must not know: what is locked. Age and modification times prove nothing and are not looked at.
 import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { hostname } from "node:os";
-import { errorCode } from "./file-error.ts";
+import { errorCode } from "./error-words.ts";
 
 /** A process as another one can tell it apart, even after its number was given to the next. */
 export interface ProcessIdentity {

@@ -4,10 +4,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
-import { type LockMeans, tryLock } from "../../../src/disk/lock.ts";
-import { sweepLocks } from "../../../src/journal/file/lock-sweep.ts";
-import { identify, isProvenDead, type LockOwner, newOwner } from "../../../src/disk/owner.ts";
-import { folder } from "../journal/intent.ts";
+import { type LockMeans, sweepLocks, tryLock, waitForLock } from "../../../src/disk/process-lock.ts";
+import { identify, isProvenDead, type LockOwner, newOwner } from "../../../src/disk/lock-owner.ts";
+import { temporaryFolder as folder } from "../../support/bundle-driver.ts";
 
 const self = identify(process.pid);
 const fallback: LockMeans = { self, kernel: undefined };
@@ -190,4 +189,32 @@ test("sweeping removes what the dead left and nothing of the living", () => {
     "journal.ndjson.torn-20261121T000000000Z",
   ]);
   living.held?.release();
+});
+
+const held = (owner: LockOwner | undefined): Error => new Error(`held by ${owner?.pid}`);
+
+test("a lock that is waited for: taken over from the dead at once, with all that they left of it", async () => {
+  const path = lockPath();
+  plant(path, { pid: deadPid(), random: "first" });
+  plant(`${path}.take-first`, { pid: deadPid(), random: "second" });
+  plant(`${path}.take-zeroth`, { pid: deadPid() });
+  plant(`${path}.new-${deadPid()}-0123456789ab`, {});
+  const lock = await waitForLock(path, { waitMs: 0, whenHeld: held });
+  expect(readdirSync(dirname(path))).toEqual(["journal.ndjson.lock"]);
+  lock.release();
+  expect(readdirSync(dirname(path))).toEqual([]);
+});
+
+test("a living holder is waited for, then named", async () => {
+  const path = lockPath();
+  const first = tryLock(path, native);
+  const began = performance.now();
+  await expect(waitForLock(path, { waitMs: 60, whenHeld: held })).rejects.toThrow(`held by ${process.pid}`);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(55);
+  setTimeout(() => first.held?.release(), 30);
+  (await waitForLock(path, { whenHeld: held })).release();
+});
+
+test("a folder that takes no lock is the error of the file call", async () => {
+  await expect(waitForLock(join(folder(), "none", "x.lock"), { whenHeld: held })).rejects.toThrow("ENOENT");
 });

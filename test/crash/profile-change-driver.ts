@@ -1,8 +1,8 @@
 // One process that gives a profile another credential, as `profiles edit` and `--secret-profile` do.
 import { writeSync } from "node:fs";
-import { editProfile } from "../../../src/profiles/configure.ts";
-import { credentialsAt } from "../../../src/profiles/credentials.ts";
-import { openProfileStore } from "../../../src/profiles/store.ts";
+import { editProfile } from "../../src/profiles/configure.ts";
+import { credentialsAt } from "../../src/profiles/credentials.ts";
+import { openProfileStore } from "../../src/profiles/store.ts";
 
 const [, , configDir = ""] = process.argv;
 

@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, constants, fsyncSync, openSync, readdirSync, realpathSync, renameSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { errorCode } from "./error-words.ts";
+import { createPrivateFile } from "./private-file.ts";
+import { careful, removeFile, syncFolder, writeAll } from "./write.ts";
+
+export interface WriteOptions {
+  /**
+   * What must outlive a power cut when the call returns: the file with its name (default), its content once the name is
+   * there (never a cut file), or neither.
+   */
+  readonly durable?: "name" | "content" | "none";
+  /** Holds a secret: refused on a file system that cannot keep it from other users. */
+  readonly secret?: boolean;
+}
+
+/** Creates a file that did not exist, its owner's alone, through no symbolic link: whole and synced, or none. */
+export function createFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): void {
+  const { durable = "name", secret = false } = options;
+  const fd = secret ? createPrivateFile(path) : openSync(path, newFile, 0o600);
+  try {
+    writeAll(fd, typeof data === "string" ? Buffer.from(data) : data, 0);
+    if (durable !== "none") fsyncSync(fd);
+    if (durable === "name") syncFolder(dirname(path));
+  } catch (error) {
+    removeFile(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful;
+
+/**
+ * Puts new content in the place of a file: at any moment, a crash included, the name holds the old content or the new.
+ * What a killed process leaves beside it is removed by `removeTemporaries`.
+ * @param options.temporary fixed name of the file that is written first, for a file that one process at a time writes
+ */
+export function replaceFile(
+  path: string,
+  data: string | Uint8Array,
+  options: WriteOptions & { readonly temporary?: string } = {},
+): void {
+  const { durable = "name" } = options;
+  const temporary = options.temporary ?? `${path}.new-${randomBytes(6).toString("hex")}`;
+  if (options.temporary !== undefined) removeFile(temporary);
+  createFile(temporary, data, { ...options, durable: durable === "none" ? "none" : "content" });
+  try {
+    renameSync(temporary, path);
+  } catch (error) {
+    removeFile(temporary);
+    throw error;
+  }
+  if (durable === "name") syncFolder(dirname(path));
+}
+
+/** Removes what killed replacements of a file left beside it. Only for its single writer: whoever holds its lock. */
+export function removeTemporaries(path: string): void {
+  const start = `${basename(path)}.new-`;
+  for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));
+}
+
+/** The file that a path names, symbolic links followed (dotfiles); the path itself if there is none yet. */
+export function linkTarget(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return path;
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { Failure, type FailureKind } from "../errors.ts";
+
+/** errno name and call of a failed system call, or undefined if it is no such error. */
+export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
+  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
+  const { code, syscall } = error;
+  return typeof code === "string" && typeof syscall === "string" ? { code, call: syscall } : undefined;
+}
+
+/** errno name of a failed system call. */
+export function errorCode(error: unknown): string | undefined {
+  return failedCall(error)?.code;
+}
+
+/** An error as the system would have reported it, where this program finds out by itself. */
+export function systemError(code: string, call: string): Error {
+  return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
+}
+
+/** Errors that a person settles by naming another path or changing its mode. All others are faults of the disk. */
+const unusablePath: ReadonlySet<string> = new Set(
+  "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
+);
+
+const errorWords: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "not permitted",
+  EROFS: "the file system is read-only",
+  ENOENT: "no such file or folder",
+  ENOTDIR: "a part of the path is not a folder",
+  EISDIR: "it is a folder",
+  ELOOP: "it is a symbolic link",
+  EEXIST: "it exists already",
+  ENAMETOOLONG: "the name is too long",
+  ENOSPC: "no space left on the device",
+  EDQUOT: "the disk quota is used up",
+  EIO: "the device reports an I/O error",
+  EMFILE: "too many open files",
+  ENFILE: "too many open files on this machine",
+};
+
+/** Why a file operation failed, as it stands in a sentence. */
+export function describeError(error: unknown): string {
+  const code = errorCode(error);
+  return code === undefined ? "an unexpected error" : (errorWords[code] ?? code);
+}
+
+/** The system's own words, without the path that stands in them: `permission denied (EACCES)`. */
+export function systemWords(error: unknown): string {
+  const code = errorCode(error) ?? "unknown error";
+  const words = error instanceof Error ? /^[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] : undefined;
+  return words === undefined ? code : `${words} (${code})`;
+}
+
+const makeRoom = "make room on the disk, then run the command again";
+
+export interface FileFailureOptions {
+  readonly path: string;
+  readonly meaning?: string | undefined;
+  /** What to do about an error, by its errno name (default: make room on a full disk). */
+  readonly hints?: Readonly<Record<string, string>>;
+  /** How the error is worded (default `describeError`). */
+  readonly words?: (error: unknown) => string;
+}
+
+/**
+ * A failed file operation in words: `Cannot <action> <path>: <why>.`; `usage` if the path cannot be used, else `failed`.
+ * Never quotes what was written. A Failure passes unchanged.
+ */
+export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
+  if (error instanceof Failure) return error;
+  const { path, meaning, hints = { ENOSPC: makeRoom, EDQUOT: makeRoom }, words = describeError } = options;
+  const code = errorCode(error) ?? "";
+  const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";
+  return new Failure(kind, `Cannot ${action} ${path}: ${words(error)}.`, {
+    meaning,
+    hint: hints[code],
+    cause: error,
+  });
+}

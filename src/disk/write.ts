@@ -1,0 +1,54 @@
+import { closeSync, constants, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { errorCode, systemError } from "./error-words.ts";
+
+/** Opens neither through a symbolic link nor with a wait for the other end of a pipe. */
+export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Writes all of `data`: a short write goes on where it stopped; one that makes no progress fails, so that a full disk
+ * can never pass for success.
+ * @param position offset of the first byte; without it where the descriptor stands, or at the end of one that appends
+ */
+export function writeAll(fd: number, data: Uint8Array, position?: number): void {
+  for (let done = 0; done < data.length; ) {
+    const at = position === undefined ? null : position + done;
+    const written = writeSync(fd, data, done, data.length - done, at);
+    if (written === 0) throw systemError("EIO", "write");
+    done += written;
+  }
+}
+
+/** Folders of some file systems have nothing to sync, and say so. */
+const nothingToSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/**
+ * Syncs a folder, so that a name made, moved or removed in it outlives a power cut. Windows does that by itself and
+ * cannot open one.
+ * @param options.unlessDenied a folder that may not be opened is left alone
+ */
+export function syncFolder(folder: string, options: { readonly unlessDenied?: boolean } = {}): void {
+  if (process.platform === "win32") return;
+  let fd: number;
+  try {
+    fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  } catch (error) {
+    if (options.unlessDenied && errorCode(error) === "EACCES") return;
+    throw error;
+  }
+  try {
+    fsyncSync(fd);
+  } catch (error) {
+    if (!nothingToSync.has(errorCode(error) ?? "")) throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Removes a file; one that is not there is removed already. */
+export function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+  }
+}
