@@ -1,16 +1,18 @@
-// Prints the first help screen once, when the program is built, into files beside it: the program itself prints it, so
-// that there is one source; main.ts reads it back instead of building the command tree. Without the files nothing is
-// missing but time.
+// Writes what is ready before the program starts, once, when it is built, into files beside it: the first help screen and
+// the tree of commands that completion reads. The program itself prints both, so that there is one source; main.ts reads
+// them back instead of building the command tree. Without the files nothing is missing but time.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
-import { readyHelpFile } from "../src/edge/ready-answer.ts";
+import { readyHelpFile, readyTreeFile } from "../src/edge/ready-answer.ts";
 
 const require = createRequire(import.meta.url);
 
 /** What nobody says the width of, and a wide terminal. Other widths are wrapped when they are asked for. */
 const widths = [80, 100];
+
+type Main = (process: unknown) => Promise<number>;
 
 export function readyHelp(): Plugin {
   return {
@@ -18,14 +20,17 @@ export function readyHelp(): Plugin {
     async writeBundle({ dir = "dist" }) {
       const program = resolve(dir, "main.cjs");
       delete require.cache[program];
-      const { main } = require(program) as { main: (process: unknown) => Promise<number> };
-      for (const width of widths) writeFileSync(join(dir, readyHelpFile(width)), await helpAt(width, main));
+      const { main } = require(program) as { main: Main };
+      const write = async (file: string, words: readonly string[], columns: number): Promise<void> =>
+        writeFileSync(join(dir, file), await printedBy(main, words, columns));
+      for (const width of widths) await write(readyHelpFile(width), ["--help"], width);
+      await write(readyTreeFile, ["__complete"], 80);
     },
   };
 }
 
-/** Runs `integ --help` on a terminal of so many columns, in a process that has nothing else. */
-async function helpAt(columns: number, main: (process: unknown) => Promise<number>): Promise<string> {
+/** Runs a command line on a terminal of so many columns, in a process that has nothing else. */
+async function printedBy(main: Main, words: readonly string[], columns: number): Promise<string> {
   let printed = "";
   const stream = {
     columns,
@@ -35,8 +40,8 @@ async function helpAt(columns: number, main: (process: unknown) => Promise<numbe
       done?.();
     },
   };
-  const argv = ["node", "integ", "--help"];
+  const argv = ["node", "integ", ...words];
   const code = await main({ argv, env: {}, stdout: stream, stderr: stream, getBuiltinModule: () => ({}) });
-  if (code !== 0 || printed === "") throw new Error(`the first help screen ended with ${code}: ${printed}`);
+  if (code !== 0 || printed === "") throw new Error(`integ ${words.join(" ")} ended with ${code}: ${printed}`);
   return printed;
 }

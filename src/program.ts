@@ -111,9 +111,8 @@ const tree: readonly (Noun | VerbLine)[] = [
       ["tour", "the main job, told in a few screens", () => import("./commands/sandbox/tour.ts")],
     ],
   },
-  ["completion", "completion script of a shell", () => overAll(import("./commands/completion/print.ts"))],
+  ["completion", "completion script of a shell", () => import("./commands/completion/print.ts")],
   ["commands", "every command, flag, variable and exit code", () => overAll(import("./commands/commands/list.ts"))],
-  ["__complete", "names that completion offers", () => import("./commands/completion/names.ts")],
 ];
 
 /** A verb that tells of every other one. */
@@ -225,12 +224,8 @@ function loadWhenTyped(parent: Command, lines: readonly VerbLine[]): void {
   });
 }
 
-/** A name that begins with `__` is for programs, and no help screen shows it. */
 function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Typed) => void): void {
-  const leaf = parent
-    .command(name, { hidden: name.startsWith("__") })
-    .description(summary)
-    .helpCommand(false);
+  const leaf = parent.command(name).description(summary).helpCommand(false);
   leaf.action(() => {
     const typed = typedFor(leaf);
     if (typed) found(typed);

@@ -106,9 +106,7 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
       summary: command.description(),
       arguments: command.registeredArguments.map((argument) => argumentOf(argument, path)),
       flags: own.map((option) => flagOf(option, path)),
-      nodes: command.commands
-        .filter((child) => !child.name().startsWith("__"))
-        .map((child) => nodeOf(child, [...path, child.name()])),
+      nodes: command.commands.map((child) => nodeOf(child, [...path, child.name()])),
       examples: notes?.examples ?? [],
       ...(notes?.more !== undefined && { more: notes.more }),
     };

@@ -1,7 +1,10 @@
-// Owns: answers that are ready before anything is loaded: the version, and the first help screen as the build printed it.
-// Must not know: what a help screen says; it is printed by the program itself once, when it is built (scripts/ready-help.mts).
+// Answers that are ready before anything is loaded: the first help screen as the program printed it once, when it was
+// built (scripts/ready-help.mts).
 import { readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+
+/** The file beside the built program that holds the tree of commands, for completion. */
+export const readyTreeFile = "commands.json";
 
 /** `integ --help` in each of its ways. */
 const helpWords: ReadonlySet<string> = new Set(["--help", "-h", "help"]);
@@ -13,8 +16,17 @@ const helpWords: ReadonlySet<string> = new Set(["--help", "-h", "help"]);
 export function readyAnswer(process: NodeJS.Process, folder: string): string | undefined {
   const [word, ...more] = process.argv.slice(2);
   if (word === undefined || !helpWords.has(word) || more.length > 0) return undefined;
+  return readBeside(folder, readyHelpFile(helpWidth(process)));
+}
+
+/** The tree of commands as JSON, for completion. @returns nothing if it is not ready */
+export function readyTree(folder: string): string | undefined {
+  return readBeside(folder, readyTreeFile);
+}
+
+function readBeside(folder: string, file: string): string | undefined {
   try {
-    return readFileSync(join(folder, readyHelpFile(helpWidth(process))), "utf8");
+    return readFileSync(join(folder, file), "utf8");
   } catch {
     // A width that nothing is ready for.
     return undefined;

@@ -1,4 +1,5 @@
 // The built program prints the committed scripts, and answers a Tab from this machine alone, whatever state that is in.
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -32,8 +33,18 @@ describe("integ completion", () => {
 });
 
 describe("integ __complete", () => {
-  const kinds = ["profiles", "entries", "unsettled", "clients", "keys"];
-  const sandboxes = "sandbox\tus, on this machine\nsandbox-eu\teu, on this machine\n";
+  /** What is asked for, by a command line that wants it. */
+  const lines: Readonly<Record<string, readonly string[]>> = {
+    profiles: ["profiles", "show"],
+    entries: ["journal", "show"],
+    unsettled: ["journal", "claim"],
+    clients: ["oauth-clients", "get"],
+    keys: ["keys", "revoke"],
+  };
+  const kinds = Object.keys(lines);
+  const asking = (kind: string): string[] => ["__complete", ...lines[kind]!, ":"];
+  const none = "values \n";
+  const sandboxes = `${none}sandbox\tus, on this machine\nsandbox-eu\teu, on this machine\n`;
 
   it("is on no help screen", async () => {
     const { stdout } = await home.integ(["--help"]);
@@ -42,8 +53,8 @@ describe("integ __complete", () => {
   });
 
   it.each(kinds)("makes nothing on a fresh machine for %s", async (kind) => {
-    const { code, stdout, stderr } = await home.integ(["__complete", kind]);
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : "", stderr: "" });
+    const { code, stdout, stderr } = await home.integ(asking(kind));
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
     expect(readdirSync(home.folder)).toEqual([]);
   });
 
@@ -52,21 +63,38 @@ describe("integ __complete", () => {
     writeFileSync(home.path("config", "profiles.json"), '{"version":');
     mkdirSync(home.path("state"), { mode: 0o700 });
     mkdirSync(home.path("state", "journal.ndjson"));
-    const { code, stdout, stderr } = await home.integ(["__complete", kind]);
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : "", stderr: "" });
+    const { code, stdout, stderr } = await home.integ(asking(kind));
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
   });
 
   it.each(kinds)("reaches for no shared journal for %s", async (kind) => {
     const env = { INTEG_JOURNAL: "postgresql://192.0.2.1/journal" };
-    const { code, stderr } = await home.integ(["__complete", kind], { env, timeoutMs: 5000 });
+    const { code, stderr } = await home.integ(asking(kind), { env, timeoutMs: 5000 });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  it("shows nothing that breaks a line or acts on a terminal", async () => {
+    mkdirSync(home.path("config"));
+    const profiles = [{ name: "a\tb\nc", region: "u\x1b[31ms", base_url: "x\u202Ey" }];
+    writeFileSync(home.path("config", "profiles.json"), JSON.stringify({ version: 1, profiles }));
+    const { stdout } = await home.integ(asking("profiles"));
+    expect(stdout.split("\n")[1]).toBe("a b c\tu [31ms, x y");
+  });
+
+  it("answers the same from the command tree if what the build made ready is not there", async () => {
+    const { stdout: ready } = await home.integ(["__complete", "oauth-clients", "create", ":--"]);
+    expect(ready.split("\n").length).toBeGreaterThan(20);
+    const program = join(root, "dist", "main.cjs");
+    const script = `require(${JSON.stringify(program)}).main(process).then((code) => (process.exitCode = code))`;
+    const words = ["integ", "__complete", "oauth-clients", "create", ":--"];
+    expect(execFileSync(process.execPath, ["-e", script, ...words], { encoding: "utf8" })).toBe(ready);
   });
 
   const traced = sayWhetherTraced("network calls of completion");
   it.skipIf(!traced).each(kinds)("opens no connection for %s", async (kind) => {
     const trace = home.path("trace");
     const env = { INTEG_BASE_URL: "https://api.example.com", INTEG_API_KEY: "k", INTEG_REGION: "us" };
-    const { code } = await home.integ(["__complete", kind], {
+    const { code } = await home.integ(asking(kind), {
       under: ["strace", "-f", "-e", "trace=%network", "-o", trace],
       env,
     });

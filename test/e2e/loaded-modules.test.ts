@@ -107,7 +107,12 @@ describe.skipIf(isOtherBinary("which of the package's files a command loads"))("
     expect(await heavyLoadedBy(["completion", shell])).toEqual([]);
   });
 
-  it.each(["profiles", "entries", "clients", "keys"])("is nothing heavy for the names of %s", async (names) => {
-    expect(await heavyLoadedBy(["__complete", names])).toEqual([]);
+  it.each([
+    ["commands", ["oauth-clients", ":"]],
+    ["profiles", ["profiles", "show", ":"]],
+    ["entries", ["journal", "show", ":"]],
+    ["keys", ["keys", "revoke", ":"]],
+  ])("is no package at all for a Tab that asks for %s", async (_what, words) => {
+    expect(await loadedBy(["__complete", ...words])).toEqual([]);
   });
 });

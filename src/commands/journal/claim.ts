@@ -9,7 +9,7 @@ import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { askEntry } from "../known-names.ts";
+import { askEntry } from "../options/known-names.ts";
 import { showMade } from "../receipt.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";

@@ -1,7 +1,7 @@
 // Owns: `integ journal forget`.
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
-import { askEntry } from "../known-names.ts";
+import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 

@@ -1,6 +1,6 @@
 // Owns: `integ journal show`.
 import { publicEntry } from "../../journal/entry.ts";
-import { askEntry } from "../known-names.ts";
+import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 

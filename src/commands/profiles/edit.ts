@@ -1,6 +1,6 @@
 // Owns: `integ profiles edit`.
 import { Failure } from "../../errors.ts";
-import { askProfile, storedProfiles } from "../known-names.ts";
+import { askProfile, profileChoices } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -16,7 +16,10 @@ export const command = defineVerb({
     },
   ],
   asks: async (context) =>
-    askProfile(context, { question: "Which profile is to be changed?", choices: await storedProfiles(context) }),
+    askProfile(context, {
+      question: "Which profile is to be changed?",
+      choices: profileChoices(await context.profiles.names()),
+    }),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     const before = store.get(name);

@@ -1,13 +1,16 @@
 // Owns: `integ profiles remove`.
 import { Failure } from "../../errors.ts";
-import { askProfile, storedProfiles } from "../known-names.ts";
+import { askProfile, profileChoices } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "the profile to remove"),
   examples: [{ line: "integ profiles remove old", does: "asks first; the stored credential goes too" }],
   asks: async (context) =>
-    askProfile(context, { question: "Which profile is to be removed?", choices: await storedProfiles(context) }),
+    askProfile(context, {
+      question: "Which profile is to be removed?",
+      choices: profileChoices(await context.profiles.names()),
+    }),
   async run(context, { args: [name] }) {
     const store = await context.profiles.store();
     if (!store.get(name))

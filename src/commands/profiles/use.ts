@@ -1,5 +1,5 @@
 // Owns: `integ profiles use`.
-import { askProfile, everyProfile } from "../known-names.ts";
+import { askProfile, everyProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -8,7 +8,7 @@ export const command = defineVerb({
   asks: async (context) =>
     askProfile(context, {
       question: "Which profile is the default from now on?",
-      choices: await everyProfile(context),
+      choices: everyProfile(await context.profiles.names()),
     }),
   async run(context, { args: [name] }) {
     await (await context.profiles.store()).use(name);

@@ -6,13 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
-import { bashScript } from "../../../src/completion/bash.ts";
-import { fishScript } from "../../../src/completion/fish.ts";
 import { manPages } from "../../../src/completion/man.ts";
-import { powershellScript } from "../../../src/completion/powershell.ts";
 import { referenceText } from "../../../src/completion/reference.ts";
+import { scripts, shells } from "../../../src/completion/scripts.ts";
 import type { Surface } from "../../../src/completion/surface.ts";
-import { zshScript } from "../../../src/completion/zsh.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { root } from "../../support/program.ts";
 
@@ -22,14 +19,9 @@ beforeAll(async () => {
 });
 
 describe("completions/", () => {
-  const scripts = {
-    "integ.bash": bashScript,
-    _integ: zshScript,
-    "integ.fish": fishScript,
-    "integ.ps1": powershellScript,
-  };
-  it.each(Object.entries(scripts))("%s is what is printed", async (file, scriptOf) => {
-    await expect(scriptOf(surface.tree)).toMatchFileSnapshot(join(root, "completions", file));
+  const files = { bash: "integ.bash", zsh: "_integ", fish: "integ.fish", powershell: "integ.ps1" } as const;
+  it.each(shells)("of %s is what is printed", async (shell) => {
+    await expect(scripts[shell]).toMatchFileSnapshot(join(root, "completions", files[shell]));
   });
 });
 

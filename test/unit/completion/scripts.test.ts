@@ -1,16 +1,13 @@
-// The scripts hold words of people, and shells read them: whatever stands in a summary is shown, never run.
+// Shells read words of people and of the service: whatever a completion answers is shown, never run.
 import { Command } from "commander";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bashScript } from "../../../src/completion/bash.ts";
-import { fishScript } from "../../../src/completion/fish.ts";
 import { manPages } from "../../../src/completion/man.ts";
-import { powershellScript } from "../../../src/completion/powershell.ts";
+import { scripts, shells } from "../../../src/completion/scripts.ts";
 import { treeOf } from "../../../src/completion/tree.ts";
-import { zshScript } from "../../../src/completion/zsh.ts";
 
 /** Everything that some shell would act upon between some kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
@@ -35,7 +32,7 @@ function has(program: string): boolean {
 }
 
 function run(program: string, words: readonly string[]): string {
-  const env = { PATH: process.env.PATH ?? "", HOME: folder, LANG: "C.UTF-8" };
+  const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, HOME: folder, LANG: "C.UTF-8" };
   const { stdout, stderr, status } = spawnSync(program, words, { cwd: folder, encoding: "utf8", env });
   expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
   expect(existsSync(join(folder, "ran"))).toBe(false);
@@ -48,42 +45,36 @@ function scriptFile(name: string, text: string): string {
   return file;
 }
 
-describe("summaries in a script", () => {
-  it.skipIf(!has("bash"))("are not in bash's, and it is sound", () => {
-    const file = scriptFile("integ.bash", bashScript(nastyTree()));
+/** A program of that name that answers a Tab with a word that is nasty and one that is described so. */
+function answeringProgram(kind: string): void {
+  const answer = scriptFile("answer", `${kind} \n--plain\t${nasty}\n--${nasty}\n`);
+  writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec cat '${answer}'\n`, { mode: 0o755 });
+}
+
+describe("what integ answers", () => {
+  beforeAll(() => answeringProgram("options"));
+
+  it.skipIf(!has("bash"))("is quoted by bash, and the script is sound", () => {
+    const file = scriptFile("integ.bash", scripts.bash);
     run("bash", ["--norc", "-n", file]);
-    expect(run("bash", ["--norc", "-c", `. '${file}'; _integ_children integ; printf %s "$children"`])).toBe(
-      "nouns|noun help",
-    );
+    const ask = `. '${file}'; COMP_LINE='integ --' COMP_POINT=8 COMP_CWORD=1 COMP_WORDS=(integ --); _integ; eval "printf '%s\n' \${COMPREPLY[*]}"`;
+    expect(run("bash", ["--norc", "-c", ask])).toBe(`--plain\n--${nasty}\n`);
   });
 
-  it.skipIf(!has("zsh"))("are shown by zsh as they are", () => {
-    const file = scriptFile("_integ", zshScript(nastyTree()));
+  it.skipIf(!has("zsh"))("is shown by zsh as it is", () => {
+    const file = scriptFile("_integ", scripts.zsh);
     run("zsh", ["-f", "-n", file]);
     const show =
-      "compdef() { }; . ./_integ; _integ_children integ; print -rl -- $children $others; _integ_flags 'integ nouns do'; print -rl -- $flags";
-    expect(run("zsh", ["-f", "-c", show]).split("\n").slice(0, -1)).toEqual([
-      `nouns:${nasty}`,
-      "help:help of a command",
-      `noun:${nasty}`,
-      `--flag:${nasty}`,
-      `--on:${nasty}`,
-    ]);
+      "compdef() { }; _describe() { print -rl -- $found }; . ./_integ; words=(integ --) CURRENT=2 PREFIX=--; _integ";
+    expect(run("zsh", ["-f", "-c", show])).toBe(`--plain:${nasty}\n--${nasty}\n`);
   });
 
-  it.skipIf(!has("fish"))("are shown by fish as they are", () => {
-    const file = scriptFile("integ.fish", fishScript(nastyTree()));
+  it.skipIf(!has("fish"))("is shown by fish as it is", () => {
+    const file = scriptFile("integ.fish", scripts.fish);
     run("fish", ["--no-config", "-n", file]);
-    expect(run("fish", ["--no-config", "-c", `source '${file}'; complete -C 'integ nouns do --o'`])).toBe(
-      `--on\t${nasty}\n`,
+    expect(run("fish", ["--no-config", "-c", `source '${file}'; complete -C 'integ nouns do --p'`])).toBe(
+      `--plain\t${nasty}\n`,
     );
-    expect(run("fish", ["--no-config", "-c", `source '${file}'; complete -C 'integ noun'`])).toBe(`nouns\t${nasty}\n`);
-  });
-
-  it("stand in PowerShell's between single quotes, every kind of which is doubled", () => {
-    const script = powershellScript(nastyTree());
-    const line = script.split("\n").find((one) => one.trim().startsWith("'--on "))!;
-    expect(line.trim()).toBe(`'--on ${nasty.replaceAll(/['’‘]/g, "$&$&")}'`);
   });
 });
 
@@ -111,10 +102,8 @@ describe("summaries in a man page", () => {
 });
 
 describe("every script", () => {
-  const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript, powershell: powershellScript };
-  it.each(Object.entries(scripts))("of %s is plain text", (_shell, scriptOf) => {
-    const script = scriptOf(nastyTree());
-    expect(script.replaceAll(/[\n\t]/g, "")).not.toMatch(/\p{Cc}/u);
-    expect(script.endsWith("\n")).toBe(true);
+  it.each(shells)("of %s is plain text", (shell) => {
+    expect(scripts[shell].replaceAll(/[\n\t]/g, "")).not.toMatch(/\p{Cc}/u);
+    expect(scripts[shell].endsWith("\n")).toBe(true);
   });
 });

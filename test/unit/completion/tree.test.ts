@@ -1,7 +1,6 @@
 // The command tree as data, from declarations made here.
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { grammarOf } from "../../../src/completion/grammar.ts";
 import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";
 import { usageOf } from "../../../src/completion/surface.ts";
 import { wholeTree } from "../../../src/program.ts";
@@ -24,7 +23,6 @@ function declared(): Command {
     .addOption(create.createOption("--type <type>", "which").choices(["a", "b"]))
     .addOption(create.createOption("--inner", "not for people").hideHelp())
     .option("--dry-run", "send nothing");
-  root.command("__names", { hidden: true }).description("hidden");
   return root;
 }
 
@@ -33,7 +31,7 @@ const tree = treeOf(declared(), (command) => (command.name() === "create" ? note
 const create = tree.root.nodes[0]!.nodes[0]!;
 
 describe("the tree", () => {
-  it("has every command that is not hidden, with its aliases", () => {
+  it("has every command, with its aliases", () => {
     expect([...nodesBelow(tree.root)].map(({ path }) => path.join(" "))).toEqual(["", "keys", "keys create"]);
     expect(tree.root.nodes[0]).toMatchObject({ aliases: ["key"], summary: "keys", examples: [] });
   });
@@ -69,30 +67,6 @@ describe("the tree", () => {
     ]);
     expect(usageOf(create)).toBe("integ keys create [options] <id> [file...]");
     expect(create).toMatchObject(notes);
-  });
-});
-
-describe("the grammar of the scripts", () => {
-  it("is the tree in lines", () => {
-    const { nodes, globals } = grammarOf(tree);
-    expect(nodes.map(({ key }) => key)).toEqual(["integ", "integ keys", "integ keys create"]);
-    expect(nodes[0]!.children.map(({ word }) => word)).toEqual(["keys", "help"]);
-    expect(nodes[2]).toMatchObject({ arguments: ["nothing", "files"], repeats: true });
-    expect(nodes[2]!.flags.map(({ names, follows, kind }) => [names.join("|"), follows, kind])).toEqual([
-      ["--name", "one", "nothing"],
-      ["--scope", "many", "=* push-ingest:*"],
-      ["--wait", "one", "nothing"],
-      ["--type", "one", "=a b"],
-      ["--dry-run", "nothing", "nothing"],
-    ]);
-    expect(globals[0]).toMatchObject({ names: ["--profile", "-p"], follows: "one", kind: "@profiles" });
-  });
-
-  it("refuses a word that the scripts would cut or run", () => {
-    const root = new Command("integ");
-    root.addOption(root.createOption("--x <x>", "x").choices(["two words"]));
-    const odd = treeOf(root, () => undefined);
-    expect(() => grammarOf(odd)).toThrow("two words");
   });
 });
 

@@ -1,0 +1,75 @@
+// The names that this machine knows without the network, each with what tells it from the others: for completion and for a
+// person who picks.
+import type { LiveNames } from "../../completion/values.ts";
+import type { Context } from "../../context.ts";
+import { type Entry, type EntryState, isSettled } from "../../journal/entry.ts";
+import type { Choice } from "../../output/output.ts";
+import type { ProfileName } from "../../profiles/names.ts";
+
+/** Where names are read from. */
+export interface KnownNames {
+  profileNames(): readonly ProfileName[];
+  readonly journalPath: string;
+  /** The newest first. */
+  entries(): Promise<readonly Entry[]>;
+}
+
+/** @returns nothing of a shared journal, which is reached over the network */
+export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
+  if (what === "profiles") return everyProfile(known.profileNames());
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(known.journalPath)) return [];
+  const entries = await known.entries();
+  if (what === "entries") return entryChoices(entries);
+  if (what === "unsettled") return entryChoices(entries.filter(({ state }) => !isSettled(state)));
+  return resourceChoices(entries, what === "clients" ? "oauth_client." : "access_key.");
+}
+
+export function profileChoices(stored: readonly ProfileName[]): Choice[] {
+  return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
+}
+
+/** The stored ones, and the two that always exist. */
+export function everyProfile(stored: readonly ProfileName[]): Choice[] {
+  return [
+    ...profileChoices(stored),
+    { value: "sandbox", hint: "us, on this machine" },
+    { value: "sandbox-eu", hint: "eu, on this machine" },
+  ];
+}
+
+/** By their ids, in the order given. */
+function entryChoices(entries: readonly Entry[]): Choice[] {
+  return entries.map(({ id, operation, state }) => ({ value: id, hint: `${operation}, ${state}` }));
+}
+
+/** Each resource once, by the newest of its entries. */
+function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
+  const known = new Map<string, Choice>();
+  for (const { operation, resource_id: id, state, created_at } of entries) {
+    if (!operation.startsWith(operations) || id === null || known.has(id)) continue;
+    known.set(id, { value: id, hint: `${operation}, ${state}, ${created_at.slice(0, 10)}` });
+  }
+  return [...known.values()];
+}
+
+/**
+ * Asks which entry of the journal is meant.
+ * @param states of the entries that come into question; of all states where none is named
+ * @returns nothing where there is no such entry
+ */
+export async function askEntry(
+  context: Context,
+  { question, states }: { readonly question: string; readonly states?: readonly EntryState[] },
+): Promise<string | undefined> {
+  const entries = await (await context.journal()).entries();
+  const choices = entryChoices(states === undefined ? entries : entries.filter(({ state }) => states.includes(state)));
+  return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
+}
+
+/** Asks which profile is meant. @returns nothing where there is none */
+export async function askProfile(
+  context: Context,
+  { question, choices }: { readonly question: string; readonly choices: readonly Choice[] },
+): Promise<string | undefined> {
+  return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<name>" });
+}

@@ -1,0 +1,121 @@
+// What may stand at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
+// of them complete alike and none has to know the commands.
+import type { Flag, Node, Tree, Value } from "./tree.ts";
+import type { LiveNames } from "./values.ts";
+
+export interface Candidate {
+  readonly text: string;
+  readonly summary?: string;
+}
+
+/** `prefix` is the part of the word at the cursor that stands before what is completed: `--output=`. */
+export type Candidates = { readonly prefix: string } & (
+  | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
+  | { readonly kind: "files" }
+  | { readonly kind: "live"; readonly names: LiveNames }
+);
+
+const nothing: Candidates = { kind: "values", prefix: "", list: [] };
+
+/** What the words before the cursor say of the word at it. */
+interface Reached {
+  readonly node: Node;
+  /** Arguments of the command that were given. */
+  readonly given: number;
+  /** A flag whose value may follow: exactly one, or as many as there are until a flag begins. */
+  readonly open: { readonly flag: Flag; readonly isOptional: boolean } | undefined;
+  /** `--` was given: no flags any more. */
+  readonly isPlain: boolean;
+  /** `integ help …`: the words name a command, and nothing is run. */
+  readonly isHelp: boolean;
+  readonly usedFlags: ReadonlySet<string>;
+}
+
+/** @param words all before the cursor, without the program's name */
+export function candidatesAt(tree: Tree, words: readonly string[], current: string): Candidates {
+  const reached = follow(tree, words);
+  const { node, open, isPlain, isHelp } = reached;
+  const isFlag = !isPlain && current.startsWith("-");
+  if (open && !(open.isOptional && current.startsWith("-"))) return valuesOf(open.flag.value, "");
+  const glued = isFlag ? /^(--[^=]+=)/.exec(current)?.[1] : undefined;
+  if (glued !== undefined) {
+    const value = flagNamed(tree, node, glued.slice(0, -1))?.value;
+    return value ? valuesOf(value, glued) : nothing;
+  }
+  if (isHelp) return commandsOf(node, current);
+  if (isFlag) return optionsOf([...node.flags, ...tree.globals], reached);
+  if (node.nodes.length > 0) return commandsOf(node, current, node === tree.root ? [helpCandidate] : []);
+  const argument = argumentAt(node, reached.given);
+  if (argument) return valuesOf(argument, "");
+  return isPlain || current !== "" ? nothing : optionsOf(node.flags, reached);
+}
+
+const helpCandidate: Candidate = { text: "help", summary: "help of a command" };
+
+function follow(tree: Tree, words: readonly string[]): Reached {
+  let node = tree.root;
+  let given = 0;
+  let open: Reached["open"];
+  let isPlain = false;
+  let isHelp = false;
+  const usedFlags = new Set<string>();
+  for (const word of words) {
+    if (open && !(open.isOptional && word.startsWith("-"))) {
+      open = takesMany(open.flag) ? { flag: open.flag, isOptional: true } : undefined;
+      continue;
+    }
+    open = undefined;
+    if (!isPlain && word === "--") {
+      isPlain = true;
+    } else if (!isPlain && word.length > 1 && word.startsWith("-")) {
+      const [name = ""] = word.split("=", 1);
+      const flag = flagNamed(tree, node, name);
+      const isGlued = word.includes("=");
+      if (flag?.value && (!isGlued || takesMany(flag))) open = { flag, isOptional: isGlued };
+      usedFlags.add(name);
+    } else {
+      const child = node.nodes.find(({ path, aliases }) => path.at(-1) === word || aliases.includes(word));
+      if (child) node = child;
+      else if (node === tree.root && word === "help") isHelp = true;
+      else given += 1;
+    }
+  }
+  return { node, given, open, isPlain, isHelp, usedFlags };
+}
+
+function flagNamed({ globals }: Tree, node: Node, name: string): Flag | undefined {
+  return [...node.flags, ...globals].find(({ long, short }) => long === name || short === name);
+}
+
+function takesMany({ value }: Flag): boolean {
+  return value !== undefined && (value.repeatable || !value.required);
+}
+
+/** By their names; by an alias only if no name fits. */
+function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
+  const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
+  const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
+  const fits = ({ text }: Candidate): boolean => text.startsWith(current);
+  return { kind: "commands", prefix: "", list: !names.some(fits) && aliases.some(fits) ? aliases : names };
+}
+
+/** Those that were not given yet, by either of their names, or that may be given again. */
+function optionsOf(flags: readonly Flag[], { usedFlags }: Reached): Candidates {
+  const namesOf = ({ long, short }: Flag): string[] => (short === undefined ? [long] : [long, short]);
+  const left = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));
+  const list = left.flatMap((flag) => namesOf(flag).map((text) => ({ text, summary: flag.summary })));
+  return { kind: "options", prefix: "", list };
+}
+
+/** The last argument repeats if it may. */
+function argumentAt({ arguments: all }: Node, index: number): Value | undefined {
+  return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
+}
+
+function valuesOf(value: Value | undefined, prefix: string): Candidates {
+  const completion = value?.completion;
+  if (completion?.kind === "files") return { kind: "files", prefix };
+  if (completion?.kind === "live") return { kind: "live", names: completion.names, prefix };
+  const words = completion?.kind === "words" ? completion.words : [];
+  return { kind: "values", prefix, list: words.map((text) => ({ text })) };
+}

@@ -1,0 +1,50 @@
+// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it at every Tab: the tree of
+// commands is read as the build left it, and nothing here fails aloud, waits or writes.
+import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
+import type { Tree } from "../completion/tree.ts";
+
+/**
+ * @param words those before the cursor, and the one at it with a colon before; without that one the tree is asked for, as
+ * the build keeps it
+ * @param ready the tree as the build keeps it
+ */
+export async function completionAnswer(
+  process: NodeJS.Process,
+  words: readonly string[],
+  ready: string | undefined,
+): Promise<string> {
+  const current = words.at(-1);
+  if (!current?.startsWith(":")) {
+    process.stdout.write(JSON.stringify(await treeItself()));
+    return "";
+  }
+  try {
+    const tree = ready === undefined ? await treeItself() : (JSON.parse(ready) as Tree);
+    const found = candidatesAt(tree, words.slice(0, -1), current.slice(1));
+    const list = await listOf(found, process);
+    const kind = found.kind === "live" ? "values" : found.kind;
+    return [`${kind} ${found.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
+  } catch {
+    return "";
+  }
+}
+
+async function treeItself(): Promise<Tree> {
+  const [{ treeOf }, { wholeTree }] = await Promise.all([import("../completion/tree.ts"), import("../program.ts")]);
+  return treeOf((await wholeTree()).root, () => undefined);
+}
+
+async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {
+  if (found.kind === "files") return [];
+  if (found.kind !== "live") return found.list;
+  // Read only when asked for: most of the time what is waited for is the loading.
+  const { namesHere } = await import("./names-here.ts");
+  const names = await namesHere(found.names, process).catch(() => []);
+  return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
+}
+
+/** Control characters would break the line, or act in the shell's menu. */
+function asLine({ text, summary }: Candidate): string {
+  const parts = summary === undefined ? [text] : [text, summary];
+  return parts.map((part) => part.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")).join("\t");
+}

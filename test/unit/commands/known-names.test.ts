@@ -1,0 +1,76 @@
+// What a Tab reads of this machine, and what it never reads.
+import { describe, expect, it } from "vitest";
+import { namesFor } from "../../../src/commands/options/known-names.ts";
+import type { LiveNames } from "../../../src/completion/values.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+
+const entries = [
+  {
+    id: "e3",
+    operation: "oauth_client.revoke",
+    state: "done",
+    resource_id: "oac_1",
+    created_at: "2026-11-21T00:00:00.000Z",
+  },
+  {
+    id: "e2",
+    operation: "access_key.create",
+    state: "unknown",
+    resource_id: null,
+    created_at: "2026-11-20T00:00:00.000Z",
+  },
+  {
+    id: "e1",
+    operation: "oauth_client.create",
+    state: "done",
+    resource_id: "oac_1",
+    created_at: "2026-11-19T00:00:00.000Z",
+  },
+];
+
+async function ask(
+  what: LiveNames,
+  { journalPath = "/state/journal.ndjson" } = {},
+): Promise<{ names: string[]; journals: number }> {
+  let journals = 0;
+  const names = await namesFor(what, {
+    journalPath,
+    profileNames: () => [{ name: "p", region: "us", base_url: "https://x" }],
+    entries: async () => {
+      journals += 1;
+      return entries as Entry[];
+    },
+  });
+  return { names: names.map(({ value, hint }) => `${value}: ${hint}`), journals };
+}
+
+describe("names at Tab", () => {
+  it("are each entry, each unsettled one, and each resource once, the newest first", async () => {
+    expect((await ask("entries")).names).toEqual([
+      "e3: oauth_client.revoke, done",
+      "e2: access_key.create, unknown",
+      "e1: oauth_client.create, done",
+    ]);
+    expect((await ask("unsettled")).names).toEqual(["e2: access_key.create, unknown"]);
+    expect((await ask("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
+    expect((await ask("keys")).names).toEqual([]);
+  });
+
+  it("are the stored profiles and those that always exist; the journal is left alone", async () => {
+    expect(await ask("profiles")).toEqual({
+      names: ["p: us, https://x", "sandbox: us, on this machine", "sandbox-eu: eu, on this machine"],
+      journals: 0,
+    });
+  });
+
+  it.each(["entries", "unsettled", "clients", "keys"] as const)(
+    "do not open a shared journal, which is across the network, for %s",
+    async (what) => {
+      expect(await ask(what, { journalPath: "postgresql://db.example.com/journal" })).toEqual({
+        names: [],
+        journals: 0,
+      });
+      expect((await ask(what)).journals).toBe(1);
+    },
+  );
+});

@@ -1,0 +1,102 @@
+// What may stand at the cursor, from declarations made here. The real shells and the real tree: test/terminal/completion.test.ts
+import { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { candidatesAt, type Candidates } from "../../../src/completion/candidates.ts";
+import { treeOf } from "../../../src/completion/tree.ts";
+
+function declared(): Command {
+  const root = new Command("integ").version("1", "-V, --version", "print the version");
+  root.option("-p, --profile <name>", "profile").option("--no-input", "never prompt");
+  const keys = root.command("keys").alias("key").description("the keys");
+  const create = keys.command("create").argument("<id>", "the id").argument("[file...]", "files");
+  create
+    .option("--scope <scope...>", "what it may")
+    .option("--wait <duration>", "how long")
+    .addOption(create.createOption("-t, --type <type>", "which").choices(["a", "b"]))
+    .option("--dry-run", "send nothing");
+  keys.command("prune").option("--older-than <duration>", "how old");
+  return root;
+}
+
+const tree = treeOf(declared(), () => undefined);
+
+/** The last word is the one at the cursor. */
+function at(line: string): Candidates {
+  const words = line.split(" ");
+  return candidatesAt(tree, words.slice(0, -1), words.at(-1)!);
+}
+
+function textsAt(line: string): string[] {
+  const found = at(line);
+  return "list" in found ? found.list.map(({ text }) => text) : [];
+}
+
+const own = ["--scope", "--wait", "--type", "-t", "--dry-run"];
+const globals = ["--profile", "-p", "--no-input", "--help", "-h"];
+
+describe("at the cursor", () => {
+  it("stand commands with their summaries, and the word help beside the first", () => {
+    expect(at("ke")).toEqual({
+      kind: "commands",
+      prefix: "",
+      list: [
+        { text: "keys", summary: "the keys" },
+        { text: "help", summary: "help of a command" },
+      ],
+    });
+    expect(textsAt("key ")).toEqual(["create", "prune"]);
+    expect(textsAt("help ")).toEqual(["keys"]);
+    expect(textsAt("help keys create ")).toEqual([]);
+  });
+
+  it("stands an alias only if no name fits", () => {
+    const aliased = new Command("integ");
+    aliased.command("people").alias("person");
+    aliased.command("pens");
+    const list = (current: string): unknown =>
+      candidatesAt(
+        treeOf(aliased, () => undefined),
+        [],
+        current,
+      );
+    expect(list("pe")).toMatchObject({ list: [{ text: "people" }, { text: "pens" }, { text: "help" }] });
+    expect(list("per")).toMatchObject({ list: [{ text: "person" }] });
+  });
+
+  it("stand the flags that were not given by either name, and those that may repeat", () => {
+    expect(textsAt("keys create -")).toEqual([...own, ...globals]);
+    expect(textsAt("-p x keys create -t a --scope=b --no-input -")).toEqual([
+      "--scope",
+      "--wait",
+      "--dry-run",
+      "--help",
+      "-h",
+    ]);
+    expect(textsAt("keys prune ")).toEqual(["--older-than"]);
+    expect(textsAt("keys prune -- ")).toEqual([]);
+  });
+
+  it("stand the values of a flag, after a space or an equals sign", () => {
+    expect(textsAt("keys create --type ")).toEqual(["a", "b"]);
+    expect(at("keys create --type=")).toMatchObject({ kind: "values", prefix: "--type=", list: [{ text: "a" }, {}] });
+    expect(at("-p ")).toEqual({ kind: "live", names: "profiles", prefix: "" });
+    expect(at("--profile=")).toEqual({ kind: "live", names: "profiles", prefix: "--profile=" });
+    expect(textsAt("keys create --wait ")).toEqual([]);
+    expect(textsAt("keys create --dry-run=")).toEqual([]);
+  });
+
+  it("stand further values of a flag that takes many, until a flag begins", () => {
+    const scopes = ["*", "push-ingest:*"];
+    expect(textsAt("keys create --scope ")).toEqual(scopes);
+    expect(textsAt("keys create --scope x ")).toEqual(scopes);
+    expect(textsAt("keys create --scope=x ")).toEqual(scopes);
+    expect(textsAt("keys create --scope x --")).toContain("--wait");
+  });
+
+  it("stand arguments by their place, the last one again and again, also after --", () => {
+    expect(textsAt("keys create ")).toEqual([]);
+    expect(at("keys create one ").kind).toBe("files");
+    expect(at("keys create one --dry-run two -- three ").kind).toBe("files");
+    expect(at("keys create one -- -").kind).toBe("files");
+  });
+});
