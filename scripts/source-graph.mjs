@@ -1,0 +1,63 @@
+// Which file of src/ imports which, read from the text: for the architecture test and for house.mjs.
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+
+/** @returns every TypeScript file below a folder */
+export function filesBelow(folder) {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(folder, name));
+}
+
+/** @returns the static and dynamic imports and re-exports of a file, comments left out; `from` is relative to `source` */
+export function importsOf(file, source) {
+  const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const from = relative(source, file).split(sep).join("/");
+  const found = [];
+  const add = (to, kind) => found.push({ from, to, ...kind });
+  for (const match of text.matchAll(/\b(?:import|export)\s+(type\s+)?([^;"']*?)\s*from\s*["']([^"']+)["']/g))
+    add(match[3], { typeOnly: match[1] !== undefined || namesOnlyTypes(match[2]), lazy: false });
+  for (const match of text.matchAll(/(typeof\s+)?\bimport\(\s*["']([^"']+)["']\s*\)/g))
+    add(match[2], { typeOnly: match[1] !== undefined, lazy: match[1] === undefined });
+  for (const match of text.matchAll(/\bimport\s+["']([^"']+)["']/g)) add(match[1], { typeOnly: false, lazy: false });
+  for (const match of text.matchAll(/\b(?:require|createRequire\([^)]*\))\(\s*["']([^"']+)["']\s*\)/g))
+    add(match[1], { typeOnly: false, lazy: true });
+  return found;
+}
+
+function namesOnlyTypes(names) {
+  return /^\{(\s*type\s+[\w$]+(\s+as\s+[\w$]+)?\s*,?)+\}$/.test(names.replaceAll("\n", " "));
+}
+
+/** @returns the file below `source` that an import names, or undefined for a package */
+export function targetOf({ from, to }, source) {
+  if (!to.startsWith(".")) return undefined;
+  return relative(source, resolve(source, dirname(from), to)).split(sep).join("/");
+}
+
+/** @returns groups of files that reach one another by imports of any kind: Tarjan's strongly connected components */
+export function circlesOf(imports, source) {
+  const edges = new Map();
+  for (const one of imports) {
+    const to = targetOf(one, source);
+    if (to !== undefined) edges.set(one.from, [...(edges.get(one.from) ?? []), to]);
+  }
+  const index = new Map();
+  const low = new Map();
+  const stack = [];
+  const circles = [];
+  const visit = (file) => {
+    index.set(file, index.size);
+    low.set(file, index.get(file));
+    stack.push(file);
+    for (const next of edges.get(file) ?? []) {
+      if (!index.has(next)) visit(next);
+      if (stack.includes(next)) low.set(file, Math.min(low.get(file), low.get(next)));
+    }
+    if (low.get(file) !== index.get(file)) return;
+    const circle = stack.splice(stack.indexOf(file));
+    if (circle.length > 1 || edges.get(file)?.includes(file)) circles.push(circle.sort((a, b) => (a < b ? -1 : 1)));
+  };
+  for (const file of edges.keys()) if (!index.has(file)) visit(file);
+  return circles;
+}
