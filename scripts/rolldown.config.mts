@@ -32,18 +32,18 @@ function plainParserBeside(): Plugin {
 const together: readonly (readonly [name: string, modules: RegExp])[] = [
   [
     "start",
-    /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]duration|profiles[\\/](json-place|names)|api[\\/]contract-version)\.ts$|rolldown[\\/]runtime/,
+    /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]duration|profiles[\\/](json-place|names)|api[\\/]contract-headers)\.ts$|rolldown[\\/]runtime/,
   ],
   ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
   ["disk", /[\\/]src[\\/]disk[\\/]/],
   ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials)\.ts$/],
   [
     "reading",
-    /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/]((http|auth|json)[\\/])?(retry|retry-after|retry-read|failure-of|connect|authorization|caller|problem|attempt|json-body|json-object|json-scanner|page-scanner|seen-tokens|pages|entities|cohorts|list-request|path|v1)|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
+    /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/](connect|pages|entities-and-cohorts|auth[\\/]authorization|http[\\/](attempt|caller|exchange|redaction|request-rules|retry)|json[\\/](json-body|json-scanner|page-scanner))|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
   ],
   [
     "undici",
-    /[\\/]src[\\/]api[\\/]http[\\/](transport|open-connection|break-of|connection-pool|exchange|exchange-log|reception|wire-request|content-encoding)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
+    /[\\/]src[\\/]api[\\/]http[\\/](transport|connections|network-error|reception)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
   ],
 ];
 

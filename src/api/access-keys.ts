@@ -1,13 +1,11 @@
-// Owns: API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the
-// one-attempt requests.
-// Must not know: the journal, retries: a POST that may have arrived is never sent again from here.
+// API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the one-attempt
+// requests. A POST that may have arrived is never sent again from here.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import type { Answer, CallRequest } from "./http/caller.ts";
-import { BrokenBody, type JsonBody, parseJson } from "./json/json-body.ts";
-import { isObject, type JsonObject } from "./json/json-object.ts";
-import { type Legacy, readRows, type Rows } from "./legacy.ts";
-import { segment } from "./http/path.ts";
+import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
+import { segment } from "./http/request-rules.ts";
+import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
+import { readRows, type Rows } from "./json/unknown-list.ts";
 
 /** `CreateAccessKey` (§2.4). */
 export interface AccessKeyRequest {
@@ -91,28 +89,38 @@ export interface AccessKeys {
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }
 
-export function createAccessKeys(legacy: Legacy): AccessKeys {
+export function createAccessKeys(legacy: Caller): AccessKeys {
   return {
     create: (bodyText) =>
-      legacy.json(
-        { method: "POST", path: "/api/v1/access-keys", body: bodyText, success: [201], secretField: "secret" },
-        (body) => readSecretAnswer(body, true),
+      legacy.send(
+        {
+          method: "POST",
+          path: "/api/v1/access-keys",
+          body: bodyText,
+          success: [201],
+          secretField: "secret",
+          resource,
+        },
+        (answer) => readSecretAnswer(jsonOf(answer), true),
       ),
     // @assumed The response is not shown (§4.4): 200 with the rows, wrapped or not.
-    list: () => legacy.json({ method: "GET", path: "/api/v1/access-keys", success: [200] }, readRows),
+    list: () =>
+      legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], resource }, (answer) =>
+        readRows(jsonOf(answer)),
+      ),
     // @assumed Request and response are not shown (§4.4): no body; 200 or 201 with `secret`.
     rotate: async (id) =>
-      legacy.json(
-        { method: "POST", path: `${pathOf(id)}/rotate`, success: [200, 201], secretField: "secret" },
-        (body) => readSecretAnswer(body, false),
+      legacy.send(
+        { method: "POST", path: `${pathOf(id)}/rotate`, success: [200, 201], secretField: "secret", resource },
+        (answer) => readSecretAnswer(jsonOf(answer), false),
       ),
     // @assumed Request and response are not shown (§4.4): no body; 200, 202 or 204, with or without the key.
-    revoke: async (id) => {
-      const request: CallRequest = { method: "DELETE", path: pathOf(id), success: [200, 202, 204] };
-      return legacy.raw(request, readRevoked);
-    },
+    revoke: async (id) =>
+      legacy.send({ method: "DELETE", path: pathOf(id), success: [200, 202, 204], resource }, readRevoked),
   };
 }
+
+const resource = "access_key";
 
 function pathOf(id: string): string {
   return `/api/v1/access-keys/${segment(id, "key id")}`;

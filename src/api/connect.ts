@@ -1,32 +1,30 @@
-// Owns: the service as one thing: its resources, each loaded when first asked for, over one transport, as one account.
-// Must not know: profiles, files, the environment: all that varies is handed in.
+// The service as one thing: its resources, each loaded when first asked for, over one transport, as one account. All that
+// varies is handed in: profiles, files and the environment are not known here.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
-import type { Cohorts } from "./cohorts.ts";
-import type { Contract } from "./contract.ts";
-import { contractVersion } from "./contract-version.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
-import type { Entities } from "./entities.ts";
+import type { Tokens } from "./auth/token-exchange.ts";
+import type { Contract } from "./contract.ts";
+import { contractVersion, organizationHeader, versionHeader } from "./contract-headers.ts";
+import { type Cohorts, createCohorts, createEntities, type Entities } from "./entities-and-cohorts.ts";
+import { type Authorization, Caller } from "./http/caller.ts";
 import type { Transport } from "./http/exchange.ts";
-import type { Legacy } from "./legacy.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
 import type { Raw } from "./raw.ts";
-import type { Tokens } from "./auth/tokens.ts";
-import type { V1 } from "./v1.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
   /** Logical base URL: the transport knows where it is. */
   readonly baseUrl: string;
-  /** Needed by the legacy contract alone. */
+  /** Needed by the legacy contract alone: a uuid (§4.4). */
   readonly organizationId?: string;
-  /** `YYYY-MM-DD`; the one that this program was written for where none is given. */
+  /** `YYYY-MM-DD`, sent with each /v1 request, so that none depends on the service account's own version (§9). Default: the one that this program was written for. */
   readonly serviceVersion?: string;
-  /** Asked once, when a request needs it. @throws Failure where there is none */
+  /** Asked once, when a request needs it. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
-  /** The token endpoint that new clients are proven at, where the organization has one. */
+  /** The token endpoint that new clients are proven at, if the organization has one. */
   readonly tokenEndpoint?: TokenEndpoint;
   readonly now: () => number;
 }
@@ -45,33 +43,34 @@ export interface Service {
   close(): void;
 }
 
-/** Nothing is sent, read or loaded before a method is called. */
+const nobody: Authorization = { header: async () => undefined, rejected() {} };
+
+/** Nothing is sent or read before a method is called. */
 export function connect(options: ConnectOptions): Service {
   const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
-  const v1Authorization = createV1Authorization(options.credential, options);
-  const legacyAuthorization = createLegacyAuthorization(options.legacyCredential, options);
-  const v1 = once(async () =>
-    (await import("./v1.ts")).createV1({ transport, baseUrl, serviceVersion, authorization: v1Authorization, now }),
-  );
-  const legacy = once(async () =>
-    (await import("./legacy.ts")).createLegacy({
-      transport,
-      baseUrl,
-      organizationId,
-      authorization: legacyAuthorization,
-      now,
-    }),
-  );
-  const both = { v1: v1Authorization, legacy: legacyAuthorization };
-  const contract = once(async () =>
-    (await import("./contract.ts")).createContract({ transport, baseUrl, authorization: both.v1, now }),
-  );
-  const raw = once(async () =>
-    (await import("./raw.ts")).createRaw({ transport, baseUrl, serviceVersion, organizationId, now, ...both }),
-  );
-  const tokens = once(async () => (await import("./auth/tokens.ts")).createTokens(options));
+  const authorization = createV1Authorization(options.credential, options);
+  const common = { transport, baseUrl, now };
+  const v1 = new Caller({ ...common, authorization, headers: () => versionHeader(serviceVersion) });
+  const legacy = new Caller({
+    ...common,
+    authorization: createLegacyAuthorization(options.legacyCredential, options),
+    headers: () => organizationHeader(organizationId),
+  });
+  const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
+  const contract = once(async () => {
+    const callerAs = (who: Authorization): Caller => new Caller({ ...common, authorization: who, headers: () => ({}) });
+    return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
+  });
+  const raw = once(async () => (await import("./raw.ts")).createRaw({ v1, legacy }));
+  const tokens = once(async () => (await import("./auth/token-exchange.ts")).createTokens(options));
   return {
-    ...v1Resources(v1),
+    oauthClients: {
+      create: async (bodyText, idempotencyKey) => (await oauthClients()).create(bodyText, idempotencyKey),
+      get: async (id) => (await oauthClients()).get(id),
+      revoke: async (id) => (await oauthClients()).revoke(id),
+    },
+    entities: createEntities(v1),
+    cohorts: createCohorts(v1),
     ...legacyResources(legacy),
     contract: { published: async (version) => (await contract()).published(version) },
     raw: { send: async (request) => (await raw()).send(request) },
@@ -84,24 +83,9 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-function v1Resources(v1: () => Promise<V1>): Pick<Service, "oauthClients" | "entities" | "cohorts"> {
-  const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(await v1()));
-  const entities = once(async () => (await import("./entities.ts")).createEntities(await v1()));
-  const cohorts = once(async () => (await import("./cohorts.ts")).createCohorts(await v1()));
-  return {
-    oauthClients: {
-      create: async (bodyText, idempotencyKey) => (await oauthClients()).create(bodyText, idempotencyKey),
-      get: async (id) => (await oauthClients()).get(id),
-      revoke: async (id) => (await oauthClients()).revoke(id),
-    },
-    entities: { page: async (request) => (await entities()).page(request) },
-    cohorts: { membersPage: async (cohortId, request) => (await cohorts()).membersPage(cohortId, request) },
-  };
-}
-
-function legacyResources(legacy: () => Promise<Legacy>): Pick<Service, "accessKeys" | "people"> {
-  const accessKeys = once(async () => (await import("./access-keys.ts")).createAccessKeys(await legacy()));
-  const people = once(async () => (await import("./people.ts")).createPeople(await legacy()));
+function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people"> {
+  const accessKeys = once(async () => (await import("./access-keys.ts")).createAccessKeys(legacy));
+  const people = once(async () => (await import("./people.ts")).createPeople(legacy));
   return {
     accessKeys: {
       create: async (bodyText) => (await accessKeys()).create(bodyText),

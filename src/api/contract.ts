@@ -1,14 +1,10 @@
-// Owns: fetching what the service publishes of its contract (§4.5).
-// Must not know: how drift is told; what it is: contract-comparison.ts.
+// What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
+// What stands in the document is untrusted text.
+import { contractVersion } from "./contract-headers.ts";
 import type { Attempt } from "./http/attempt.ts";
-import type { Authorization } from "./http/caller.ts";
-import { createCaller } from "./http/caller.ts";
-import type { Transport } from "./http/exchange.ts";
-import { BrokenBody } from "./json/json-body.ts";
-import { isObject, type JsonObject } from "./json/json-object.ts";
-import { segment } from "./http/path.ts";
-
-export { contractVersion, legacyContractVersion } from "./contract-version.ts";
+import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
+import { segment } from "./http/request-rules.ts";
+import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
 
 export interface Contract {
   /**
@@ -18,19 +14,11 @@ export interface Contract {
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
-export interface ContractOptions {
-  readonly transport: Transport;
-  readonly baseUrl: string;
-  readonly authorization: Authorization;
-  readonly now: () => number;
-}
-
-/** @assumed §4.5 does not say whether the documents need a credential: it is shown only where it is asked for. */
-export function createContract(options: ContractOptions): Contract {
-  const anonymous: Authorization = { header: async () => undefined, rejected() {} };
-  const callers = [anonymous, options.authorization].map((authorization) =>
-    createCaller({ ...options, authorization, commonHeaders: () => ({}) }),
-  );
+/**
+ * @param callers without a credential, and with one
+ * @assumed §4.5 does not say whether the documents need a credential: it is shown only if it is asked for.
+ */
+export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
   return {
     async published(version) {
       const path =
@@ -39,9 +27,7 @@ export function createContract(options: ContractOptions): Contract {
           : `/v1-reference/openapi/${segment(version, "contract version")}.json`;
       let attempt: Attempt<JsonObject> | undefined;
       for (const caller of callers) {
-        attempt = await caller.json({ method: "GET", path, success: [200], page: true }, ({ value }) =>
-          readDocument(value),
-        );
+        attempt = await caller.send({ method: "GET", path, success: [200], page: true }, readDocument);
         if (attempt.kind !== "refused" || (attempt.status !== 401 && attempt.status !== 403)) break;
       }
       return attempt!;
@@ -49,7 +35,248 @@ export function createContract(options: ContractOptions): Contract {
   };
 }
 
-function readDocument(value: unknown): JsonObject {
+function readDocument(answer: Answer): JsonObject {
+  const { value } = jsonOf(answer);
   if (!isObject(value)) throw new BrokenBody("the answer is no specification");
   return value;
+}
+
+export interface Finding {
+  /** `addition` is no drift (§9.3). */
+  readonly severity: "drift" | "addition";
+  /** `GET /v1/entities`, or `contract version`. */
+  readonly subject: string;
+  readonly detail: string;
+}
+
+interface Expectation {
+  /** Parameters that are sent, by place. */
+  readonly parameters: readonly string[];
+  /** Parameters that have to be required: without that, what we rely on is not promised. */
+  readonly required?: readonly string[];
+  readonly body?: readonly string[];
+  readonly success: string;
+}
+
+const list = ["query limit", "query page_token"];
+
+/** What is spoken, with every parameter's braces emptied: their names are the document's own affair. */
+const spoken: Readonly<Record<string, Expectation>> = {
+  "POST /v1/oauth_clients": {
+    parameters: ["header idempotency-key"],
+    required: ["header idempotency-key"],
+    body: ["service_account_id", "scopes"],
+    success: "201",
+  },
+  "GET /v1/oauth_clients/{}": { parameters: [], success: "200" },
+  "DELETE /v1/oauth_clients/{}": { parameters: [], success: "200" },
+  "GET /v1/entities": { parameters: [...list, "query type"], success: "200" },
+  "GET /v1/cohorts/{}/members": { parameters: list, success: "200" },
+};
+
+/** Legacy operations (§4.4): they may stand in the same document, and have their own stage (§9.4). */
+const legacy: readonly string[] = [
+  "POST /api/v1/access-keys",
+  "GET /api/v1/access-keys",
+  "POST /api/v1/access-keys/{}/rotate",
+  "DELETE /api/v1/access-keys/{}",
+  "GET /api/v1/people/search",
+  "GET /api/v1/people/{}/membership",
+];
+
+const stages = ["preview", "compatibility", "ga"];
+const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
+
+/** Sent or answered with every request, named in the document or not. */
+const common = ["header service-version", "header authorization", "header accept", "header content-type"];
+
+/**
+ * Compares a published specification of /v1 with what this program speaks.
+ * @param document an OpenAPI document, not trusted to be one
+ * @param expectedVersion the contract version that it should be of
+ * @returns drift first, then additions; empty where all is as expected
+ */
+export function compareContract(document: unknown, expectedVersion: string = contractVersion): Finding[] {
+  const root = asObject(document);
+  const published = operationsOf(root);
+  const findings = [...compareVersion(root, expectedVersion)];
+  for (const [name, expected] of Object.entries(spoken)) {
+    const operation = published.get(name);
+    if (operation) findings.push(...compareOperation(root, { name, expected, operation }));
+    else findings.push(drift(name, "is not published any more"));
+  }
+  for (const [name, operation] of published)
+    if (legacy.includes(name)) findings.push(...compareStage({ name, operation }, "compatibility"));
+    else if (!Object.hasOwn(spoken, name))
+      findings.push({ severity: "addition", subject: name, detail: "an operation that integ does not know" });
+  return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
+}
+
+function drift(subject: string, detail: string): Finding {
+  return { severity: "drift", subject, detail };
+}
+
+function compareVersion(root: JsonObject, expected: string): Finding[] {
+  const version = asObject(root.info)["x-contract-version"];
+  if (version === expected) return [];
+  return [
+    drift(
+      "contract version",
+      version === undefined ? "is not named" : `is ${word(version)}, and integ speaks ${expected}`,
+    ),
+  ];
+}
+
+interface Operation {
+  readonly operation: JsonObject;
+  /** Parameters of the path and the operation, references followed, by `in name`. */
+  readonly parameters: ReadonlyMap<string, JsonObject>;
+}
+
+function operationsOf(root: JsonObject): Map<string, Operation> {
+  const found = new Map<string, Operation>();
+  const prefix = serverPrefix(root);
+  for (const [path, item] of Object.entries(asObject(root.paths)))
+    for (const [method, operation] of Object.entries(asObject(item))) {
+      if (!methods.includes(method.toLowerCase())) continue;
+      const parameters = new Map(
+        [...asArray(asObject(item).parameters), ...asArray(asObject(operation).parameters)].map((reference) => {
+          const parameter = resolve(root, reference);
+          return [`${word(parameter.in)} ${nameOf(parameter)}`, parameter] as const;
+        }),
+      );
+      const name = `${method.toUpperCase()} ${prefix}${path.replace(/\{[^}]*\}/g, "{}").replace(/\/$/, "")}`;
+      found.set(name, { operation: asObject(operation), parameters });
+    }
+  return found;
+}
+
+/** Header names know no case. */
+function nameOf(parameter: JsonObject): string {
+  const name = word(parameter.name);
+  return parameter.in === "header" ? name.toLowerCase() : name;
+}
+
+/** The path of the server's address, where the document's paths are relative to one. */
+function serverPrefix(root: JsonObject): string {
+  const { url } = asObject(asArray(root.servers)[0]);
+  if (typeof url !== "string" || Object.keys(asObject(root.paths)).some((path) => path.startsWith("/v1/"))) return "";
+  return url.replace(/^[a-z]+:\/\/[^/]*/i, "").replace(/\/+$/, "");
+}
+
+interface Comparison {
+  readonly name: string;
+  readonly expected: Expectation;
+  readonly operation: Operation;
+}
+
+function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
+  return [
+    ...compareStage(comparison),
+    ...compareParameters(root, comparison),
+    ...compareBody(root, comparison),
+    ...compareSuccess(comparison),
+  ];
+}
+
+function compareStage(
+  { name, operation: { operation } }: Pick<Comparison, "name" | "operation">,
+  only?: string,
+): Finding[] {
+  const stage = operation["x-lifecycle-stage"];
+  const findings: Finding[] = [];
+  if (typeof stage !== "string" || !stages.includes(stage))
+    findings.push(
+      drift(
+        name,
+        stage === undefined ? "declares no lifecycle stage" : `is at the unknown lifecycle stage "${word(stage)}"`,
+      ),
+    );
+  else if ((stage === "compatibility") !== (only === "compatibility"))
+    findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
+  if (operation.deprecated === true) findings.push(drift(name, "is deprecated"));
+  return findings;
+}
+
+function compareParameters(root: JsonObject, { name, expected, operation: { parameters } }: Comparison): Finding[] {
+  const findings: Finding[] = [];
+  for (const parameter of expected.parameters) {
+    const published = parameters.get(parameter);
+    const mustBe = expected.required?.includes(parameter) ?? false;
+    if (!published) findings.push(drift(name, `has no ${spell(parameter)} any more`));
+    else if ((published.required === true) !== mustBe)
+      findings.push(drift(name, `${mustBe ? "does not require" : "requires"} ${spell(parameter)}`));
+  }
+  for (const [parameter, published] of parameters) {
+    if (expected.parameters.includes(parameter) || common.includes(parameter) || published.in === "path") continue;
+    if (published.required === true)
+      findings.push(drift(name, `requires ${spell(parameter)}, which integ does not send`));
+    else findings.push({ severity: "addition", subject: name, detail: `takes ${spell(parameter)}` });
+  }
+  return [...findings, ...compareLimit(root, name, parameters.get("query limit"))];
+}
+
+/** §8: 1 to 500. */
+function compareLimit(root: JsonObject, ...[name, parameter]: [string, JsonObject | undefined]): Finding[] {
+  if (!parameter) return [];
+  const { minimum = 1, maximum = 500 } = resolve(root, parameter.schema);
+  if (minimum === 1 && maximum === 500) return [];
+  return [drift(name, `takes a limit of ${word(minimum)} to ${word(maximum)}, not of 1 to 500`)];
+}
+
+function compareBody(root: JsonObject, { name, expected, operation: { operation } }: Comparison): Finding[] {
+  const body = resolve(root, operation.requestBody);
+  const schema = resolve(root, asObject(asObject(body.content)["application/json"]).schema);
+  const required = asArray(schema.required).map(String);
+  const fields = Object.keys(asObject(schema.properties));
+  const sent = expected.body ?? [];
+  const findings: Finding[] = [];
+  for (const field of sent)
+    if (fields.length > 0 && !fields.includes(field)) findings.push(drift(name, `has no field ${field} any more`));
+  for (const field of required)
+    if (!sent.includes(field)) findings.push(drift(name, `requires the field ${field}, which integ does not send`));
+  for (const field of fields)
+    if (!sent.includes(field) && !required.includes(field))
+      findings.push({ severity: "addition", subject: name, detail: `takes the field ${field}` });
+  if (sent.length > 0 && fields.length === 0) findings.push(drift(name, "does not say what its body is"));
+  return findings;
+}
+
+function compareSuccess({ name, expected, operation: { operation } }: Comparison): Finding[] {
+  const statuses = Object.keys(asObject(operation.responses));
+  return statuses.includes(expected.success) ? [] : [drift(name, `does not answer with ${expected.success}`)];
+}
+
+function spell(parameter: string): string {
+  const [place, ...name] = parameter.split(" ");
+  return place === "header" ? `the header ${name.join(" ")}` : `the parameter ${name.join(" ")}`;
+}
+
+/** Follows local references (`#/components/…`), a bounded number of them. */
+function resolve(root: JsonObject, value: unknown): JsonObject {
+  let current = asObject(value);
+  for (let steps = 0; steps < 20 && typeof current.$ref === "string" && current.$ref.startsWith("#/"); steps++) {
+    const names = current.$ref
+      .slice(2)
+      .split("/")
+      .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+    let found: unknown = root;
+    for (const name of names) found = Object.hasOwn(asObject(found), name) ? asObject(found)[name] : undefined;
+    current = asObject(found);
+  }
+  return current;
+}
+
+function asObject(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A value of the document as it may stand in a sentence. */
+function word(value: unknown): string {
+  if (value === undefined) return "nothing";
+  return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);
 }

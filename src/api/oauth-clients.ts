@@ -1,11 +1,9 @@
-// Owns: OAuth clients (§2.3, §3.1, §4.2, §8): the resource and its one-attempt requests.
-// Must not know: the journal, retries, where a secret goes. What a creation may say: creation-request.ts; what a caller
-// does about its answer: creation-decision.ts.
+// OAuth clients (§2.3, §3.1, §4.2, §8): the resource and its one-attempt requests.
 import * as z from "zod/mini";
 import type { Attempt } from "./http/attempt.ts";
+import { type Caller, jsonOf } from "./http/caller.ts";
+import { segment } from "./http/request-rules.ts";
 import { BrokenBody, type JsonBody } from "./json/json-body.ts";
-import { segment } from "./http/path.ts";
-import type { V1 } from "./v1.ts";
 
 /** An OAuth client (§2.3). Unknown fields and values are fine, documented fields have their types. */
 export const OAuthClient = z.looseObject({
@@ -37,10 +35,10 @@ export interface OAuthClients {
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 
-export function createOAuthClients(v1: V1): OAuthClients {
+export function createOAuthClients(v1: Caller): OAuthClients {
   return {
     create: (bodyText, idempotencyKey) =>
-      v1.json(
+      v1.send(
         {
           method: "POST",
           path: "/v1/oauth_clients",
@@ -49,31 +47,37 @@ export function createOAuthClients(v1: V1): OAuthClients {
           // «Always 201, also for a recovered receipt» (§4.2).
           success: [201],
           secretField: "client_secret",
+          resource,
         },
-        readOAuthClient,
+        (answer) => readOAuthClient(jsonOf(answer)),
       ),
     get: async (id) =>
-      v1.json({ method: "GET", path: pathOf(id), success: [200] }, (body) => readOAuthClient(body, id)),
+      v1.send({ method: "GET", path: pathOf(id), success: [200], resource }, (answer) =>
+        readOAuthClient(jsonOf(answer), id),
+      ),
     revoke: async (id) =>
-      v1.json({ method: "DELETE", path: pathOf(id), success: [200] }, (body) => readOAuthClient(body, id)),
+      v1.send({ method: "DELETE", path: pathOf(id), success: [200], resource }, (answer) =>
+        readOAuthClient(jsonOf(answer), id),
+      ),
   };
 }
+
+const resource = "oauth_client";
 
 function pathOf(id: string): string {
   return `/v1/oauth_clients/${segment(id, "client id")}`;
 }
 
 /**
- * @param expected the id that was asked for, where one was: another one is somebody else's answer
+ * @param expected the id that was asked for, if one was
  * @throws BrokenBody
  */
-function readOAuthClient({ value }: JsonBody, expected?: unknown): OAuthClient {
+function readOAuthClient({ value }: JsonBody, expected?: string): OAuthClient {
   const result = OAuthClient.safeParse(value);
   if (!result.success) {
     const place = result.error.issues[0]?.path.join(".") ?? "";
     throw new BrokenBody(`the answer is no OAuth client (${place === "" ? "no object" : place})`);
   }
-  if (typeof expected === "string" && result.data.id !== expected)
-    throw new BrokenBody("the answer is about another client");
+  if (expected !== undefined && result.data.id !== expected) throw new BrokenBody("the answer is about another client");
   return result.data;
 }

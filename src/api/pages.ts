@@ -1,14 +1,11 @@
-// Owns: walking a list page by page (§4.3, §2.1): the next page is asked for while the last one is consumed, every page is
-// checked before it is given, and no token is followed twice.
-// Must not know: which list it is, retries (they are `fetchPage`'s), output.
+// Walking a list page by page (§4.3, §2.1): the next page is asked for while the last one is consumed, every page is
+// checked before it is given, and no token is followed twice. Retries are `fetchPage`'s.
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
-import { BodyRoom } from "./http/body-room.ts";
-import { BrokenBody } from "./json/json-body.ts";
-import { isObject } from "./json/json-object.ts";
-import type { RawPage } from "./list-request.ts";
+import { BodyRoom } from "./http/exchange.ts";
+import { BrokenBody, isObject } from "./json/json-body.ts";
+import type { RawPage } from "./entities-and-cohorts.ts";
 import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
-import { SeenTokens } from "./seen-tokens.ts";
 
 /**
  * A page that keeps the contract. Its rows are slices of `body`: the API's own text. In a walk they stand until the next
@@ -167,5 +164,36 @@ export function peekNextToken(body: Buffer): string | undefined {
     return typeof token === "string" && token !== "" ? token : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** So many of the last tokens are remembered one by one: a repetition among them is noticed at once. */
+const remembered = 10_000;
+
+/**
+ * The tokens of a walk. A circle of up to 10,000 pages is noticed when it closes; a longer one by Brent's method, at the
+ * latest when it was gone through three times.
+ */
+export class SeenTokens {
+  readonly #recent = new Set<string>();
+  /** A token that is compared with all later ones, replaced at each power of two. */
+  #anchor: string | undefined;
+  #count = 0;
+  #next = 1;
+
+  has(token: string): boolean {
+    return this.#recent.has(token) || this.#anchor === token;
+  }
+
+  /** @returns false where the token was there before */
+  add(token: string): boolean {
+    if (this.has(token)) return false;
+    this.#recent.add(token);
+    if (this.#recent.size > remembered) this.#recent.delete(this.#recent.values().next().value!);
+    if (++this.#count === this.#next) {
+      this.#anchor = token;
+      this.#next *= 2;
+    }
+    return true;
   }
 }

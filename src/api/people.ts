@@ -1,10 +1,10 @@
-// Owns: people of the legacy contract (§4.4): search and membership. Neither parameters nor answers are documented.
-// Must not know: what a person or a membership is: it is handed on as it came.
+// People of the legacy contract (§4.4): search and membership. Neither parameters nor answers are documented: what a person
+// or a membership is, is handed on as it came.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import type { Legacy, Rows } from "./legacy.ts";
-import { readRows } from "./legacy.ts";
-import { type Pair, query, segment } from "./http/path.ts";
+import { type Caller, jsonOf } from "./http/caller.ts";
+import { type Pair, query, segment } from "./http/request-rules.ts";
+import { readRows, type Rows } from "./json/unknown-list.ts";
 
 export interface PeopleSearch {
   /** What is searched for; sent as `query` unless `params` are given. */
@@ -20,19 +20,19 @@ export interface People {
   membership(personId: string): Promise<Attempt<unknown>>;
 }
 
-export function createPeople(legacy: Legacy): People {
+export function createPeople(legacy: Caller): People {
   return {
     // @assumed Parameters and response are not shown (§4.4): `query`, and rows wrapped or not.
     search: async (request) =>
-      legacy.json(
+      legacy.send(
         { method: "GET", path: `/api/v1/people/search${query(parametersOf(request))}`, success: [200] },
-        readRows,
+        (answer) => readRows(jsonOf(answer)),
       ),
     // @assumed The response is not shown (§4.4): any JSON.
     membership: async (personId) =>
-      legacy.json(
+      legacy.send(
         { method: "GET", path: `/api/v1/people/${segment(personId, "person id")}/membership`, success: [200] },
-        ({ value }) => value,
+        (answer) => jsonOf(answer).value,
       ),
   };
 }

@@ -1,12 +1,8 @@
-// Owns: a request to any endpoint of the service (`integ api`): which paths a credential may be carried to, and as whom.
-// Must not know: what the endpoint does; nothing of it is journalled.
+// A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and as whom. What the
+// endpoint does is not known here; nothing of it is in the journal.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import type { Authorization, CallRequest } from "./http/caller.ts";
-import { createCaller } from "./http/caller.ts";
-import type { Transport } from "./http/exchange.ts";
-import { organizationHeader } from "./legacy.ts";
-import { versionHeader } from "./v1.ts";
+import type { Caller, CallRequest } from "./http/caller.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
@@ -29,16 +25,6 @@ export interface Raw {
    * @throws Failure `usage` for what `checkRaw` refuses
    */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
-}
-
-export interface RawOptions {
-  readonly transport: Transport;
-  readonly baseUrl: string;
-  readonly serviceVersion: string;
-  readonly organizationId: string | undefined;
-  readonly v1: Authorization;
-  readonly legacy: Authorization;
-  readonly now: () => number;
 }
 
 const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -101,32 +87,16 @@ function creates(path: string): boolean {
   return /^\/v1\/oauth_clients\/?(?:;.*)?$/i.test(plain);
 }
 
-export function createRaw({ transport, baseUrl, serviceVersion, organizationId, v1, legacy, now }: RawOptions): Raw {
-  const callers = {
-    v1: createCaller({
-      transport,
-      baseUrl,
-      now,
-      authorization: v1,
-      commonHeaders: () => versionHeader(serviceVersion),
-    }),
-    legacy: createCaller({
-      transport,
-      baseUrl,
-      now,
-      authorization: legacy,
-      commonHeaders: () => organizationHeader(organizationId),
-    }),
-  };
+/** Any success status. */
+const success = Array.from({ length: 100 }, (_, index) => 200 + index);
+
+export function createRaw(callers: { readonly v1: Caller; readonly legacy: Caller }): Raw {
   return {
-    async send(request) {
-      const caller = callers[checkRaw(request)];
-      const success = Array.from({ length: 100 }, (_, index) => 200 + index);
-      return caller.raw({ ...request, success, page: true }, ({ status, headers, body }) => ({
+    send: async (request) =>
+      callers[checkRaw(request)].send({ ...request, success, page: true }, ({ status, headers, body }) => ({
         status,
         headers,
         body,
-      }));
-    },
+      })),
   };
 }

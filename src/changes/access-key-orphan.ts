@@ -2,7 +2,7 @@
 // that is, and when its absence is certain. Pure: §4.4 shows neither list nor paging, so every doubt is said.
 // Must not know: the journal, how the list was read, what is done about an orphan.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
-import type { Rows } from "../api/legacy.ts";
+import type { Rows } from "../api/json/unknown-list.ts";
 
 /** Clocks of this machine and the service differ by this much at most. */
 const clockSkewMs = 5 * 60_000;

@@ -2,8 +2,7 @@
 // never sent again from here; 429 and what was proven not to have left are. And what the journal says of it meanwhile.
 // Must not know: flags, terminals, files, what is created or rotated.
 import type { SecretAnswer } from "../api/access-keys.ts";
-import type { Answered, Attempt } from "../api/http/attempt.ts";
-import { failureOf } from "../api/http/failure-of.ts";
+import { type Answered, type Attempt, failureOf } from "../api/http/attempt.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";

@@ -3,8 +3,8 @@
 // says.
 // Must not know: flags, terminals, files. Which key is the orphan: access-key-orphan.ts.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../api/access-keys.ts";
-import type { Rows } from "../api/legacy.ts";
-import { retryRead } from "../api/http/retry-read.ts";
+import type { Rows } from "../api/json/unknown-list.ts";
+import { retryRead } from "../api/http/retry.ts";
 import { Failure } from "../errors.ts";
 import { isSettled, type Entry } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";

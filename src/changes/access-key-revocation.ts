@@ -2,9 +2,8 @@
 // the end state seen in the list where the answer does not tell it; journalled, so that a crash on the way is finished.
 // Must not know: flags, terminals, files.
 import { type AccessKey, readAccessKey } from "../api/access-keys.ts";
-import type { Attempt } from "../api/http/attempt.ts";
-import { failureOf } from "../api/http/failure-of.ts";
-import { retryRead } from "../api/http/retry-read.ts";
+import { type Attempt, failureOf } from "../api/http/attempt.ts";
+import { retryRead } from "../api/http/retry.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
 import type { EntryLease } from "../journal/journal.ts";

@@ -3,7 +3,7 @@
 // Must not know: flags, terminals, how the secret came to be.
 import type { AccessKey } from "../api/access-keys.ts";
 import type { Attempt, Salvage } from "../api/http/attempt.ts";
-import { retryRead } from "../api/http/retry-read.ts";
+import { retryRead } from "../api/http/retry.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";

@@ -2,7 +2,7 @@
 // or lost (§2.3, §4.2).
 // Must not know: flags, terminals, files, when to send (oauth-client-creation.ts).
 import type { Salvage } from "../api/http/attempt.ts";
-import { readableIds } from "../api/creation-decision.ts";
+import { readableIds } from "../api/oauth-client-creation.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled, nextStep } from "../journal/entry.ts";

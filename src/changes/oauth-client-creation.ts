@@ -1,10 +1,14 @@
 // Owns: the creation of an OAuth client, from the intent on disk to the secret in its place: the decision table of §4.2
 // followed step by step, retried under one key, resumable by any later process.
 // Must not know: flags, terminals, files.
-import type { Attempt } from "../api/http/attempt.ts";
-import { type CreationDecision, decideCreation } from "../api/creation-decision.ts";
-import { checkCreation, creationBody, type CreationRequest } from "../api/creation-request.ts";
-import { failureOf } from "../api/http/failure-of.ts";
+import { type Attempt, failureOf } from "../api/http/attempt.ts";
+import {
+  checkCreation,
+  creationBody,
+  type CreationDecision,
+  type CreationRequest,
+  decideCreation,
+} from "../api/oauth-client-creation.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";

@@ -1,7 +1,7 @@
 // Owns: what must be true before the old client of a rotation goes: the new one can get a token, and still works when its
 // time has come.
 // Must not know: flags, terminals, files, how the new client was made.
-import { retryRead } from "../api/http/retry-read.ts";
+import { retryRead } from "../api/http/retry.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";

@@ -1,8 +1,7 @@
 // Owns: the revocation of an OAuth client (§3.1, §4.2): safe to repeat, so it is repeated until the service has said
 // `revoked`, and journalled, so that a crash on the way is finished later.
 // Must not know: flags, terminals, files.
-import type { Attempt } from "../api/http/attempt.ts";
-import { failureOf } from "../api/http/failure-of.ts";
+import { type Attempt, failureOf } from "../api/http/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import type { EntryLease } from "../journal/journal.ts";

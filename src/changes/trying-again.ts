@@ -1,6 +1,7 @@
 // Owns: whether a request of a change goes out again after this answer, and when.
 // Must not know: what was asked for, what an answer means for the journal.
-import { type Attempt, type Break, retryAfterOf } from "../api/http/attempt.ts";
+import { type Attempt, retryAfterOf } from "../api/http/attempt.ts";
+import type { NetworkErrorReason } from "../api/http/network-error.ts";
 import { nextDelay } from "../api/http/retry.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -8,7 +9,7 @@ import type { Workbench } from "./workbench.ts";
  * True where trying the same again may help: not for a name, a certificate or a proxy that will still be wrong, nor where
  * there is nothing to send.
  */
-function mayPass(reason: Break | "status"): boolean {
+function mayPass(reason: NetworkErrorReason | "status"): boolean {
   return !["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"].includes(reason);
 }
 

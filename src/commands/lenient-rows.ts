@@ -1,7 +1,7 @@
 // Owns: how rows whose shape the document does not show (§4.4) are printed: the documented fields that are there, or
 // whatever fields there are.
 // Must not know: which rows they are.
-import type { Rows } from "../api/legacy.ts";
+import type { Rows } from "../api/json/unknown-list.ts";
 import type { Context } from "../context.ts";
 import type { Column } from "../output/output.ts";
 import { pageOf } from "../output/row-page.ts";

@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import type { Attempt } from "../api/http/attempt.ts";
 import type { Service } from "../api/connect.ts";
-import type { ListRequest, RawPage } from "../api/list-request.ts";
+import type { ListRequest, RawPage } from "../api/entities-and-cohorts.ts";
 import type { FetchPage, Page } from "../api/pages.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../errors.ts";

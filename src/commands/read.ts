@@ -1,6 +1,6 @@
 // Owns: how a command reads one thing from the service: retried within the time the person gave, failing in words.
 import type { Answered, Attempt } from "../api/http/attempt.ts";
-import { retryRead } from "../api/http/retry-read.ts";
+import { retryRead } from "../api/http/retry.ts";
 import type { Context } from "../context.ts";
 import type { Progress } from "../output/output.ts";
 

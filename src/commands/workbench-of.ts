@@ -3,7 +3,7 @@
 import { DiskTrust } from "../changes/disk-trust.ts";
 import type { Account, SecretKeeping, Tell, Workbench } from "../changes/workbench.ts";
 import type { Service } from "../api/connect.ts";
-import { contractVersion } from "../api/contract-version.ts";
+import { contractVersion } from "../api/contract-headers.ts";
 import type { Context } from "../context.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import { read } from "./read.ts";

@@ -4,7 +4,6 @@ import type { Service } from "../api/connect.ts";
 import type { Clock, Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
-import { contractVersion } from "../api/contract-version.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { EmbeddedSandbox } from "./embedded-sandbox.ts";
 import { once } from "./once.ts";
@@ -53,7 +52,7 @@ export class Connections {
       transport,
       baseUrl: profile.baseUrl,
       organizationId: profile.organizationId,
-      serviceVersion: settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
+      serviceVersion: settings.serviceVersion ?? profile.serviceVersion,
       credential: () => profile.credential(),
       legacyCredential: () => profile.legacy(),
       tokenEndpoint: profile.oauth && {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/http/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
-import type { RawPage } from "../../src/api/list-request.ts";
+import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";
 import { Failure } from "../../src/errors.ts";
 import { type Json, type JsonObject, readShapes } from "./case.ts";

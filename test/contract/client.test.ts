@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/http/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";
-import { decideCreation } from "../../src/api/creation-decision.ts";
-import type { RawPage } from "../../src/api/list-request.ts";
+import { decideCreation } from "../../src/api/oauth-client-creation.ts";
+import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";
 import { Failure } from "../../src/errors.ts";
 import { type Answer, type ContractCase, type JsonObject, readCases, type RequestStep } from "./case.ts";

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Service } from "../../src/api/connect.ts";
-import { decideCreation } from "../../src/api/creation-decision.ts";
+import { decideCreation } from "../../src/api/oauth-client-creation.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";

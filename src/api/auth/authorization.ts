@@ -1,19 +1,11 @@
-// Owns: the value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer.
-// Must not know: where credentials are kept, which request is sent. No credential is in any word of a failure here.
+// The value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer. No credential is
+// in any word of a failure here.
 import { Failure } from "../../errors.ts";
-import { type Attempt, retryAfterOf } from "../http/attempt.ts";
+import { type Attempt, failureOf, retryAfterOf } from "../http/attempt.ts";
 import { type Authorization, NoToken } from "../http/caller.ts";
-import type { Credential, LegacyCredential } from "./credential.ts";
-import { failureOf } from "../http/failure-of.ts";
-import type { Transport } from "../http/exchange.ts";
 import { mayRetryRead } from "../http/retry.ts";
-import type { TokenGrant } from "./token-exchange.ts";
-import { createTokenSource, type TokenSource } from "./token-source.ts";
-
-export interface AuthorizationOptions {
-  readonly transport: Transport;
-  readonly now: () => number;
-}
+import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
+import type { ExchangeOptions } from "./token-exchange.ts";
 
 /**
  * Basic of an API key (§5.1 rule 1; RFC 7617).
@@ -36,10 +28,7 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
  * Who /v1 requests are sent as. The credential is asked for once, when the first request needs it.
  * @param credential throws `Failure` where there is none
  */
-export function createV1Authorization(
-  credential: () => Promise<Credential>,
-  options: AuthorizationOptions,
-): Authorization {
+export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
   let prepared: Promise<Prepared> | undefined;
   const prepare = async (): Promise<Prepared> => {
     const found = await credential();
@@ -49,7 +38,10 @@ export function createV1Authorization(
         now: options.now,
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
-          return granted(await exchangeClientCredentials(found, options), "get an OAuth access token");
+          const attempt = await exchangeClientCredentials(found, options);
+          // What helps against a refusal is what helps for OAuth clients: the id, the organization, OAuth access.
+          const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_client" as const } : attempt;
+          return granted(about, "get an OAuth access token");
         },
       }),
     };
@@ -63,7 +55,7 @@ export function createV1Authorization(
  */
 export function createLegacyAuthorization(
   credential: () => Promise<LegacyCredential>,
-  options: AuthorizationOptions,
+  options: ExchangeOptions,
 ): Authorization {
   let prepared: Promise<Prepared> | undefined;
   const prepare = async (): Promise<Prepared> => {
@@ -93,11 +85,11 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
 
 async function grantFor(
   found: Exclude<LegacyCredential, { kind: "access_token" }>,
-  options: AuthorizationOptions,
+  options: ExchangeOptions,
 ): Promise<TokenGrant> {
   if (found.kind === "exchange_command")
     return { token: await found.run(found.secret ?? ""), expiresInSeconds: undefined };
-  const { exchangeAtEndpoint } = await import("./legacy-exchange.ts");
+  const { exchangeAtEndpoint } = await import("./token-exchange.ts");
   return granted(
     await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
     "get a bearer token",
@@ -120,4 +112,65 @@ function bearerHeader(token: string): string {
       hint: "Check what the access token command prints: the token alone.",
     });
   return `Bearer ${token}`;
+}
+
+interface TokenSourceOptions {
+  /** @throws Failure where there is none to be had */
+  readonly fetch: () => Promise<TokenGrant>;
+  readonly now: () => number;
+}
+
+/** A token is renewed so long before its end, or after three quarters of a short life. */
+const marginMs = 30_000;
+/** @assumed §5.2 rule 7 shows no answer: a token whose life is not given is used for a minute. */
+const unknownLifeMs = 60_000;
+
+interface BearerToken {
+  readonly token: string;
+  /** Milliseconds since 1970; it is renewed from then on. */
+  readonly expiresAtMs: number;
+}
+
+interface TokenSource {
+  token(): Promise<string>;
+  /** The token was not accepted: it is not used again. */
+  drop(): void;
+}
+
+/**
+ * A bearer token that is fetched when needed and used until shortly before its end; one fetch at a time. It stays in
+ * memory: what is in no file cannot be read from one.
+ */
+function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
+  let current: BearerToken | undefined;
+  let coming: Promise<BearerToken> | undefined;
+
+  const usable = (token: BearerToken | undefined): token is BearerToken =>
+    token !== undefined && now() < token.expiresAtMs;
+
+  async function next(): Promise<BearerToken> {
+    const startedAt = now();
+    const { token, expiresInSeconds } = await fetch();
+    return { token, expiresAtMs: startedAt + usableMs(expiresInSeconds) };
+  }
+
+  return {
+    async token() {
+      if (usable(current)) return current.token;
+      coming ??= next().finally(() => {
+        coming = undefined;
+      });
+      current = await coming;
+      return current.token;
+    },
+    drop() {
+      current = undefined;
+    },
+  };
+}
+
+function usableMs(expiresInSeconds: number | undefined): number {
+  if (expiresInSeconds === undefined) return unknownLifeMs;
+  const lifeMs = expiresInSeconds * 1000;
+  return lifeMs - Math.min(marginMs, lifeMs / 4);
 }

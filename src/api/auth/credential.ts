@@ -1,5 +1,4 @@
-// Owns: the shapes of the credentials that requests are authorized with (§5). `profiles/` declares the same by structure.
-// Must not know: where they are kept.
+// `profiles/` declares the same shapes by structure: neither room imports the other.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =
@@ -31,5 +30,12 @@ export type LegacyCredential =
       /** A way of the person's own from the key's secret to a token. */
       run(secret: string): Promise<string>;
     }
-  /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint` for the request. */
+  /** An endpoint that exchanges the key's secret; `exchangeAtEndpoint` shows the request. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
+
+/** What the token endpoint gave. The attempt's `text` is its own answer, with the token in it. */
+export interface TokenGrant {
+  readonly token: string;
+  /** Nothing where the answer does not say. */
+  readonly expiresInSeconds: number | undefined;
+}

@@ -1,23 +1,66 @@
-// Owns: the client credentials exchange (§5.2; RFC 6749 §4.4), over our own transport: its limits, its timing, no redirect.
-// Must not know: what the token is for, where it is kept.
-import type { Answered, Attempt } from "../http/attempt.ts";
-import { type Answer, toAttempt } from "../http/caller.ts";
-import type { TokenEndpoint } from "./credential.ts";
-import type { Exchange, Transport } from "../http/exchange.ts";
-import { BrokenBody, parseJson } from "../json/json-body.ts";
+// The exchanges at token endpoints (§5.2, §5.3), over our own transport: its limits, its timing, no redirect; and what the
+// issuer of the tokens publishes of itself.
 import { Failure } from "../../errors.ts";
+import type { Answered, Attempt } from "../http/attempt.ts";
+import { type Answer, jsonOf, toAttempt } from "../http/caller.ts";
+import type { Exchange, Transport } from "../http/exchange.ts";
+import { splitAddress } from "../http/request-rules.ts";
+import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-body.ts";
+import type { LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
+
+/** What a client or key is proven with. */
+export interface Tokens {
+  /**
+   * One client credentials exchange (RFC 6749 §4.4) at the profile's token endpoint, or at the one given.
+   * @returns nothing where no token endpoint is known: there is no proof
+   */
+  exchangeClient(client: {
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly at?: TokenEndpoint;
+  }): Promise<Attempt<TokenGrant> | undefined>;
+  /**
+   * The exchange of an access key's secret for a bearer token, by the way the profile has.
+   * @returns nothing where the profile has a token and no way to get one: there is no proof
+   * @throws Failure of the person's own command
+   */
+  exchangeAccessKey(secret: string): Promise<Attempt<TokenGrant> | undefined>;
+  /**
+   * What the issuer of the tokens says of itself and the profile does not.
+   * @returns nothing where no issuer is known
+   */
+  compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
+}
+
+export interface TokensOptions extends ExchangeOptions {
+  readonly tokenEndpoint?: TokenEndpoint;
+  readonly legacyCredential: () => Promise<LegacyCredential>;
+}
+
+export function createTokens(options: TokensOptions): Tokens {
+  return {
+    async exchangeClient({ clientId, clientSecret, at = options.tokenEndpoint }) {
+      return at && exchangeClientCredentials({ ...at, clientId, clientSecret }, options);
+    },
+    async exchangeAccessKey(secret) {
+      const way = await options.legacyCredential();
+      if (way.kind === "access_token") return undefined;
+      if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);
+      const token = await way.run(secret);
+      return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, text: token };
+    },
+    async compareIssuer() {
+      const { tokenEndpoint } = options;
+      if (tokenEndpoint?.issuer === undefined) return undefined;
+      return compareIssuer({ ...tokenEndpoint, issuer: tokenEndpoint.issuer }, options);
+    },
+  };
+}
 
 export interface ClientCredentialsRequest extends TokenEndpoint {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly signal?: AbortSignal;
-}
-
-/** What the token endpoint gave. The attempt's `text` is its own answer, with the token in it. */
-export interface TokenGrant {
-  readonly token: string;
-  /** Nothing where the answer does not say. */
-  readonly expiresInSeconds: number | undefined;
 }
 
 export interface ExchangeOptions {
@@ -38,7 +81,7 @@ export async function exchangeClientCredentials(
     throw new Failure("auth", "The client id or the client secret is empty.");
   const oauth = await import("oauth4webapi");
   const exchange = await ask(oauth, request, options);
-  const attempt = toAttempt(exchange, { request: { success: [200] }, read: (answer) => answer, now: options.now });
+  const attempt = toAttempt(exchange, { success: [200], read: (answer) => answer, now: options.now });
   if (attempt.kind !== "answered") return attempt;
   return readGrant(attempt, async ({ body, headers }) => {
     const response = new Response(new Uint8Array(body), {
@@ -86,20 +129,6 @@ function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token
 
 const standIn = "https://token-endpoint.invalid/";
 
-/**
- * @param address of an endpoint, logical or real
- * @throws Failure `usage`
- */
-export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
-  const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
-  if (!match)
-    throw new Failure("usage", "The token endpoint is no address.", {
-      hint: "It looks like https://auth.example.com/oauth/token",
-    });
-  const path = match[2]!;
-  return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
-}
-
 type ReadResponse = (answer: Answer) => Promise<{ access_token: string; token_type: string; expires_in?: number }>;
 
 async function readGrant(answer: Answered<Answer>, read: ReadResponse): Promise<Attempt<TokenGrant>> {
@@ -118,4 +147,115 @@ async function readGrant(answer: Answered<Answer>, read: ReadResponse): Promise<
 /** @throws BrokenBody for what cannot stand in a header (RFC 6750 §2.1) */
 export function checkToken(token: string): void {
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot stand in a header");
+}
+
+/**
+ * Exchanges the secret at an endpoint, once. Repeating it changes nothing.
+ * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
+ * The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
+ * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. Where an organization has it otherwise, a command does it.
+ * @throws Failure `usage` where the endpoint is no address
+ */
+export async function exchangeAtEndpoint(
+  { endpoint, secret, signal }: { readonly endpoint: string; readonly secret: string; readonly signal?: AbortSignal },
+  { transport, now }: ExchangeOptions,
+): Promise<Attempt<TokenGrant>> {
+  const exchange = await transport.exchange({
+    method: "POST",
+    ...splitAddress(endpoint),
+    headers: { accept: "application/json", "content-type": "application/json" },
+    body: JSON.stringify({ secret }),
+    signal,
+  });
+  const read = (answer: Answer): TokenGrant => readLegacyGrant(jsonOf(answer).value, now());
+  return toAttempt(exchange, { success: [200, 201], read, now });
+}
+
+function readLegacyGrant(value: unknown, nowMs: number): TokenGrant {
+  const answer = isObject(value) ? value : {};
+  const token = [answer.access_token, answer.accessToken, answer.token].find((found) => typeof found === "string");
+  if (typeof token !== "string") throw new BrokenBody("the answer has no token");
+  checkToken(token);
+  return { token, expiresInSeconds: lifetimeOf(answer, nowMs) };
+}
+
+function lifetimeOf(answer: JsonObject, nowMs: number): number | undefined {
+  const seconds = answer.expires_in ?? answer.expiresIn;
+  if (typeof seconds === "number" && seconds >= 0) return seconds;
+  const at = answer.expires_at ?? answer.expiresAt;
+  const ms = typeof at === "string" ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : Math.max(0, (ms - nowMs) / 1000);
+}
+
+/** RFC 8414 §3, OpenID Connect Discovery §4. */
+type Metadata = import("oauth4webapi").AuthorizationServer;
+
+/** What of the profile's token endpoint the issuer does not say of itself. */
+export type IssuerDifference =
+  | { readonly kind: "token_endpoint"; readonly published: string | undefined }
+  | { readonly kind: "client_auth"; readonly published: readonly string[] };
+
+/** RFC 8414 §2: what holds where `token_endpoint_auth_methods_supported` is left out. */
+const impliedAuth = ["client_secret_basic"];
+
+/**
+ * Reads the issuer's metadata, from the address of RFC 8414 or else from OpenID Connect's.
+ * @returns the differences; `refused` where it publishes nothing, `unknown` where what it publishes is another issuer's
+ * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC 8414
+ * @throws Failure `usage` where the issuer is no address
+ */
+async function compareIssuer(
+  expected: TokenEndpoint & { readonly issuer: string },
+  options: ExchangeOptions,
+): Promise<Attempt<readonly IssuerDifference[]>> {
+  if (!URL.canParse(expected.issuer) || !/^https?:/i.test(expected.issuer))
+    throw new Failure("usage", "The issuer is no address.", { hint: "It looks like https://auth.example.com" });
+  const own = await readMetadata(expected.issuer, { ...options, algorithm: "oauth2" });
+  const attempt = own.kind === "refused" ? await readMetadata(expected.issuer, { ...options, algorithm: "oidc" }) : own;
+  return attempt.kind === "answered" ? { ...attempt, value: differences(expected, attempt.value) } : attempt;
+}
+
+async function readMetadata(
+  issuer: string,
+  { transport, now, algorithm }: ExchangeOptions & { readonly algorithm: "oauth2" | "oidc" },
+): Promise<Attempt<Metadata>> {
+  const oauth = await import("oauth4webapi");
+  let address = "";
+  await oauth.discoveryRequest(new URL(issuer), {
+    algorithm,
+    // Which addresses may be plain http is the transport's rule.
+    [oauth.allowInsecureRequests]: true,
+    async [oauth.customFetch](url: string) {
+      address = url;
+      return new Response();
+    },
+  });
+  const headers = { accept: "application/json" };
+  const exchange = await transport.exchange({ method: "GET", ...splitAddress(address), headers });
+  const attempt = toAttempt(exchange, { success: [200], read: (answer) => answer, now });
+  if (attempt.kind !== "answered") return attempt;
+  return await metadataOf(attempt, (response) => oauth.processDiscoveryResponse(new URL(issuer), response));
+}
+
+async function metadataOf(
+  answer: Answered<Answer>,
+  process: (response: Response) => Promise<Metadata>,
+): Promise<Attempt<Metadata>> {
+  const { body, headers } = answer.value;
+  try {
+    parseJson(body);
+    const type = { "content-type": headers["content-type"] ?? "application/json" };
+    return { ...answer, value: await process(new Response(new Uint8Array(body), { headers: type })) };
+  } catch (error) {
+    const detail = error instanceof BrokenBody ? error.message : "what it publishes is not this issuer's metadata";
+    return { kind: "unknown", status: answer.status, reason: "malformed", detail };
+  }
+}
+
+function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Metadata): IssuerDifference[] {
+  const { token_endpoint: published, token_endpoint_auth_methods_supported: methods = impliedAuth } = metadata;
+  return [
+    ...(published === tokenEndpoint ? [] : [{ kind: "token_endpoint" as const, published }]),
+    ...(methods.includes(clientAuth) ? [] : [{ kind: "client_auth" as const, published: methods }]),
+  ];
 }

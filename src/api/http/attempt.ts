@@ -1,20 +1,8 @@
-// Owns: what one HTTP exchange with the service can come to, before anybody decides what to do about it.
-// Must not know: retries, the journal, exit codes.
-import type { Failure, Problem } from "../../errors.ts";
+import { Failure, type FailureKind, type Problem } from "../../errors.ts";
+import type { NetworkErrorReason } from "./network-error.ts";
 
-/** How an exchange broke where no complete answer of the service came back. */
-export type Break =
-  | "dns"
-  | "refused"
-  | "tls"
-  | "proxy"
-  | "timeout"
-  | "closed" // the connection ended before a whole answer was there
-  | "malformed" // what came is no HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
-  | "too_large" // decoded size, nesting or encoding beyond the limits
-  | "redirect" // 3xx: never followed (§5.1 rule 3)
-  | "interrupted" // Ctrl-C or SIGTERM
-  | "unsendable"; // no request could be made: no credential to be had, or a header that HTTP does not allow
+/** What a request was about, as far as that changes what to do about a refusal. */
+export type Resource = "oauth_client" | "access_key";
 
 /** A one-time secret read from an answer that is no proper one: it must not be lost for that. */
 export interface Salvage {
@@ -45,12 +33,13 @@ export type Attempt<T> =
       readonly status: number;
       readonly problem: Problem;
       readonly retryAfterSeconds?: number;
+      readonly resource?: Resource;
     }
   | {
       readonly kind: "unknown";
       readonly status?: number;
       readonly problem?: Problem;
-      readonly reason: Break | "status";
+      readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
       /** Only where the operation yields a one-time secret and one could be read. */
@@ -58,7 +47,7 @@ export type Attempt<T> =
     }
   | {
       readonly kind: "not_sent";
-      readonly reason: Break;
+      readonly reason: NetworkErrorReason;
       readonly detail: string;
       /** Why there was nothing to send, in words for a person: `failureOf` ends with it. */
       readonly failure?: Failure;
@@ -77,3 +66,154 @@ export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
 
 /** An attempt that the service answered as the contract says. */
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
+
+export interface FailureContext {
+  /** What was asked for, as it stands in a sentence: `create OAuth client`. */
+  readonly what: string;
+  /** True where the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
+  readonly change: boolean;
+  /** `profile prod (eu) · POST /v1/oauth_clients` */
+  readonly where?: string;
+  /** Instead of the usual one. */
+  readonly hint?: string;
+}
+
+/**
+ * @param attempt one that was refused, unknown or not sent. An answered one here is a mistake of the caller and ends as
+ * `failed`.
+ */
+export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
+  if (attempt.kind === "refused") return ofRefusal(attempt, context);
+  if (attempt.kind === "unknown") return ofUnknown(attempt, context);
+  if (attempt.kind === "not_sent") return ofNothingSent(attempt, context);
+  return new Failure("failed", `The service's answer to "${context.what}" was not expected here.`, {
+    where: context.where,
+  });
+}
+
+function ofRefusal(
+  attempt: Extract<Attempt<unknown>, { kind: "refused" }>,
+  { what, where, hint }: FailureContext,
+): Failure {
+  const { status, problem, retryAfterSeconds } = attempt;
+  const [kind, words, statusHint] = refusalOf(attempt);
+  // §4.3 rule 2: a token is refused under any other profile, version or filter than its own.
+  const usualHint = problem.param === "page_token" ? "Begin again, without a page token." : statusHint;
+  const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
+  return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
+    problem,
+    where,
+    hint: hint ?? (status === 429 ? waitHint(retryAfterSeconds) : usualHint),
+  });
+}
+
+/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not begun. */
+function waitHint(retryAfterSeconds: number | undefined): string {
+  if (retryAfterSeconds === undefined) return "Wait and type it again, or allow a longer wait: --retry-for 10m";
+  const seconds = Math.ceil(retryAfterSeconds);
+  const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
+  return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
+}
+
+function refusalOf({
+  status,
+  problem,
+  resource,
+}: Extract<Attempt<unknown>, { kind: "refused" }>): readonly [FailureKind, string, string | undefined] {
+  switch (status) {
+    case 401:
+      return [
+        "auth",
+        "it does not accept the credential",
+        "Check the credential, and that the profile's region is its own: integ doctor",
+      ];
+    case 403:
+      return [
+        "auth",
+        "a permission or entitlement is missing",
+        "Give the credential's service account the permission, or use another profile: integ doctor",
+      ];
+    case 404:
+      return [
+        "not_found",
+        "it finds nothing there",
+        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is told.
+        resource === "oauth_client"
+          ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
+          : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor",
+      ];
+    case 409:
+      return problem.code === "idempotency_key_reuse"
+        ? [
+            "conflict",
+            "the idempotency key stands for another request",
+            "Leave --idempotency-key out, or send the request that the key was first used for.",
+          ]
+        : ["conflict", "it conflicts with how things stand", conflictHint(resource)];
+    case 429:
+      return ["rate_limited", "too many requests", undefined];
+    default:
+      return ["failed", "it does not accept the request", undefined];
+  }
+}
+
+/** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
+function conflictHint(resource: Resource | undefined): string | undefined {
+  if (resource === "access_key") return "integ keys list";
+  return resource === "oauth_client"
+    ? "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot."
+    : undefined;
+}
+
+function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
+  const { what, change, where } = context;
+  const { problem, reason, status } = attempt;
+  const answer =
+    reason === "status"
+      ? `The service answered ${status} to "${what}".`
+      : `No usable answer to "${what}": ${attempt.detail}.`;
+  if (change)
+    return new Failure("outcome_unknown", answer, {
+      problem,
+      where,
+      meaning: "The change may or may not have happened.",
+      hint: context.hint,
+    });
+  const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
+  return new Failure(kind, answer, { problem, where, hint: context.hint ?? hintFor(reason) });
+}
+
+function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
+  const { failure } = attempt;
+  const details = { where: context.where, unsent: true, meaning: context.change ? "Nothing was sent." : undefined };
+  if (failure !== undefined) return new Failure(failure.kind, failure.message, { ...details, ...failure.details });
+  if (attempt.reason === "interrupted")
+    return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
+  return new Failure("unreachable", `The service cannot be reached to ${context.what}: ${attempt.detail}.`, {
+    ...details,
+    hint: context.hint ?? attempt.hint ?? hintFor(attempt.reason),
+  });
+}
+
+function hintFor(reason: NetworkErrorReason | "status"): string | undefined {
+  switch (reason) {
+    case "dns":
+    case "refused":
+    case "redirect":
+    case "malformed":
+      return "Check the address of the profile: integ profiles show";
+    case "tls":
+      return "Check the address: does the server speak TLS at this port? integ profiles show";
+    case "proxy":
+      return "Check HTTPS_PROXY and NO_PROXY.";
+    case "timeout":
+      return "Type it again, or allow an attempt more time: --timeout 2m";
+    case "closed":
+    case "status":
+      return "Type it again.";
+    case "too_large":
+      return "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100";
+    default:
+      return undefined;
+  }
+}

@@ -1,17 +1,15 @@
-// Owns: one attempt of one request: authorized, sent once, and told as an Attempt. Both contracts call through it.
-// Must not know: which contract it is, retries, the journal.
-import { Failure } from "../../errors.ts";
-import type { Attempt, Break, Salvage } from "./attempt.ts";
-import type { BodyRoom } from "./body-room.ts";
-import type { Exchange, Transport } from "./exchange.ts";
-import { withoutSecrets } from "./exchange-echo.ts";
-import { BrokenBody, type JsonBody, parseJson, saysJson } from "../json/json-body.ts";
-import { readProblem } from "./problem.ts";
-import { parseRetryAfter } from "./retry-after.ts";
+// One attempt of one request: authorized, sent once, and what its answer means. Both contracts call through it.
+import { Failure, type Problem } from "../../errors.ts";
+import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
+import type { Attempt, Resource, Salvage } from "./attempt.ts";
+import type { BodyRoom, Exchange, Transport } from "./exchange.ts";
+import type { NetworkErrorReason } from "./network-error.ts";
+import { withoutSecrets } from "./redaction.ts";
+import { parseRetryAfter } from "./retry.ts";
 
 /** No token, because its endpoint could not be asked: it may be there another time. */
 export class NoToken extends Failure {
-  readonly reason: Break;
+  readonly reason: NetworkErrorReason;
   readonly temporary: boolean;
   readonly retryAfterSeconds: number | undefined;
   constructor(
@@ -39,13 +37,13 @@ export interface CallerOptions {
   readonly baseUrl: string;
   readonly authorization: Authorization;
   /** Sent with every request. @throws Failure */
-  readonly commonHeaders: () => Readonly<Record<string, string>>;
+  readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
 }
 
 export interface CallRequest {
   readonly method: "GET" | "POST" | "DELETE" | "PUT" | "PATCH" | "HEAD";
-  /** Built by `path.ts`. */
+  /** Built by `request-rules.ts`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON, sent byte for byte. */
@@ -56,8 +54,10 @@ export interface CallRequest {
   readonly page?: boolean;
   /** Name of the field whose one-time secret is looked for in answers that are no proper ones. */
   readonly secretField?: "client_secret" | "secret";
+  /** What it is about, as far as that changes what to do about a refusal. */
+  readonly resource?: Resource;
   readonly signal?: AbortSignal;
-  /** See exchange.ts. */
+  /** See `ExchangeRequest`. */
   readonly room?: BodyRoom;
 }
 
@@ -69,71 +69,52 @@ export interface Answer {
   readonly requestId: string | undefined;
 }
 
-export interface Caller {
+export class Caller {
+  readonly #options: CallerOptions;
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
   /**
    * Sends the request once.
-   * @param read what the body says; throws `BrokenBody` where it breaks the contract
+   * @param read what the answer says; throws `BrokenBody` if it breaks the contract
    */
-  json<T>(request: CallRequest, read: (body: JsonBody, answer: Answer) => T): Promise<Attempt<T>>;
-  /** The same without looking into the body. */
-  raw<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>>;
-}
-
-export function createCaller(options: CallerOptions): Caller {
-  return {
-    raw: (request, read) => attempt(options, request, read),
-    json: (request, read) =>
-      attempt(options, request, (answer) => {
-        if (!saysJson(answer.headers["content-type"])) throw new BrokenBody("the answer is not JSON");
-        return read(parseJson(answer.body), answer);
-      }),
-  };
-}
-
-async function attempt<T>(
-  options: CallerOptions,
-  request: CallRequest,
-  read: (answer: Answer) => T,
-): Promise<Attempt<T>> {
-  let exchange: Exchange;
-  try {
-    exchange = await send(options, request);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { reason, temporary, retryAfterSeconds } =
-      error instanceof NoToken ? error : { reason: "unsendable" as const, temporary: false };
-    return { kind: "not_sent", reason, temporary, retryAfterSeconds, detail: error.message, failure: error };
+  async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
+    const { transport, baseUrl, authorization, now } = this.#options;
+    const { method, path, body, page, signal, room } = request;
+    let exchange: Exchange;
+    try {
+      const credential = await authorization.header();
+      const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers() };
+      if (body !== undefined) headers["content-type"] = "application/json";
+      Object.assign(headers, request.headers);
+      if (credential !== undefined) headers.authorization = credential;
+      const maxBytes = page ? transport.limits.pageBytes : undefined;
+      exchange = await transport.exchange({ method, baseUrl, path, headers, body, signal, room, maxBytes });
+    } catch (error) {
+      return notSent(error);
+    }
+    if (exchange.kind === "response" && exchange.status === 401) authorization.rejected();
+    return toAttempt(exchange, { ...request, read, now });
   }
-  if (exchange.kind === "response" && exchange.status === 401) options.authorization.rejected();
-  return toAttempt(exchange, { request, read, now: options.now });
 }
 
-async function send(
-  { transport, baseUrl, authorization, commonHeaders }: CallerOptions,
-  request: CallRequest,
-): Promise<Exchange> {
-  const { method, path, body, headers, page, signal, room } = request;
-  const credential = await authorization.header();
-  return transport.exchange({
-    method,
-    baseUrl,
-    path,
-    headers: {
-      accept: "application/json",
-      ...commonHeaders(),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...headers,
-      ...(credential === undefined ? {} : { authorization: credential }),
-    },
-    body,
-    signal,
-    room,
-    maxBytes: page ? transport.limits.pageBytes : undefined,
-  });
+/** @throws what is no `Failure` */
+function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
+  if (!(error instanceof Failure)) throw error;
+  const { reason, temporary, retryAfterSeconds } =
+    error instanceof NoToken ? error : { reason: "unsendable" as const, temporary: false };
+  return { kind: "not_sent", reason, temporary, retryAfterSeconds, detail: error.message, failure: error };
 }
 
-interface Reading<T> {
-  readonly request: Pick<CallRequest, "success" | "secretField">;
+/** @throws BrokenBody for an answer that is not JSON */
+export function jsonOf({ headers, body }: Answer): JsonBody {
+  if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");
+  return parseJson(body);
+}
+
+interface Reading<T> extends Pick<CallRequest, "success" | "secretField" | "resource"> {
   readonly read: (answer: Answer) => T;
   readonly now: () => number;
 }
@@ -146,7 +127,13 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   const retryAfterSeconds = parseRetryAfter(headers["retry-after"], reading.now());
   // 408 is said by boxes on the way too, which cannot know how far the request came.
   if (status >= 400 && status < 500 && status !== 408)
-    return { kind: "refused", status, problem: problemOf(exchange, reading), retryAfterSeconds };
+    return {
+      kind: "refused",
+      status,
+      problem: problemOf(exchange, reading),
+      retryAfterSeconds,
+      resource: reading.resource,
+    };
   if (status >= 400)
     return {
       kind: "unknown",
@@ -155,12 +142,12 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
       reason: "status",
       detail: `the service answered ${status}`,
       retryAfterSeconds,
-      ...salvageFrom(body, reading),
+      salvage: salvageFrom(body, reading),
     };
-  if (status >= 300)
-    return broken(exchange, ["redirect", `it answered with a redirect (${status}), which is not followed`], reading);
-  if (!reading.request.success.includes(status))
-    return broken(exchange, ["malformed", `the status ${status} is not one of the contract`], reading);
+  const broken = (reason: NetworkErrorReason, detail: string): Attempt<T> =>
+    ofUnusable(exchange, reading, { reason, detail });
+  if (status >= 300) return broken("redirect", `it answered with a redirect (${status}), which is not followed`);
+  if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not one of the contract`);
   try {
     const value = reading.read({ status, headers, body, requestId });
     return {
@@ -175,33 +162,30 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
     };
   } catch (error) {
     if (!(error instanceof BrokenBody)) throw error;
-    return broken(exchange, [error.reason, error.message], reading);
+    return broken(error.reason, error.message);
   }
 }
 
 type Response = Extract<Exchange, { kind: "response" }>;
 
-function broken<T>(
-  { status, headers, body }: Response,
-  [reason, detail]: readonly [Break, string],
+function ofUnusable<T>(
+  { status, headers, body }: Omit<Response, "kind">,
   reading: Reading<T>,
+  { reason, detail }: { readonly reason: NetworkErrorReason; readonly detail: string },
 ): Attempt<T> {
   const problem = readProblem(status, undefined, headers["request-id"]);
-  return { kind: "unknown", status, problem, reason, detail, ...salvageFrom(body, reading) };
+  return { kind: "unknown", status, problem, reason, detail, salvage: salvageFrom(body, reading) };
 }
 
 function ofBroken<T>(exchange: Extract<Exchange, { kind: "broken" }>, reading: Reading<T>): Attempt<T> {
   const { sent, reason, detail, temporary, hint, partial } = exchange;
-  if (!sent)
-    return { kind: "not_sent", reason, detail, ...(temporary ? { temporary } : {}), ...(hint ? { hint } : {}) };
-  if (!partial) return { kind: "unknown", reason, detail };
-  const problem = readProblem(partial.status, undefined, partial.headers["request-id"]);
-  return { kind: "unknown", status: partial.status, problem, reason, detail, ...salvageFrom(partial.body, reading) };
+  if (!sent) return { kind: "not_sent", reason, detail, temporary, hint };
+  return partial ? ofUnusable(partial, reading, exchange) : { kind: "unknown", reason, detail };
 }
 
 /** The service's words, without the one-time secret that it may have put beside them. */
-function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): ReturnType<typeof readProblem> {
-  const { salvage } = salvageFrom(body, reading);
+function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): Problem {
+  const salvage = salvageFrom(body, reading);
   let value: unknown;
   try {
     if (saysJson(headers["content-type"]))
@@ -216,15 +200,69 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
  * A one-time secret in an answer that is no proper one, whole or cut: the service may hold it given, so it is not thrown
  * away. Only a string that ends within what came counts.
  */
-function salvageFrom<T>(body: Buffer, { request }: Reading<T>): { salvage?: Salvage } {
-  if (request.secretField === undefined) return {};
+function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
+  if (secretField === undefined) return undefined;
   const text = body.toString("utf8");
-  const found = new RegExp(`"${request.secretField}"\\s*:\\s*("(?:[^"\\\\\\u0000-\\u001f]|\\\\.)+")`).exec(text);
-  if (!found) return {};
+  const found = new RegExp(`"${secretField}"\\s*:\\s*("(?:[^"\\\\\\u0000-\\u001f]|\\\\.)+")`).exec(text);
+  if (!found) return undefined;
   try {
     const secret: unknown = JSON.parse(found[1]!);
-    return typeof secret === "string" ? { salvage: { secret, text } } : {};
+    return typeof secret === "string" ? { secret, text } : undefined;
   } catch {
-    return {};
+    return undefined;
   }
+}
+
+/** Longest text taken over from an error body: more is no explanation. In UTF-16 units. */
+const maxDetail = 2000;
+const maxWord = 300;
+
+/**
+ * The problem of an error answer.
+ * @param status of the answer: it wins over what the body says
+ * @param body the parsed body, or anything else where it was no JSON
+ * @param requestId header `Request-Id`: it wins over the body's
+ * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`, `error_description`
+ * and `errors` are looked for too.
+ */
+export function readProblem(status: number, body: unknown, requestId?: string): Problem {
+  const outer = isObject(body) ? body : {};
+  const inner = [outer.error, first(outer.errors)].find(isObject) ?? {};
+  const text = (names: readonly string[], limit = maxWord): string | undefined => pick([outer, inner], names, limit);
+  const retryable = [outer.retryable, inner.retryable].find((value) => typeof value === "boolean");
+  return withoutGaps({
+    status,
+    code: text(["code"]) ?? textOf(outer.error, maxWord) ?? text(["error_code"]),
+    title: text(["title"]),
+    detail:
+      text(["detail", "error_description", "message", "description"], maxDetail) ??
+      textOf(first(outer.errors), maxDetail),
+    param: text(["param"]),
+    request_id: textOf(requestId, maxWord) ?? text(["request_id", "requestId"]),
+    // `type` may be a mere word outside /v1.
+    doc_url: text(["doc_url"]) ?? (/^https?:\/\//.test(text(["type"]) ?? "") ? text(["type"]) : undefined),
+    retryable,
+  });
+}
+
+function first(value: unknown): unknown {
+  return Array.isArray(value) ? value[0] : undefined;
+}
+
+function pick(sources: readonly JsonObject[], names: readonly string[], limit: number): string | undefined {
+  for (const source of sources)
+    for (const name of names) {
+      const found = Object.hasOwn(source, name) ? textOf(source[name], limit) : undefined;
+      if (found !== undefined) return found;
+    }
+  return undefined;
+}
+
+function textOf(value: unknown, limit: number): string | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  return value.length <= limit ? value : `${value.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+function withoutGaps(problem: Problem): Problem {
+  return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }

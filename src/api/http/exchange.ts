@@ -1,7 +1,4 @@
-// Owns: the shape of one HTTP exchange: what is asked, what comes back, and how much of it.
-// Must not know: undici, credentials, what the bytes mean.
-import type { Break } from "./attempt.ts";
-import type { BodyRoom } from "./body-room.ts";
+import type { NetworkError, NetworkErrorReason } from "./network-error.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -35,19 +32,12 @@ export type Exchange =
       readonly headers: Headers;
       readonly body: Buffer;
     }
-  | {
+  | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      readonly reason: Break;
-      /** Words for the end of a sentence, without full stop, without a secret. */
-      readonly detail: string;
-      /** See attempt.ts. */
-      readonly temporary?: boolean;
-      /** See attempt.ts. */
-      readonly hint?: string;
       /** What had come: the response's head was whole, its body may be cut anywhere. It may hold a secret. */
       readonly partial?: { readonly status: number; readonly headers: Headers; readonly body: Buffer };
-    };
+    });
 
 export type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -73,7 +63,7 @@ export interface Transport {
   close(): void;
 }
 
-/** What a debug log may see; made by exchange-log.ts. */
+/** What a debug log may see; made by redaction.ts. */
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
   /** Pairs a request with what came of it. */
@@ -90,13 +80,40 @@ export interface DebugEvent {
   /** Since the request was begun. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
-  readonly reason?: Break;
+  readonly reason?: NetworkErrorReason;
   readonly detail?: string;
 }
 
-/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
-export function sizeInWords(bytes: number): string {
-  const mebibyte = 1024 * 1024;
-  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
-  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
+/**
+ * The memory that a body is received into, one at a time. Whoever reads many bodies one after the other hands the same
+ * room in again: memory of its own for every page would pile up to 64 MB before V8 looks at what is not on its heap.
+ */
+export class BodyRoom {
+  #memory: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  /** Empty again: what `bytes` gave before is overwritten from now on. */
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** Takes a copy of the bytes: they may be overwritten afterwards. */
+  append(bytes: Buffer): void {
+    const length = this.#length + bytes.length;
+    if (length > this.#memory.length) this.#grow(length);
+    bytes.copy(this.#memory, this.#length);
+    this.#length = length;
+  }
+
+  /** What was taken since `clear`: the room's own memory, not a copy. */
+  bytes(): Buffer {
+    return this.#memory.subarray(0, this.#length);
+  }
+
+  /** Twofold, so that a body in many pieces is not copied for each; its first piece alone needs no more than itself. */
+  #grow(least: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(least, 2 * this.#memory.length));
+    this.#memory.copy(larger, 0, 0, this.#length);
+    this.#memory = larger;
+  }
 }

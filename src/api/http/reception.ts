@@ -1,8 +1,5 @@
-// Owns: receiving one response: head, body within its bound, and whether the request was handed to a connection.
-// Must not know: how a connection is made, what the bytes mean.
-import { BodyRoom } from "./body-room.ts";
-import { type Broken, breakOfConnect, breakOfExchange, NoConnection } from "./break-of.ts";
-import { type Exchange, type Headers, sizeInWords } from "./exchange.ts";
+import { BodyRoom, type Exchange, type Headers } from "./exchange.ts";
+import { connectError, exchangeError, type NetworkError, NoConnection } from "./network-error.ts";
 
 export interface ReceptionOptions {
   readonly maxBytes: number;
@@ -59,13 +56,13 @@ export class Reception {
   }
 
   onError(error: Error): void {
-    this.break(error instanceof NoConnection ? breakOfConnect(error) : breakOfExchange(error));
+    this.break(error instanceof NoConnection ? connectError(error) : exchangeError(error));
   }
 
   /** Ends it before the response is whole. */
-  break(broken: Broken): void {
+  break(broken: NetworkError): void {
     const partial = this.#head && { ...this.#head, body: this.#room.bytes() };
-    this.#settle({ kind: "broken", sent: this.#sent, ...broken, ...(partial ? { partial } : {}) });
+    this.#settle({ kind: "broken", sent: this.#sent, ...broken, partial });
   }
 
   #settle(exchange: Exchange): void {
@@ -74,7 +71,7 @@ export class Reception {
     this.#options.settle(exchange);
   }
 
-  #tooLarge(): Broken {
+  #tooLarge(): NetworkError {
     return { reason: "too_large", detail: `the answer is larger than ${sizeInWords(this.#options.maxBytes)}` };
   }
 }
@@ -88,4 +85,35 @@ function parseHeaders(raw: readonly Buffer[]): Headers {
     headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
   }
   return headers;
+}
+
+/**
+ * The body as it was before it was encoded. None is asked for; a gzip that some box on the way added is undone all the
+ * same, since an answer to a change is worth reading. Anything else, and more than one, is refused.
+ * @param maxBytes bound on the decoded length: 300 kB may unfold to 1 GB
+ */
+export async function decodeBody(
+  body: Buffer,
+  { encoding, maxBytes }: { readonly encoding: string | undefined; readonly maxBytes: number },
+): Promise<Buffer | NetworkError> {
+  const name = (encoding ?? "").trim().toLowerCase();
+  if (name === "" || name === "identity" || body.length === 0) return body;
+  if (name !== "gzip" && name !== "x-gzip")
+    return { reason: "malformed", detail: "the answer has an encoding that was not asked for" };
+  const { gunzip } = await import("node:zlib");
+  return new Promise((resolve) => {
+    gunzip(body, { maxOutputLength: maxBytes }, (error, decoded) => {
+      if (!error) resolve(decoded);
+      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+        resolve({ reason: "too_large", detail: `the answer unfolds to more than ${sizeInWords(maxBytes)}` });
+      else resolve({ reason: "malformed", detail: "the answer is no sound gzip" });
+    });
+  });
+}
+
+/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
+export function sizeInWords(bytes: number): string {
+  const mebibyte = 1024 * 1024;
+  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
+  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
 }

@@ -1,9 +1,7 @@
-// Owns: one HTTP exchange over a connection that may carry it (§5.1). It knows exactly whether a request was handed to a
-// connection, and holds every limit on what comes back. How a connection is made: open-connection.ts.
-// Must not know: what is asked or answered, credentials, retries, the environment (proxy and time are handed in).
+// One HTTP exchange over a connection that may carry it (§5.1). It knows exactly whether a request was handed to a
+// connection, and holds every limit on what comes back.
 import { setFlagsFromString } from "node:v8";
-import { createPool, type Pool } from "./connection-pool.ts";
-import { decodeBody } from "./content-encoding.ts";
+import { ConnectionPool, type ProxySettings } from "./connections.ts";
 import {
   type DebugEvent,
   defaultLimits,
@@ -12,14 +10,9 @@ import {
   type Limits,
   type Transport,
 } from "./exchange.ts";
-import { withoutEchoes } from "./exchange-echo.ts";
-import { createExchangeLog } from "./exchange-log.ts";
-import { openConnection, type ProxySettings } from "./open-connection.ts";
-import { Reception } from "./reception.ts";
-import { checkWireRequest, parseTarget, type Target } from "./wire-request.ts";
-
-export type { DebugEvent, Limits, Transport } from "./exchange.ts";
-export type { ProxySettings } from "./open-connection.ts";
+import { decodeBody, Reception } from "./reception.ts";
+import { createExchangeLog, withoutEchoes } from "./redaction.ts";
+import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
 
 export interface TransportOptions {
   /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once. */
@@ -42,28 +35,28 @@ const maxTimerMs = 2 ** 31 - 1;
 export function createTransport(options: TransportOptions): Transport {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   keepParserAsItIs();
-  const pool = createPool((target) =>
-    openConnection(target, { proxy: options.proxy, headerBytes: limits.headerBytes }),
-  );
+  const pool = new ConnectionPool({ proxy: options.proxy, headerBytes: limits.headerBytes });
   const log = createExchangeLog(options);
-
-  async function exchange(request: ExchangeRequest): Promise<Exchange> {
-    checkWireRequest(request);
-    const signal = request.signal ?? options.signal;
-    const located = await unlessAborted(options.locate(request.baseUrl), signal);
-    if (located === undefined) return interrupted;
-    const target = parseTarget(located);
-    const told = log(request, target);
-    const maxBytes = request.maxBytes ?? limits.bodyBytes;
-    const exchange = await decoded(await carry(pool, { request, target, signal, options, maxBytes }), maxBytes);
-    return told(withoutEchoes(request, exchange));
-  }
-  return { exchange, limits, close: () => pool.close() };
+  return {
+    limits,
+    close: () => pool.close(),
+    async exchange(request) {
+      checkWireRequest(request);
+      const signal = request.signal ?? options.signal;
+      const located = await unlessAborted(options.locate(request.baseUrl), signal);
+      if (located === undefined) return interrupted;
+      const target = parseTarget(located);
+      const logEnd = log(request, target);
+      const maxBytes = request.maxBytes ?? limits.bodyBytes;
+      const exchange = await sendOnce(pool, { request, target, signal, options, maxBytes });
+      return logEnd(withoutEchoes(request, await decoded(exchange, maxBytes)));
+    },
+  };
 }
 
 /**
  * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first answer: 80 ms of processor
- * that a process which is done has to wait for, to save microseconds a page. It is told that it is never worth it.
+ * that a process which has finished has to wait for, to save microseconds a page. With this budget it never does.
  */
 function keepParserAsItIs(): void {
   setFlagsFromString("--wasm-tiering-budget=1000000000");
@@ -86,7 +79,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-interface Errand {
+interface SendOptions {
   readonly request: ExchangeRequest;
   readonly target: Target;
   readonly signal: AbortSignal;
@@ -95,8 +88,12 @@ interface Errand {
 }
 
 /** Sends one request over one connection, within its time. */
-async function carry(pool: Pool, { request, target, signal, options, maxBytes }: Errand): Promise<Exchange> {
-  const fresh = request.fresh ?? (request.method !== "GET" && request.method !== "HEAD");
+async function sendOnce(
+  pool: ConnectionPool,
+  { request, target, signal, options, maxBytes }: SendOptions,
+): Promise<Exchange> {
+  const { method, body, room } = request;
+  const fresh = request.fresh ?? (method !== "GET" && method !== "HEAD");
   const connection = await pool.take(target, fresh);
   if (signal.aborted) {
     pool.give(target, { connection, reusable: false });
@@ -104,8 +101,8 @@ async function carry(pool: Pool, { request, target, signal, options, maxBytes }:
   }
   return new Promise((resolve) => {
     const reception = new Reception({
-      maxBytes: request.method === "HEAD" ? Infinity : maxBytes,
-      room: request.room,
+      maxBytes: method === "HEAD" ? Infinity : maxBytes,
+      room,
       settle(exchange) {
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);
@@ -120,14 +117,11 @@ async function carry(pool: Pool, { request, target, signal, options, maxBytes }:
     };
     const timer = setTimeout(onTime, Math.min(options.timeoutMs, maxTimerMs));
     signal.addEventListener("abort", onAbort, { once: true });
-    connection.send(
-      {
-        method: request.method,
-        path: target.prefix + request.path,
-        headers: { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers },
-        body: request.body,
-        last: fresh,
-      },
+    const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
+    const path = target.prefix + request.path;
+    // `reset`: the connection is closed afterwards.
+    connection.dispatcher.dispatch(
+      { origin: target.origin, method, path, headers, body, reset: fresh || undefined },
       reception,
     );
   });

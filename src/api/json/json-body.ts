@@ -1,7 +1,5 @@
-// Owns: turning a body into a JSON value without being hurt by it: encoding, nesting, `__proto__` (quality, traps).
-// Must not know: what the value should be.
+// Turns a body into a JSON value without being hurt by it: encoding, nesting, `__proto__`.
 import { isUtf8 } from "node:buffer";
-import type { Break } from "../http/attempt.ts";
 
 /** Deepest nesting of arrays and objects that is read. */
 export const maxNesting = 200;
@@ -9,7 +7,7 @@ export const maxNesting = 200;
 /** A body that breaks the contract. It ends an attempt as `unknown`; nobody outside this room meets it. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
-  readonly reason: Extract<Break, "malformed" | "too_large">;
+  readonly reason: "malformed" | "too_large";
   constructor(message: string, reason: "malformed" | "too_large" = "malformed") {
     super(message);
     this.reason = reason;
@@ -68,4 +66,11 @@ function nestingOf(body: Buffer): number {
 /** True where the media type says JSON (RFC 8259, RFC 6839 `+json`), or where nothing is said. */
 export function saysJson(contentType: string | undefined): boolean {
   return contentType === undefined || /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** True for an object that is no array and not null. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

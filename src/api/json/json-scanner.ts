@@ -1,6 +1,6 @@
-// Owns: walking over a JSON text byte by byte (RFC 8259), checking all of it and making nothing. Each function takes the
-// index where something begins and returns the index after it; an index beyond the end reads as no byte and is refused.
-// Must not know: what the values mean. The text was checked to be UTF-8 before.
+// Walks over a JSON text byte by byte (RFC 8259), checks all of it and makes nothing. Each function takes the index where
+// something begins and returns the index after it; an index beyond the end reads as no byte and is refused. The text was
+// checked to be UTF-8 before.
 import { BrokenBody, maxNesting } from "./json-body.ts";
 
 export const quote = 0x22;

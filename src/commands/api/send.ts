@@ -62,7 +62,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
 /** Sent once: whether it may be repeated is not known here, and nothing is written down. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   context.output.note("This change is not in the journal: a lost answer is yours to settle.");
-  const { failureOf } = await import("../../api/http/failure-of.ts");
+  const { failureOf } = await import("../../api/http/attempt.ts");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
   const attempt = await context.clock.finishing(() => service.raw.send(request)).finally(() => progress.done());

@@ -1,7 +1,7 @@
 // Owns: the checks of `integ doctor`, each by itself. Must not know: how they are shown. No secret passes through here.
 import { statSync } from "node:fs";
-import { compareContract } from "../../api/contract-comparison.ts";
-import type { IssuerDifference } from "../../api/auth/issuer.ts";
+import { compareContract } from "../../api/contract.ts";
+import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, nextStep } from "../../journal/entry.ts";

@@ -2,7 +2,7 @@
 // tells, which is asked for and never guessed (cli.md §5: nothing is widened silently). Pure.
 // Must not know: how the list was read, what is sent.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
-import type { Rows } from "../../api/legacy.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../changes/access-key-creation.ts";
 import { Failure } from "../../errors.ts";
 import { expiryOf, type KeyFlags } from "./request.ts";

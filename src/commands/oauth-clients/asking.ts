@@ -24,7 +24,7 @@ export async function askAccount(context: Context): Promise<string> {
  * @throws Failure `usage` where nobody can be asked or no answer is given
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
-  const { checkCreation } = await import("../../api/creation-request.ts");
+  const { checkCreation } = await import("../../api/oauth-client-creation.ts");
   const requests = await requestsMade(context);
   const chosen = requests.find(({ service_account_id }) => service_account_id === account)?.scopes ?? [];
   const used = requests.flatMap(({ scopes, created_at }) =>

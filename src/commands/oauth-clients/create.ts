@@ -46,7 +46,7 @@ export const command = defineVerb({
     const service_account_id = options.serviceAccount ?? (await askAccount(context));
     const request = { service_account_id, scopes: options.scope ?? (await askScopes(context, service_account_id)) };
     const waitMs = parseDuration(options.wait, "--wait");
-    const { checkCreation } = await import("../../api/creation-request.ts");
+    const { checkCreation } = await import("../../api/oauth-client-creation.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
     const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
     const destination = await context.secrets.destination(

@@ -1,6 +1,6 @@
 // Owns: `integ spec check`: drift of the published contract from what this program speaks (§4.5, §9).
-import { compareContract } from "../../api/contract-comparison.ts";
-import { contractVersion } from "../../api/contract-version.ts";
+import { compareContract } from "../../api/contract.ts";
+import { contractVersion } from "../../api/contract-headers.ts";
 import { Failure } from "../../errors.ts";
 import { printFindings } from "../findings.ts";
 import { read } from "../read.ts";

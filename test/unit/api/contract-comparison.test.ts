@@ -1,6 +1,6 @@
 // Drift, told from additions (§9.3): each thing that is relied on, taken away once.
 import { describe, expect, test } from "vitest";
-import { compareContract } from "../../../src/api/contract-comparison.ts";
+import { compareContract } from "../../../src/api/contract.ts";
 
 interface Json {
   // oxlint-disable-next-line no-explicit-any

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../../../src/api/access-keys.ts";
 import { connect, type Service } from "../../../src/api/connect.ts";
 import { BrokenBody } from "../../../src/api/json/json-body.ts";
-import { readRows } from "../../../src/api/legacy.ts";
+import { readRows } from "../../../src/api/json/unknown-list.ts";
 import { Failure } from "../../../src/errors.ts";
 import { answerJson, closePeers, startPeer, transportTo } from "./peer.ts";
 

@@ -1,7 +1,13 @@
 // A walk: the order of asking and giving, what ends it, and what it never does.
 import { describe, expect, test } from "vitest";
-import { type FetchPage, type Page, type PageRequest, walk, type WalkOptions } from "../../../src/api/pages.ts";
-import { SeenTokens } from "../../../src/api/seen-tokens.ts";
+import {
+  type FetchPage,
+  type Page,
+  type PageRequest,
+  SeenTokens,
+  walk,
+  type WalkOptions,
+} from "../../../src/api/pages.ts";
 import { Failure } from "../../../src/errors.ts";
 
 function body(rows: number, next: string | null, from = 0): Buffer {

@@ -1,7 +1,7 @@
 // A workbench whose service, disk and places fail as a test wants, and which writes down what was done, in order.
 import type { SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Attempt } from "../../../src/api/http/attempt.ts";
-import type { Rows } from "../../../src/api/legacy.ts";
+import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import { DiskTrust } from "../../../src/changes/disk-trust.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -1,7 +1,7 @@
 // What a kept secret belongs to (journal.md, cli.md §4): the entry's word before the copy's, the copy's before none, and a
 // receipt that can always be shown.
 import { describe, expect, it } from "vitest";
-import { readableIds } from "../../../src/api/creation-decision.ts";
+import { readableIds } from "../../../src/api/oauth-client-creation.ts";
 import { afterClaim, belonging, isUnnamed } from "../../../src/changes/kept-secret.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";

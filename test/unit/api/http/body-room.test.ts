@@ -1,6 +1,6 @@
 // Memory for bodies: what goes in comes out, one body after the other, and nothing of an earlier one.
 import { expect, test } from "vitest";
-import { BodyRoom } from "../../../../src/api/http/body-room.ts";
+import { BodyRoom } from "../../../../src/api/http/exchange.ts";
 
 test("bodies of any length in pieces of any length, one after the other", () => {
   const room = new BodyRoom();

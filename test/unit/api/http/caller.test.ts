@@ -1,11 +1,9 @@
 // One attempt: every status with every body, and what the service is told of us.
 import { afterEach, describe, expect, test } from "vitest";
-import type { Attempt } from "../../../../src/api/http/attempt.ts";
+import { type Attempt, failureOf } from "../../../../src/api/http/attempt.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
-import { checkCreation, creationBody } from "../../../../src/api/creation-request.ts";
-import { decideCreation } from "../../../../src/api/creation-decision.ts";
-import { failureOf } from "../../../../src/api/http/failure-of.ts";
-import { readProblem } from "../../../../src/api/http/problem.ts";
+import { checkCreation, creationBody, decideCreation } from "../../../../src/api/oauth-client-creation.ts";
+import { readProblem } from "../../../../src/api/http/caller.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, deadPort, startPeer, startRawPeer, transportTo } from "../peer.ts";
 

@@ -1,6 +1,6 @@
 // What a request carried as a credential is taken out of what comes back (Security 5, journal.md promise 6).
 import { describe, expect, it } from "vitest";
-import { withoutEchoes } from "../../../../src/api/http/exchange-echo.ts";
+import { withoutEchoes } from "../../../../src/api/http/redaction.ts";
 
 const key = "key-with+odd/characters=and more";
 

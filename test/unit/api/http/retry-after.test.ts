@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseRetryAfter } from "../../../../src/api/http/retry-after.ts";
+import { parseRetryAfter } from "../../../../src/api/http/retry.ts";
 
 const now = Date.UTC(1994, 10, 6, 8, 49, 7);
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Attempt } from "../../../../src/api/http/attempt.ts";
-import { mayRetryRead, nextDelay } from "../../../../src/api/http/retry.ts";
-import { retryRead, type RetryReadOptions } from "../../../../src/api/http/retry-read.ts";
+import { mayRetryRead, nextDelay, retryRead, type RetryReadOptions } from "../../../../src/api/http/retry.ts";
 import { Failure } from "../../../../src/errors.ts";
 
 describe("nextDelay", () => {

@@ -1,8 +1,7 @@
 // One exchange over real sockets: what it gives back, what it refuses, and what it never does.
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import { BodyRoom } from "../../../../src/api/http/body-room.ts";
-import type { DebugEvent, Exchange, ExchangeRequest } from "../../../../src/api/http/exchange.ts";
+import { BodyRoom, type DebugEvent, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
 

@@ -1,49 +1,6 @@
-// Owns: what every request of the legacy contract carries (§4.4, §5.3), and finding the rows of answers whose shape the
-// document does not show.
-// Must not know: single resources, how the bearer token is come by.
-import { Failure } from "../errors.ts";
-import { type Authorization, type Caller, createCaller } from "./http/caller.ts";
-import type { Transport } from "./http/exchange.ts";
-import { BrokenBody, type JsonBody } from "./json/json-body.ts";
-import { isObject, type JsonObject } from "./json/json-object.ts";
-import { elementSpans, memberSpan } from "./json/json-spans.ts";
-
-export interface LegacyOptions {
-  readonly transport: Transport;
-  readonly baseUrl: string;
-  /** A uuid (§4.4); without one nothing of the legacy contract can be asked for. */
-  readonly organizationId: string | undefined;
-  /** A short-lived bearer token (§5.3). */
-  readonly authorization: Authorization;
-  readonly now: () => number;
-}
-
-/** The legacy contract: each call is one attempt. */
-export type Legacy = Caller;
-
-/** @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request. */
-export function createLegacy({ transport, baseUrl, organizationId, authorization, now }: LegacyOptions): Legacy {
-  return createCaller({
-    transport,
-    baseUrl,
-    authorization,
-    now,
-    commonHeaders: () => organizationHeader(organizationId),
-  });
-}
-
-/** @throws Failure `usage` where there is no organization id, or it is no uuid */
-export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
-  if (organizationId === undefined || organizationId === "")
-    throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
-      hint: "integ profiles edit <name> --organization-id <uuid>, or set INTEG_ORGANIZATION_ID",
-    });
-  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
-    throw new Failure("usage", `"${organizationId}" is no organization id.`, {
-      hint: "It is a uuid, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
-    });
-  return { "x-organization-id": organizationId };
-}
+// The rows of lists whose shape the API document does not show (§4.4), in the API's own text.
+import { BrokenBody, isObject, type JsonBody, type JsonObject } from "./json-body.ts";
+import { closeBrace, closeBracket, comma, scanValue, skipSpace } from "./json-scanner.ts";
 
 /** A row of a legacy list: the API's own text, and the same parsed. */
 export interface Row {
@@ -103,4 +60,45 @@ function mentionsMore(value: JsonObject): boolean {
   return ["next_page_token", "nextPageToken", "next_cursor", "nextCursor", "next"].some(
     (name) => typeof value[name] === "string" && value[name] !== "",
   );
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The elements of the array that begins at or after `from`.
+ * @param body sound JSON in UTF-8: it was parsed before
+ */
+function elementSpans(body: Buffer, from: number): Span[] {
+  const spans: Span[] = [];
+  let at = skipSpace(body, skipSpace(body, from) + 1);
+  while (body[at] !== closeBracket) {
+    const end = scanValue(body, at, 1);
+    spans.push({ start: at, end });
+    at = skipSpace(body, end);
+    if (body[at] === comma) at = skipSpace(body, at + 1);
+  }
+  return spans;
+}
+
+/**
+ * The value of a member of the object at the beginning of the text; of two with the same name the last, as `JSON.parse`.
+ * @throws Error where there is none: the caller has seen it in the parsed value
+ */
+function memberSpan(body: Buffer, name: string): Span {
+  let found: Span | undefined;
+  let at = skipSpace(body, skipSpace(body, 0) + 1);
+  while (body[at] !== closeBrace) {
+    const keyEnd = scanValue(body, at, 1);
+    const key: unknown = JSON.parse(body.toString("utf8", at, keyEnd));
+    const start = skipSpace(body, skipSpace(body, keyEnd) + 1);
+    const end = scanValue(body, start, 1);
+    if (key === name) found = { start, end };
+    at = skipSpace(body, end);
+    if (body[at] === comma) at = skipSpace(body, at + 1);
+  }
+  if (!found) throw new Error(`no member "${name}"`);
+  return found;
 }

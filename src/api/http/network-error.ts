@@ -1,16 +1,28 @@
-// Owns: what an error of a connection means: which Break it is, in words for a person.
-// Must not know: requests, retries. No secret can be in an error here: it is about the connection, not about what it carries.
-import type { Break } from "./attempt.ts";
+/** Why no complete answer of the service came back. */
+export type NetworkErrorReason =
+  | "dns"
+  | "refused"
+  | "tls"
+  | "proxy"
+  | "timeout"
+  | "closed" // the connection ended before the whole answer was there
+  | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
+  | "too_large" // decoded size, nesting or encoding beyond the limits
+  | "redirect" // 3xx: never followed (§5.1 rule 3)
+  | "interrupted" // Ctrl-C or SIGTERM
+  | "unsendable"; // no request could be made: no credential, or a header that HTTP does not allow
 
-export interface Broken {
-  readonly reason: Break;
+export interface NetworkError {
+  readonly reason: NetworkErrorReason;
+  /** Words for the end of a sentence, without full stop, without a secret: the error is about the connection alone. */
   readonly detail: string;
+  /** The same again may succeed although the reason usually stays (a name server that is busy). */
   readonly temporary?: boolean;
-  /** See attempt.ts. */
+  /** What to do about this one, if more is known than the reason says. */
   readonly hint?: string;
 }
 
-/** A connection that never came about. undici would try one again for ever where the error's code is one of its own. */
+/** A connection that was never made. undici would retry for ever if the error's code were one of its own. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -21,33 +33,29 @@ export class NoConnection extends Error {
 }
 
 /** @param error what a connection attempt failed with: nothing was sent */
-export function breakOfConnect({ cause, stage }: NoConnection): Broken {
+export function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
-  if (stage === "proxy" && !isTls(code)) return breakOfProxy(wordsOf(cause));
+  if (stage === "proxy" && !isTls(code)) return proxyError(messageOf(cause));
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
-    return {
-      reason: "dns",
-      detail: `its name cannot be resolved (${code})`,
-      ...(code === "EAI_AGAIN" ? { temporary: true } : {}),
-    };
-  if (isTls(code)) return breakOfHandshake(cause);
+    return { reason: "dns", detail: `its name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
+  if (isTls(code)) return handshakeError(cause);
   if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
     return { reason: "timeout", detail: "no connection within the time allowed" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
-  return { reason: "refused", detail: `no connection: ${wordsOf(cause)}` };
+  return { reason: "refused", detail: `no connection: ${messageOf(cause)}` };
 }
 
-/** @param words undici's: it gives the status of a proxy's answer in no other way */
-function breakOfProxy(words: string): Broken {
-  const status = /^Proxy response \((\d{3})\)/.exec(words)?.[1];
+/** @param message undici's: it gives the status of a proxy's answer in no other way */
+function proxyError(message: string): NetworkError {
+  const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
     return {
       reason: "proxy",
       detail: "the proxy asks who you are (407)",
       hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>",
     };
-  const why = status === undefined ? words : `it answered ${status}`;
+  const why = status === undefined ? message : `it answered ${status}`;
   return { reason: "proxy", detail: `the proxy makes no connection: ${why}` };
 }
 
@@ -61,25 +69,24 @@ const untrusted: ReadonlySet<string> = new Set([
   "CERT_UNTRUSTED",
 ]);
 
-function breakOfHandshake(error: unknown): Broken {
+function handshakeError(error: unknown): NetworkError {
   // Through a proxy a certificate of another name comes wrapped.
   const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
-  const broken: Broken = { reason: "tls", detail: `the TLS handshake failed: ${wordsOf(cause)}` };
-  const code = codeOf(cause);
-  if (untrusted.has(code))
-    return {
-      ...broken,
-      hint: "If that authority is your organization's own: NODE_EXTRA_CA_CERTS=<its certificates>.pem",
-    };
-  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
-    return { ...broken, hint: "Check this machine's date; if it is right, whoever runs the service has to renew it." };
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return { ...broken, hint: "Check the host in the address of the profile: integ profiles show" };
-  return broken;
+  return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }
 
-/** @param error what an established connection broke with, after the request was handed to it */
-export function breakOfExchange(error: unknown): Broken {
+function handshakeHint(code: string): string | undefined {
+  if (untrusted.has(code))
+    return "If that authority is your organization's own: NODE_EXTRA_CA_CERTS=<its certificates>.pem";
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
+    return "Check this machine's date; if it is right, whoever runs the service has to renew it.";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return "Check the host in the address of the profile: integ profiles show";
+  return undefined;
+}
+
+/** @param error what an established connection failed with, after the request was handed to it */
+export function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG")
     return { reason: "unsendable", detail: "the request is nothing that HTTP can carry" };
@@ -87,7 +94,7 @@ export function breakOfExchange(error: unknown): Broken {
   // A cut answer is a parser's error too; undici gives neither of them a code.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
     return { reason: "malformed", detail: "what came is no HTTP answer" };
-  if (isTls(code)) return { reason: "closed", detail: `the TLS connection broke: ${wordsOf(error)}` };
+  if (isTls(code)) return { reason: "closed", detail: `the TLS connection broke: ${messageOf(error)}` };
   return { reason: "closed", detail: "the connection closed before the answer was whole" };
 }
 
@@ -106,7 +113,7 @@ function isTls(code: string): boolean {
   );
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
   const text = first instanceof Error ? first.message : String(first);
   // OpenSSL's line: thread, code, library, function, what it was, place.

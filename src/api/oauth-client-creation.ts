@@ -1,8 +1,58 @@
-// Owns: the caller's decision table of §4.2: what an answer to a creation means. THE place for that rule. Pure.
-// Must not know: how any of it is done: journal, retries, destinations.
+// The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what an answer to it means. Pure, and
+// light: commands load it to check what was typed.
+import { Failure } from "../errors.ts";
 import type { Attempt, Salvage } from "./http/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
 
+export interface CreationRequest {
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+}
+
+/** §8 */
+const maxScopes = 100;
+const maxScopeCharacters = 4096;
+
+/**
+ * Everything that §4.2 and §8 limit, before anything is sent.
+ * @throws Failure `usage`
+ */
+export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
+  const { service_account_id, scopes, idempotencyKey } = request;
+  if (service_account_id === "") refuse("The service account's id is empty.", "--service-account <id>");
+  if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
+  if (scopes.length > maxScopes) refuse(`${scopes.length} scopes are too many: at most ${maxScopes} a client (§8).`);
+  for (const scope of scopes) checkScope(scope);
+  const characters = scopes.reduce((sum, scope) => sum + Array.from(scope).length, 0);
+  if (characters > maxScopeCharacters)
+    refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} (§8).`);
+  if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
+}
+
+function checkScope(scope: string): void {
+  if (scope.trim() === "") refuse("A scope is empty.");
+  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: scopes are named one by one (§4.2).`);
+}
+
+/** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
+export function checkIdempotencyKey(key: string): void {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces (§8).");
+}
+
+function refuse(message: string, hint?: string): never {
+  throw new Failure("usage", message, { hint });
+}
+
+/**
+ * The exact body of a creation. Made once, kept in the journal, and sent byte for byte ever after; scopes keep the order
+ * they were given in, a scope given twice is sent once.
+ */
+export function creationBody({ service_account_id, scopes }: CreationRequest): string {
+  return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
+}
+
+/** The caller's decision table of §4.2. */
 export type CreationDecision =
   /** `active`, secret present: store the secret; proceed. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }

@@ -1,7 +1,43 @@
-// Owns: what a request must be before a byte of it may leave: header names and values, path, address (quality, Security 3, 8).
-// Must not know: connections, credentials.
+// What may stand in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
+// never a path, it is encoded into one; nothing leaves that HTTP could read in two ways.
 import { Failure } from "../../errors.ts";
 import type { ExchangeRequest } from "./exchange.ts";
+
+/**
+ * One segment of a path.
+ * @param id as typed or as the service gave it; opaque
+ * @param what names it in the words of the failure: `client id`
+ * @throws Failure `usage` where no encoding makes a segment of it: empty, `.`, `..`, half of a surrogate pair
+ */
+export function segment(id: string, what: string): string {
+  const encoded = encode(id);
+  if (id === "" || id === "." || id === ".." || encoded === undefined)
+    throw new Failure("usage", `"${id}" is no ${what}.`, { hint: "Give the id as the API shows it." });
+  return encoded;
+}
+
+export type Pair = readonly [name: string, value: string];
+
+/** `?a=b&c=d`, each name and value encoded; empty where there is no pair. */
+export function query(pairs: readonly Pair[]): string {
+  if (pairs.length === 0) return "";
+  return `?${pairs.map(([name, value]) => `${parameter(name)}=${parameter(value)}`).join("&")}`;
+}
+
+function parameter(text: string): string {
+  const encoded = encode(text);
+  if (encoded === undefined) throw new Failure("usage", "A parameter holds text that is no Unicode.");
+  return encoded;
+}
+
+/** Nothing where the text holds half of a surrogate pair. */
+function encode(text: string): string | undefined {
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Framing, routing and connection belong to the transport; a second `host` would be another origin's. */
 const ownHeaders = new Set([
@@ -78,4 +114,18 @@ function isLoopbackName(hostname: string): boolean {
 /** True for an IP address of this machine's loopback interface, in the forms that `URL` and sockets give. */
 export function isLoopbackAddress(address: string | undefined): boolean {
   return address !== undefined && /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i.test(address);
+}
+
+/**
+ * @param address of an endpoint, logical or real
+ * @throws Failure `usage`
+ */
+export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
+  const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
+  if (!match)
+    throw new Failure("usage", "The token endpoint is no address.", {
+      hint: "It looks like https://auth.example.com/oauth/token",
+    });
+  const path = match[2]!;
+  return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };
 }

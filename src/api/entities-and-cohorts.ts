@@ -1,12 +1,12 @@
-// Owns: what every list request of /v1 has in common (§4.3, §8): limit, page token, the query, the page that comes back.
-// Must not know: which list it is, walking.
+// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page an attempt. Rows are handed on as they came.
+// @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
+// @assumed §4.3 rule 6 and §2.5 do not show a member
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import type { BodyRoom } from "./http/body-room.ts";
-import type { CallRequest } from "./http/caller.ts";
+import type { Caller, CallRequest } from "./http/caller.ts";
+import type { BodyRoom } from "./http/exchange.ts";
+import { type Pair, query, segment } from "./http/request-rules.ts";
 import { BrokenBody, saysJson } from "./json/json-body.ts";
-import { type Pair, query } from "./http/path.ts";
-import type { V1 } from "./v1.ts";
 
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */
@@ -27,10 +27,10 @@ export interface RawPage {
 }
 
 /** §8 */
-export const maxLimit = 500;
+const maxLimit = 500;
 
 /** @throws Failure `usage` outside 1 to 500 */
-export function checkLimit(limit: number): void {
+function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new Failure("usage", `A limit of ${limit} is not possible: a page has 1 to ${maxLimit} rows (§8).`, {
       hint: `--limit 1 to --limit ${maxLimit}`,
@@ -38,7 +38,7 @@ export function checkLimit(limit: number): void {
 }
 
 /** @throws Failure `usage` for what the service would refuse anyway */
-export function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void {
+function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void {
   if (limit !== undefined) checkLimit(limit);
   if (pageToken === "")
     throw new Failure("usage", "The page token is empty.", { hint: "Leave --page-token out for the first page." });
@@ -50,7 +50,7 @@ export function checkListRequest({ limit, pageToken, filters = [] }: ListRequest
 }
 
 /** One attempt to get one page; the body is not looked into. */
-export async function requestPage(v1: V1, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
+async function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
   const { limit, pageToken, filters = [], signal, room } = request;
   const pairs: Pair[] = [];
@@ -64,8 +64,49 @@ export async function requestPage(v1: V1, path: string, request: ListRequest): P
     signal,
     room,
   };
-  return v1.raw(call, ({ headers, body, requestId }) => {
+  return v1.send(call, ({ headers, body, requestId }) => {
     if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");
     return { body, requestId };
   });
+}
+
+export interface EntityListRequest extends ListRequest {
+  /** `person` is known (§2.2). */
+  readonly type?: string;
+}
+
+export interface Entities {
+  /**
+   * One page, one attempt. Needs permission `entity:read`.
+   * @throws Failure `usage` for a limit outside 1 to 500, an empty page token, or the same filter named twice over
+   */
+  page(request: EntityListRequest): Promise<Attempt<RawPage>>;
+}
+
+export function createEntities(v1: Caller): Entities {
+  return {
+    async page({ type, ...request }) {
+      if (type === undefined) return requestPage(v1, "/v1/entities", request);
+      const filters = request.filters ?? [];
+      if (type === "") throw new Failure("usage", "The type is empty.", { hint: "--type person" });
+      if (filters.some(([name]) => name === "type"))
+        throw new Failure("usage", "The type is given twice.", { hint: "Use --type alone." });
+      return requestPage(v1, "/v1/entities", { ...request, filters: [["type", type], ...filters] });
+    },
+  };
+}
+
+export interface Cohorts {
+  /**
+   * One page of members, one attempt. It has at most 50 rows, whatever limit is asked for (§8), and is not the last for that.
+   * @throws Failure `usage` for an id that is none, a limit outside 1 to 500, or an empty page token
+   */
+  membersPage(cohortId: string, request: ListRequest): Promise<Attempt<RawPage>>;
+}
+
+export function createCohorts(v1: Caller): Cohorts {
+  return {
+    membersPage: async (cohortId, request) =>
+      requestPage(v1, `/v1/cohorts/${segment(cohortId, "cohort id")}/members`, request),
+  };
 }

@@ -1,14 +1,12 @@
-// Owns: how a connection is made, directly or through a proxy: TLS that cannot be turned off, plain http to this machine
-// alone. The one place that makes undici's clients.
-// Must not know: what is sent over it, limits of time, the environment (the proxy is handed in).
+// How a connection is made, directly or through a proxy: TLS that cannot be turned off, plain http to this machine alone.
+// The one place that imports undici: its version is pinned, and its modules are loaded one by one.
 import type { Socket } from "node:net";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
 import { Failure } from "../../errors.ts";
-import { NoConnection } from "./break-of.ts";
-import type { Connection } from "./connection-pool.ts";
-import { isLoopbackAddress, type Target } from "./wire-request.ts";
+import { NoConnection } from "./network-error.ts";
+import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
 /** Proxy settings as the environment spells them. They apply to https alone: plain http never leaves this machine. */
 export interface ProxySettings {
@@ -19,17 +17,52 @@ export interface ProxySettings {
 
 type Connect = BuildConnector.connector;
 
-export interface Plan {
+export interface ConnectionPlan {
   readonly proxy: ProxySettings | undefined;
   /** The most that an answer's head may have, bytes. */
   readonly headerBytes: number;
 }
 
-/**
- * Makes ready to send to a target; the connection itself is made with the first request.
- * @throws Failure `usage` where the proxy's address is none
- */
-export async function openConnection(target: Target, plan: Plan): Promise<Connection> {
+/** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
+export interface Connection {
+  readonly dispatcher: Dispatcher;
+  destroy(): void;
+}
+
+/** Which connection carries which request: one at a time, one idle one kept for each origin. */
+export class ConnectionPool {
+  readonly #plan: ConnectionPlan;
+  readonly #idle = new Map<string, Connection>();
+  #closed = false;
+
+  constructor(plan: ConnectionPlan) {
+    this.#plan = plan;
+  }
+
+  /**
+   * @param fresh one that carried nothing before: no stale socket may make an outcome unknown
+   * @throws Failure `usage` if the proxy's address is none
+   */
+  async take(target: Target, fresh: boolean): Promise<Connection> {
+    const kept = fresh ? undefined : this.#idle.get(target.origin);
+    if (kept) this.#idle.delete(target.origin);
+    return kept ?? open(target, this.#plan);
+  }
+
+  give({ origin }: Target, { connection, reusable }: { connection: Connection; reusable: boolean }): void {
+    if (reusable && !this.#closed && !this.#idle.has(origin)) this.#idle.set(origin, connection);
+    else connection.destroy();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const connection of this.#idle.values()) connection.destroy();
+    this.#idle.clear();
+  }
+}
+
+/** Makes ready to send to a target; the connection itself is made with the first request. */
+async function open(target: Target, plan: ConnectionPlan): Promise<Connection> {
   const { proxy } = plan;
   const sockets = new Set<Socket>();
   const connect = trackSockets(buildConnector(connectOptions), sockets);
@@ -38,10 +71,7 @@ export async function openConnection(target: Target, plan: Plan): Promise<Connec
     ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, plan })
     : new Client(target.origin, { ...clientOptions(plan), connect: guard(connect, "direct") });
   return {
-    send({ method, path, headers, body, last }, reception) {
-      const request = { origin: target.origin, method, path, headers, body, reset: last ? true : undefined };
-      dispatcher.dispatch(request, reception);
-    },
+    dispatcher,
     destroy() {
       dispatcher.destroy().catch(() => {});
       // A connection that is still being made would outlive its client, and keep the process from ending.
@@ -53,7 +83,7 @@ export async function openConnection(target: Target, plan: Plan): Promise<Connec
 /** `rejectUnauthorized` is said aloud: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
 const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 
-function clientOptions({ headerBytes }: Plan): Client.Options {
+function clientOptions({ headerBytes }: ConnectionPlan): Client.Options {
   return { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: headerBytes };
 }
 
@@ -88,7 +118,7 @@ function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
 
 interface ProxyWork extends Record<"connect", Connect> {
   readonly sockets: Set<Socket>;
-  readonly plan: Plan;
+  readonly plan: ConnectionPlan;
 }
 
 /** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded where there is a proxy, and nowhere else. */

@@ -1,0 +1,31 @@
+// What says in every request which contract it belongs to: the version for /v1 (§9), the organization for the legacy one
+// (§4.4). Nothing else is loaded with it: commands that send nothing need the version too.
+import { Failure } from "../errors.ts";
+
+/** The version of /v1 that this program was written for (§9.1). */
+export const contractVersion = "2026-07-01";
+
+/** @throws Failure `usage` for anything but a date in form */
+export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(serviceVersion))
+    throw new Failure("usage", `"${serviceVersion}" is no contract version.`, {
+      hint: "Write a date, like --service-version 2026-07-01",
+    });
+  return { "service-version": serviceVersion };
+}
+
+/**
+ * @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request.
+ * @throws Failure `usage` if there is no organization id, or it is no uuid
+ */
+export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
+  if (organizationId === undefined || organizationId === "")
+    throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
+      hint: "integ profiles edit <name> --organization-id <uuid>, or set INTEG_ORGANIZATION_ID",
+    });
+  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
+    throw new Failure("usage", `"${organizationId}" is no organization id.`, {
+      hint: "It is a uuid, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
+    });
+  return { "x-organization-id": organizationId };
+}
