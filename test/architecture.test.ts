@@ -81,7 +81,7 @@ const table: Readonly<Record<string, Room>> = {
     packages: ["zod", "pg"],
     only: { disk: ["journal/file/"], pg: ["journal/postgres/"] },
   },
-  secrets: { rooms: ["errors.ts", "profiles", "disk"], packages: ["zod"] },
+  secrets: { rooms: ["errors.ts", "profiles", "disk"], types: ["journal"], packages: ["zod"] },
   profiles: { rooms: ["errors.ts", "disk"], packages: ["zod", "conf", "@napi-rs/keyring"] },
   output: { rooms: ["errors.ts", "disk"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },

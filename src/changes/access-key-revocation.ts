@@ -6,6 +6,7 @@ import { type Attempt, failureOf } from "../api/http/attempt.ts";
 import { retryRead } from "../api/http/retry.ts";
 import type { Service } from "../api/connect.ts";
 import { Failure } from "../errors.ts";
+import { detailOf } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import { driveRepeated, type Mark, type Reading, repeatRevocation } from "./revocation.ts";
 import { madeFor, type Workbench } from "./workbench.ts";
@@ -38,7 +39,7 @@ export async function revokeAccessKey(bench: Workbench, id: string): Promise<Key
 
 /** Repeats the revocation of an entry until it is confirmed. */
 export function driveKeyRevocation(bench: Workbench, drive: EntryLease): Promise<KeyRevoked> {
-  const id = String(drive.entry.detail.key_id);
+  const id = detailOf(drive.entry, "access_key.revoke").key_id;
   const mayHaveArrived = drive.entry.state === "unknown" || drive.entry.attempts > 0;
   return driveRepeated(bench, drive, {
     id,

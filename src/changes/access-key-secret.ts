@@ -7,7 +7,7 @@ import { retryRead } from "../api/http/retry.ts";
 import { Failure } from "../errors.ts";
 import { nextStep, type Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
 import { takePlace } from "./secret-place.ts";
 import { detailsOf, recordAfterwards, type Workbench, withRequestId } from "./workbench.ts";
 
@@ -95,7 +95,7 @@ async function notDelivered(
 
 /** The failure of work whose secret waits on this machine (exit 12). */
 export function keptHere(entry: Entry, why: string): Failure {
-  const profile = entry.destination?.kind === "profile" ? ` --secret-profile ${String(entry.destination.name)}` : "";
+  const profile = entry.destination?.kind === "profile" ? ` --secret-profile ${entry.destination.name}` : "";
   return new Failure("undelivered", `The service gave the secret, and it could not be delivered: ${why}`, {
     ...detailsOf(entry),
     meaning: "It is kept on this machine, readable by you alone, until you claim it.",
@@ -175,7 +175,7 @@ export async function finishDelivery(work: Bearer, options: HomewardOptions = {}
  * there the copy decides.
  */
 async function hasArrived(bench: Workbench, entry: Entry): Promise<boolean> {
-  const record = entry.destination as DestinationRecord | null;
+  const record = entry.destination;
   if (record?.kind === "file") return bench.secrets.wasDelivered(record, {});
   if (record?.kind !== "profile" || entry.operation !== "access_key.create" || !entry.resource_id) return false;
   return bench.secrets.wasDelivered(record, { id: entry.resource_id });

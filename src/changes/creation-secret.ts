@@ -7,7 +7,7 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, isSettled, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { OneTimeSecret } from "../secrets/destination.ts";
 import type { Course, CreationEnd } from "./creation-course.ts";
 import { detailsOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 
@@ -157,10 +157,7 @@ async function whereIsIt({ bench, drive }: Course, entry: Entry): Promise<"kept"
 /** True where the place that the journal remembers holds the secret. */
 export async function lookAtDestination(bench: Workbench, entry: Entry): Promise<boolean> {
   if (!entry.destination) return false;
-  const client = entry.detail.client_id;
-  return bench.secrets.wasDelivered(entry.destination as DestinationRecord, {
-    clientId: typeof client === "string" ? client : undefined,
-  });
+  return bench.secrets.wasDelivered(entry.destination, { clientId: entry.detail.client_id ?? undefined });
 }
 
 /**

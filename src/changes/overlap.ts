@@ -4,7 +4,6 @@
 import { Failure } from "../errors.ts";
 import type { Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { DestinationRecord } from "../secrets/destination.ts";
 import { wait } from "./trying-again.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -15,7 +14,7 @@ export type Rotated = "client" | "key";
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */
 export function proven(bench: Workbench, { detail }: Entry, how: string): Pick<EntryProgress, "detail"> {
-  const until = new Date(bench.clock.now() + Number(detail.overlap_ms ?? 0)).toISOString();
+  const until = new Date(bench.clock.now() + (detail.overlap_ms ?? 0)).toISOString();
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
@@ -25,7 +24,7 @@ export function tellBegun(
   { detail }: Entry,
   wanted: { readonly overlapMs: number; readonly keepOld?: boolean },
 ): void {
-  const begun = { overlapMs: Number(detail.overlap_ms ?? 0), keepOld: detail.keep_old === true };
+  const begun = { overlapMs: detail.overlap_ms ?? 0, keepOld: detail.keep_old === true };
   if (begun.overlapMs === wanted.overlapMs && begun.keepOld === (wanted.keepOld ?? false)) return;
   const how = begun.keepOld ? "with --keep-old" : `to revoke the old one, with --overlap ${begun.overlapMs / 1000}s`;
   bench.tell.warn(`It was begun ${how}, and ends so: what was typed now is not used for that.`);
@@ -46,5 +45,5 @@ export async function overlap(bench: Workbench, drive: EntryLease, what: Rotated
 
 /** The secret of the new one, where an earlier process left it readable. */
 export function rereadSecret(bench: Workbench, child: Entry): Promise<string | undefined> {
-  return child.destination ? bench.secrets.reread(child.destination as DestinationRecord) : Promise.resolve(undefined);
+  return child.destination ? bench.secrets.reread(child.destination) : Promise.resolve(undefined);
 }

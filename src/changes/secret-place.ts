@@ -18,7 +18,7 @@ export async function takePlace(
 ): Promise<DestinationRecord> {
   const place = await destination.check();
   if (!isRemembered(drive.entry, place)) {
-    const before = drive.entry.destination as DestinationRecord | null;
+    const before = drive.entry.destination;
     if (before) await secrets.removeReserve(before, drive.entry.id, { isKept });
     await drive.record({ destination: { ...place } });
   }
@@ -26,8 +26,7 @@ export async function takePlace(
 }
 
 /** Only a file has room that could be left behind. */
-function isRemembered({ destination }: Entry, place: DestinationRecord): boolean {
-  const before = destination as DestinationRecord | null;
+function isRemembered({ destination: before }: Entry, place: DestinationRecord): boolean {
   if (place.kind !== "file") return before?.kind !== "file";
   return before?.kind === "file" && before.path === place.path;
 }

@@ -34,5 +34,5 @@ export class WatchedDestination implements Destination {
 
 /** True where the secret came in this process and no overlap has passed since: what was just made works. */
 export function isOfThisMoment({ detail }: Entry, watched: WatchedDestination): boolean {
-  return watched.secret !== undefined && Number(detail.overlap_ms ?? 0) === 0;
+  return watched.secret !== undefined && (detail.overlap_ms ?? 0) === 0;
 }

@@ -1,5 +1,4 @@
-// Owns: an entry of the journal as data: its states, which of them are settled, what to type next, its public form. Pure.
-// Must not know: files, locks, the API, a secret (no field has room for one). design: journal.md «Entries».
+// An entry of the journal as data. No field has room for a secret.
 
 export type Operation =
   | "oauth_client.create"
@@ -34,7 +33,94 @@ export function isSettled(state: string): boolean {
 /** The newest format of the journal that this program writes. A newer one is shown and never changed. */
 export const formatVersion = 1;
 
-type PlainObject = Readonly<Record<string, unknown>>;
+/**
+ * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
+ * For a file, `device`, `inode` and `born` name the reserved file, so that a later process can tell whether the secret
+ * reached its name: the finished file *is* the reserved one.
+ */
+export type EntryDestination =
+  | { readonly kind: "stdout" }
+  | {
+      readonly kind: "command";
+      /** Tells another command from this one; absent in entries of earlier versions. */
+      readonly mark?: string;
+    }
+  | {
+      readonly kind: "file";
+      readonly path: string;
+      readonly format: "raw" | "json" | "env";
+      readonly force: boolean;
+      readonly device?: string;
+      readonly inode?: string;
+      /** When the reserved file was born (nanoseconds), if the file system says so: an inode number is used again. */
+      readonly born?: string;
+      /** The reserved file's own name until it gets the requested one. */
+      readonly reserved?: string;
+    }
+  | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
+
+interface SecretDetail {
+  /** A person has claimed the secret: it is not lost, wherever it went. */
+  readonly secret_claimed?: boolean;
+}
+
+/** A request that must not be repeated blindly, because the contract has no key for it. */
+interface RequestDetail extends SecretDetail {
+  /** A request may have arrived; a crash between the record and the answer leaves it true. */
+  readonly in_flight?: boolean;
+  /** When the last request left, ISO 8601 UTC. */
+  readonly sent_at?: string;
+  /** The user that the key is bound to. */
+  readonly created_by?: string | null;
+}
+
+/** The time in which the old and the new credential both work. */
+interface OverlapDetail {
+  readonly overlap_ms?: number;
+  /** How the new credential was proven. */
+  readonly proven?: string;
+  /** ISO 8601 UTC; set with the proof. */
+  readonly overlap_until?: string;
+}
+
+/** What the work of each operation needs in order to continue. Keys that are not named here are kept and ignored. */
+interface EntryDetails {
+  "oauth_client.create": SecretDetail & {
+    readonly client_id?: string | null;
+    /** The client whose secret is lost has been revoked. */
+    readonly revoked?: boolean;
+  };
+  "oauth_client.revoke": SecretDetail;
+  "oauth_client.rotate": SecretDetail & OverlapDetail & { readonly old_client: string; readonly keep_old?: boolean };
+  "access_key.create": RequestDetail & {
+    /** The name as it was asked for, without the mark. */
+    readonly base_name?: string;
+    readonly marked?: boolean;
+    readonly expiry?: string | null;
+    readonly orphan_certain?: boolean;
+  };
+  "access_key.rotate": RequestDetail &
+    OverlapDetail & { readonly update_profile?: boolean } & (
+      | { readonly mode: "in_place"; readonly key_id: string }
+      | {
+          readonly mode: "replacement";
+          readonly old_key: string;
+          readonly new_key?: string;
+          readonly bound_to?: string | null;
+          readonly marked?: boolean;
+          /** The old key may be gone: a request to revoke it has left. */
+          readonly revoking?: boolean;
+        }
+    );
+  "access_key.revoke": RequestDetail & { readonly key_id: string };
+}
+
+type AnyDetail = EntryDetails[Operation];
+type KeyOf<T> = T extends unknown ? keyof T : never;
+type ValueOf<T, K> = T extends unknown ? (K extends keyof T ? T[K] : never) : never;
+
+/** The detail of an entry of any operation: `detailOf` narrows it to what its operation always has. */
+export type EntryDetail = { readonly [K in KeyOf<AnyDetail>]?: ValueOf<AnyDetail, K> };
 
 /** What the last attempt met. `message` may hold the service's words: only `output/` may show it. */
 export interface LastError {
@@ -80,11 +166,9 @@ export interface EntryProgress {
   /** How often the request was sent. */
   readonly attempts: number;
   readonly last_error: LastError | null;
-  /** Where the secret was to go, as `secrets/` describes it: no secret, nothing that opens one. */
-  readonly destination: PlainObject | null;
+  readonly destination: EntryDestination | null;
   readonly replaced_by: string | null;
-  /** What the work itself needs to go on: its step, the old client's id, when an overlap ends. */
-  readonly detail: PlainObject;
+  readonly detail: EntryDetail;
 }
 
 export interface Entry extends EntryIdentity, EntryProgress {
@@ -92,6 +176,18 @@ export interface Entry extends EntryIdentity, EntryProgress {
   readonly updated_at: string;
   /** Format of the record it was read from; above `formatVersion` it is shown and never changed. */
   readonly format: number;
+}
+
+type EntryOf<O extends Operation> = Entry & { readonly operation: O; readonly detail: EntryDetails[O] };
+
+function isEntryOf<O extends Operation>(entry: Entry, operation: O): entry is EntryOf<O> {
+  return entry.operation === operation;
+}
+
+/** The detail of an entry whose operation the caller knows. */
+export function detailOf<O extends Operation>(entry: Entry, operation: O): EntryDetails[O] {
+  if (isEntryOf(entry, operation)) return entry.detail;
+  throw new Error(`journal entry ${entry.id} is a ${entry.operation}, not a ${operation}`);
 }
 
 /**

@@ -1,6 +1,8 @@
 // Owns: the shape of every place that a one-time secret may go to: check → prepare → deliver.
 // Must not know: the API, the journal. A secret passes through here and is never kept, logged or shown.
 
+import type { EntryDestination } from "../journal/entry.ts";
+
 /** How `--secret-format` writes a secret to a file or a command. */
 export type SecretFormat = "raw" | "json" | "env";
 
@@ -17,31 +19,8 @@ export interface OneTimeSecret {
   readonly receipt: string;
 }
 
-/**
- * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
- * For a file, `device`, `inode` and `born` name the reserved file, so that a later process can tell whether the secret
- * reached its name: the finished file *is* the reserved one.
- */
-export type DestinationRecord =
-  | { readonly kind: "stdout" }
-  | {
-      readonly kind: "command";
-      /** Tells another command from this one (command-mark.ts); absent in entries of earlier versions. */
-      readonly mark?: string;
-    }
-  | {
-      readonly kind: "file";
-      readonly path: string;
-      readonly format: SecretFormat;
-      readonly force: boolean;
-      readonly device?: string;
-      readonly inode?: string;
-      /** When the reserved file was born (nanoseconds), where the file system tells: an inode number is used again. */
-      readonly born?: string;
-      /** The reserved file's own name until it gets the asked one. */
-      readonly reserved?: string;
-    }
-  | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
+/** Where a secret was to go, as the journal remembers it. */
+export type DestinationRecord = EntryDestination;
 
 /**
  * A place for a one-time secret.

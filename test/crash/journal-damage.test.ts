@@ -39,7 +39,8 @@ beforeEach(async () => {
     { state: "unknown", attempts: 1, last_error: { kind: "timeout", message: 'no\n"answer"\u0000\u202e' } },
     { state: "secret_lost", resource_id: "oc_1" },
   ]);
-  await work({ replaces: lost }, [{ state: "done", attempts: 1, detail: { '{"sum":"': '},"now":{"state":"' } }]);
+  const detail = { client_id: "cid", '{"sum":"': '},"now":{"state":"' };
+  await work({ replaces: lost }, [{ state: "done", attempts: 1, detail }]);
   await work({ operation: "access_key.create", idempotent: false, request_text: '{"name":"äöü😀"}' }, []);
   whole = readFileSync(path);
 });

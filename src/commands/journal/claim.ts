@@ -7,7 +7,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../../secrets/destination.ts";
+import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
 import { showMade } from "../receipt.ts";
@@ -80,7 +80,7 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
 async function isThereAlready(context: Context, drive: EntryLease, file: string | undefined): Promise<boolean> {
-  const record = drive.entry.destination as DestinationRecord | null;
+  const record = drive.entry.destination;
   if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
     return false;
   if (!(await context.secrets.wasDelivered(record, {}))) return false;

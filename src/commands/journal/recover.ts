@@ -8,7 +8,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/list.ts";
 import { parseDuration } from "../options/duration.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import type { Destination, DestinationRecord } from "../../secrets/destination.ts";
+import type { Destination } from "../../secrets/destination.ts";
 import { whereSecretIs } from "../secret-place.ts";
 import { defineVerb } from "../verb.ts";
 import { mentionDamage, workbenchOf } from "../workbench-of.ts";
@@ -81,7 +81,7 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
       // A delivered secret needs no copy: a crash may have come between the two.
       if (state === "done") undelivered.destroy(id);
       else undelivered.release(id);
-      if (destination) await context.secrets.removeReserve(destination as DestinationRecord, id);
+      if (destination) await context.secrets.removeReserve(destination, id);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
     }

@@ -22,7 +22,7 @@ export interface Asked {
  * @returns nothing where the place was a command that is not the one asked for: `placeNotTold` stands for it
  */
 export function optionsFor(entry: Entry, { options, isNamed }: Asked): SecretOptions | undefined {
-  const record = entry.destination as DestinationRecord | null;
+  const record = entry.destination;
   const isAsked = (options.secretFile ?? options.secretCommand ?? options.secretProfile) !== undefined;
   if (isAsked && isNamed) return options;
   if (record?.kind === "file" || record?.kind === "profile") return again(remembered(record), options, isAsked);
@@ -41,14 +41,15 @@ function isAnotherCommand(
 
 /** Says that an option is not for this entry; nothing where there is nothing to say. */
 export function passedOver(entry: Entry, { options, isNamed }: Asked, cwd: string): string | undefined {
-  const { kind, path, name } = entry.destination ?? {};
-  if (isNamed || (kind !== "file" && kind !== "profile")) return undefined;
+  const own = entry.destination;
+  if (isNamed || (own?.kind !== "file" && own?.kind !== "profile")) return undefined;
   const file = options.secretFile === undefined ? undefined : resolve(cwd, options.secretFile);
   const asked = file ?? options.secretCommand ?? options.secretProfile;
-  if (asked === undefined || file === path || (kind === "profile" && options.secretProfile === name)) return undefined;
-  const own = kind === "file" ? String(path) : `profile ${String(name)}`;
+  const isSame = own.kind === "file" ? file === own.path : file === undefined;
+  if (asked === undefined || isSame) return undefined;
+  const place = own.kind === "file" ? own.path : `profile ${own.name}`;
   const id = entry.parent ?? entry.id;
-  return `${id}: its secret goes to ${own}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
+  return `${id}: its secret goes to ${place}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
 }
 
 /** A place that cannot be used before it is told: nothing is sent that may bring a secret. */

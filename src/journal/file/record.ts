@@ -4,7 +4,15 @@
 // {"sum":"<16 hex of SHA-256 over all that follows>","v":1,"intent":{…what never changes…},"now":{…what a step changed…}}
 // Every record of an entry carries the whole entry: a damaged one costs a transition, never a key.
 import { hash } from "node:crypto";
-import { type Entry, type EntryState, formatVersion, type LastError, type Operation } from "../entry.ts";
+import {
+  type Entry,
+  type EntryDestination,
+  type EntryDetail,
+  type EntryState,
+  formatVersion,
+  type LastError,
+  type Operation,
+} from "../entry.ts";
 
 /** How every record begins; it cannot occur inside one, where quotes are escaped. */
 export const recordStart = '{"sum":"';
@@ -170,14 +178,90 @@ function isOwnShape(intent: Record<string, unknown>, now: Record<string, unknown
     isTextOrNull(now.resource_id) &&
     isTextOrNull(now.replaced_by) &&
     Number.isInteger(now.attempts) &&
-    isObject(now.detail) &&
-    (now.destination === null || isObject(now.destination)) &&
+    isDetail(now.detail) &&
+    hasNeededDetail(intent.operation, now.detail) &&
+    (now.destination === null || isDestination(now.destination)) &&
     (now.last_error === null || isLastError(now.last_error))
   );
 }
 
 function isLastError(value: unknown): value is LastError {
   return isObject(value) && isText(value.kind) && isText(value.message);
+}
+
+/** What is not named here comes from a newer program of the same format, and is kept. */
+const detailTypes: Readonly<Record<keyof EntryDetail, "text" | "text or null" | "flag" | "number">> = {
+  secret_claimed: "flag",
+  client_id: "text or null",
+  revoked: "flag",
+  old_client: "text",
+  keep_old: "flag",
+  overlap_ms: "number",
+  overlap_until: "text",
+  proven: "text",
+  in_flight: "flag",
+  sent_at: "text",
+  created_by: "text or null",
+  base_name: "text",
+  marked: "flag",
+  expiry: "text or null",
+  orphan_certain: "flag",
+  mode: "text",
+  key_id: "text",
+  old_key: "text",
+  new_key: "text",
+  bound_to: "text or null",
+  revoking: "flag",
+  update_profile: "flag",
+};
+
+function isOfType(value: unknown, type: "text" | "text or null" | "flag" | "number"): boolean {
+  if (type === "flag") return typeof value === "boolean";
+  if (type === "number") return typeof value === "number";
+  return isText(value) || (type === "text or null" && value === null);
+}
+
+const typesByKey = new Map(Object.entries(detailTypes));
+
+function isDetail(value: unknown): value is EntryDetail {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    const type = typesByKey.get(key);
+    if (type !== undefined && !isOfType(value[key], type)) return false;
+  }
+  return true;
+}
+
+/** Whether the detail has what work of that operation cannot do without. */
+function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
+  if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
+  if (operation === "access_key.revoke") return detail.key_id !== undefined;
+  if (operation !== "access_key.rotate") return true;
+  return detail.mode === "replacement"
+    ? detail.old_key !== undefined
+    : detail.mode === "in_place" && detail.key_id !== undefined;
+}
+
+function isDestination(value: unknown): value is EntryDestination {
+  if (!isObject(value)) return false;
+  const isOptional = (key: string): boolean => value[key] === undefined || isText(value[key]);
+  switch (value.kind) {
+    case "stdout":
+      return true;
+    case "command":
+      return isOptional("mark");
+    case "profile":
+      return isText(value.name) && isText(value.profileId);
+    case "file":
+      return (
+        isText(value.path) &&
+        (value.format === "raw" || value.format === "json" || value.format === "env") &&
+        typeof value.force === "boolean" &&
+        ["device", "inode", "born", "reserved"].every(isOptional)
+      );
+    default:
+      return false;
+  }
 }
 
 /** Names of a newer format that this one does not know are shown as they stand. */
@@ -232,9 +316,9 @@ function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, 
     attempts: typeof now.attempts === "number" ? now.attempts : 0,
     updated_at: text(now.updated_at),
     last_error: isLastError(now.last_error) ? now.last_error : null,
-    destination: isObject(now.destination) ? now.destination : null,
+    destination: isDestination(now.destination) ? now.destination : null,
     replaced_by: textOrNull(now.replaced_by),
-    detail: isObject(now.detail) ? now.detail : {},
+    detail: isDetail(now.detail) ? now.detail : {},
     format,
   };
 }

@@ -61,9 +61,9 @@ describe("a kept secret", () => {
 describe("a claimed entry", () => {
   it("is done where its client is named, and goes on being asked about where it is not", () => {
     expect(afterClaim(entry({ resource_id: "a" })).state).toBe("done");
-    const unnamed = entry({ detail: { step: 1 } });
+    const unnamed = entry({ detail: { client_id: "c" } });
     expect(isUnnamed(unnamed)).toBe(true);
-    expect(afterClaim(unnamed)).toMatchObject({ state: "unknown", detail: { step: 1, secret_claimed: true } });
+    expect(afterClaim(unnamed)).toMatchObject({ state: "unknown", detail: { client_id: "c", secret_claimed: true } });
     expect(afterClaim(entry({ operation: "access_key.create" })).state).toBe("done");
   });
 });

@@ -26,7 +26,7 @@ async function left(
 
 test("a new intent is on disk under a random key before admission returns", async () => {
   const open = journal();
-  const { kind, drive } = await open.admit(intent({ detail: { step: "create" }, destination: { kind: "stdout" } }));
+  const { kind, drive } = await open.admit(intent({ detail: { client_id: "cid" }, destination: { kind: "stdout" } }));
   expect(kind).toBe("new");
   expect(drive.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
   const read = await openJournal({ path: open.path, now: clock() }).entries();
@@ -34,7 +34,7 @@ test("a new intent is on disk under a random key before admission returns", asyn
   expect(read[0]).toMatchObject({
     state: "open",
     attempts: 0,
-    detail: { step: "create" },
+    detail: { client_id: "cid" },
     destination: { kind: "stdout" },
     request_text: intent().request_text,
   });

@@ -50,7 +50,7 @@ test("each unsettled state has a command to type, a settled one none", () => {
 });
 
 test("the public form has the keys of journal.md in their order and no other", () => {
-  const shown = parsed(publicEntry(entry({ detail: { step: "x" }, destination: { kind: "stdout" } })));
+  const shown = parsed(publicEntry(entry({ detail: { client_id: "cid" }, destination: { kind: "stdout" } })));
   expect(Object.keys(shown)).toEqual([
     "id",
     "object",

@@ -263,7 +263,7 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const gone = await settle({}, "done");
   const lost = await settle({}, "done");
   const replacement = await settle({ replaces: lost }, "open");
-  const rotation = await settle({ operation: "oauth_client.rotate" }, "done");
+  const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
   const child = await settle({ parent: rotation }, "done");
   const driven = await standing.admit(intent(), { fresh: true });
   await driven.drive.record({ state: "done" });
@@ -314,7 +314,7 @@ test("a step is on disk when it is recorded, and not after the release", async (
     attempts: 1,
     last_error: { kind: "timeout", message: "no answer", status: 503 },
   });
-  await drive.record({ resource_id: "oc_1", detail: { step: "inspect" } });
+  await drive.record({ resource_id: "oc_1", detail: { client_id: "cid" } });
   expect(await at(path).find(drive.entry.id)).toEqual(drive.entry);
   expect(drive.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
   expect(drive.entry.updated_at > drive.entry.created_at).toBe(true);
