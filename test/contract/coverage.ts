@@ -1,4 +1,4 @@
-// The tables of docs/contract-coverage.md: § → cases and who drives them, made from the cases and from the lists that
+// The tables of docs/design/contract-coverage.md: § → cases and who drives them, made from the cases and from the lists that
 // client.test.ts and command-line.test.ts keep of what they leave out.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

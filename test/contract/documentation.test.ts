@@ -18,9 +18,9 @@ function choicesIn(value: unknown): string[] {
   );
 }
 
-describe("docs/contract-coverage.md", () => {
+describe("docs/design/contract-coverage.md", () => {
   it("is what the cases say", async () => {
-    await expect(coverageDocument()).toMatchFileSnapshot(join(docs, "contract-coverage.md"));
+    await expect(coverageDocument()).toMatchFileSnapshot(join(docs, "design", "contract-coverage.md"));
   });
 });
 
