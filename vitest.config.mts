@@ -12,6 +12,7 @@ export default defineConfig({
     // One more than the cores that it is made for: some tests wait most of their time.
     maxWorkers: 3,
     reporters: ["default"],
+    globalSetup: "test/support/clean-tree.ts",
     projects: [
       {
         test: {

@@ -10,11 +10,18 @@ const isElse = isOtherBinary("what npm packs and installs");
 
 afterAll(() => at.remove());
 
+const npmEnv = {
+  ...process.env,
+  npm_config_cache: at.path("cache"),
+  npm_config_update_notifier: "false",
+  npm_config_loglevel: "error",
+};
+
 function npm(...words: string[]): string {
   return execFileSync("npm", [...words, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     encoding: "utf8",
-    env: { ...process.env, npm_config_cache: at.path("cache"), npm_config_update_notifier: "false" },
+    env: npmEnv,
   });
 }
 
@@ -25,7 +32,11 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-const pack = (): Packed => (JSON.parse(npm("pack", "--json", "--pack-destination", at.folder)) as Packed[])[0]!;
+function pack(): Packed {
+  const words = [join(root, "scripts", "pack.mjs"), "--out", at.folder];
+  return (JSON.parse(execFileSync(process.execPath, words, { encoding: "utf8", env: npmEnv })) as Packed[])[0]!;
+}
+
 let packed: Packed | undefined;
 
 it.skipIf(isElse)("packs what a person needs, and nothing else", () => {
@@ -79,6 +90,10 @@ it.skipIf(isElse).each(versions)("installs offline without any other package, an
     execFileSync(join(prefix, "bin", "integ"), command, { env, cwd: at.folder, encoding: "utf8" });
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   expect(integ("--version").trim()).toBe(version);
+  // What only a clone needs would fail here: `prepare` builds from sources that no package has.
+  const installed = JSON.parse(readFileSync(join(prefix, "lib/node_modules/integ/package.json"), "utf8")) as object;
+  expect(installed).not.toHaveProperty("scripts");
+  expect(installed).not.toHaveProperty("devDependencies");
   // `man integ` works: npm links each page that package.json names, and does not look into a folder for more.
   const pages = readdirSync(join(root, "docs/man")).sort();
   expect(readdirSync(join(prefix, "share/man/man1")).sort()).toEqual(pages);

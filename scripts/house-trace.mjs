@@ -1,0 +1,56 @@
+// Preloaded by house.mjs into a Node that runs the program from its sources: which files of src/ are loaded, and which
+// frames of src/ stand above each POST and each sync of a file. Async frames count: V8 prints what awaits the call.
+import { readFileSync, writeFileSync } from "node:fs";
+import nodeModule, { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = process.env.HOUSE_ROOT;
+const source = `${pathToFileURL(join(root, "src")).href}/`;
+const require = createRequire(join(root, "package.json"));
+const found = { loaded: [], posts: [], syncs: [] };
+
+nodeModule.registerHooks({
+  resolve(name, context, next) {
+    // The package is CommonJS to Node and its sources are modules; a version is all that is read of package.json.
+    if (name.endsWith("/package.json"))
+      return { ...next(name, { ...context, importAttributes: { type: "json" } }), importAttributes: {} };
+    const one = next(name, context);
+    return one.url.startsWith(source) ? { ...one, format: "module-typescript" } : one;
+  },
+  load(url, context, next) {
+    if (url.startsWith(source)) found.loaded.push(url.slice(source.length));
+    if (!url.endsWith("/package.json") || context.format === "commonjs") return next(url, context);
+    const { version } = JSON.parse(readFileSync(fileURLToPath(url), "utf8"));
+    return { format: "module", shortCircuit: true, source: `export const version = ${JSON.stringify(version)};` };
+  },
+});
+
+Error.stackTraceLimit = 200;
+
+/** The frames of src/ that lead here, the innermost first. */
+function frames() {
+  const lines = new Error("here").stack.split("\n").filter((line) => line.includes(join(root, "src")));
+  return lines.map((line) => line.trim().slice("at ".length).replaceAll(`${join(root, "src")}/`, ""));
+}
+
+const dispatcher = require("undici/lib/dispatcher/dispatcher-base.js").prototype;
+const { dispatch } = dispatcher;
+dispatcher.dispatch = function counted(request, handler) {
+  if (request.method === "POST") found.posts.push(frames());
+  return dispatch.call(this, request, handler);
+};
+
+const fs = require("node:fs");
+for (const name of ["fsyncSync", "fdatasyncSync"]) {
+  const sync = fs[name];
+  fs[name] = (fd) => {
+    found.syncs.push(frames());
+    return sync(fd);
+  };
+}
+nodeModule.syncBuiltinESMExports();
+
+process.on("exit", () => writeFileSync(process.env.HOUSE_RESULT, JSON.stringify(found)));
+const { main } = await import(`${source}main.ts`);
+process.exitCode = await main(process);
