@@ -32,14 +32,14 @@ function plainParserBeside(): Plugin {
 const together: readonly (readonly [name: string, modules: RegExp])[] = [
   [
     "start",
-    /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]duration|profiles[\\/](json-place|names)|api[\\/]contract-headers)\.ts$|rolldown[\\/]runtime/,
+    /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]values|profiles[\\/](json-place|names)|api[\\/]contract-headers)\.ts$|rolldown[\\/]runtime/,
   ],
   ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
   ["disk", /[\\/]src[\\/]disk[\\/]/],
   ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials)\.ts$/],
   [
     "reading",
-    /[\\/]src[\\/](commands[\\/](list-walk|read|unique-rows|verb|options[\\/]lists)|api[\\/](connect|pages|entities-and-cohorts|auth[\\/]authorization|http[\\/](attempt|caller|exchange|redaction|request-rules|retry)|json[\\/](json-body|json-scanner|page-scanner))|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
+    /[\\/]src[\\/](commands[\\/](verb|running[\\/](list-walk|read)|options[\\/]lists)|api[\\/](connect|pages|entities-and-cohorts|auth[\\/]authorization|http[\\/](attempt|caller|exchange|redaction|request-rules|retry)|json[\\/](json-body|json-scanner|page-scanner))|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
   ],
   [
     "undici",

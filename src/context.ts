@@ -1,4 +1,4 @@
-// Owns: the type of all that a command may ask for. Types only; main.ts builds it, each part when first asked for.
+// All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
 import type { Service } from "./api/connect.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";

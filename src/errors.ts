@@ -1,5 +1,4 @@
-// Owns: what can go wrong, as the command line names it, and the exit code of each kind (shared by every room).
-// Must not know: how a failure is shown (output/), what a service says (api/).
+// What can go wrong, as the command line names it, and the exit code of each kind (shared by every room).
 
 /** Exit code of each kind of failure: a promise to scripts. */
 export const exitCodes = {
@@ -69,5 +68,16 @@ export class Failure extends Error {
 
   get exitCode(): number {
     return exitCodes[this.kind];
+  }
+}
+
+/** What a check finds wrong, or nothing. Anything but a Failure is thrown on. */
+export function validationMessage(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error.message;
+    throw error;
   }
 }

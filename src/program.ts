@@ -1,10 +1,8 @@
-// Owns: the command tree, a line a verb, and how words typed become a verb to run.
-// Must not know: I/O. A command's file is loaded only when it is run or its own help is asked for.
+// The command tree, a line a verb. A command's file is loaded only when it is run or its own help is asked for.
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
 import type { Failure } from "./errors.ts";
-import { helpNotes, helpScreen, rootNotes, type Screen } from "./commands/help-screen.ts";
 import { addGlobalOptions, type GlobalOptions, typedGlobals } from "./commands/options/global.ts";
 
 type Load = () => Promise<{ command: Verb }>;
@@ -167,17 +165,15 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
  * @param words what was typed: a noun that is not among them gets no verbs, which is a third of the time of a help
  * screen; without words every noun does
  */
-export function buildProgram(screen: Screen, found: (typed: Typed) => void, words?: readonly string[]): Command {
+export function buildProgram(version: string, found: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
   program
     .description("Administer an organization's account through the Public Integration API.")
     .usage("<noun> <verb> [options]")
-    .version(screen.version, "-V, --version", "print the version")
+    .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
-    .showSuggestionAfterError(true)
-    .configureHelp({ formatHelp: helpScreen, minWidthToWrap: 20 })
-    .addHelpText("after", helpNotes(rootNotes, screen.width));
+    .showSuggestionAfterError(true);
   addGlobalOptions(program as unknown as TypedCommand);
   for (const line of tree) {
     if (isVerb(line)) addVerb(program, line, found);
@@ -189,7 +185,7 @@ export function buildProgram(screen: Screen, found: (typed: Typed) => void, word
 
 /** The whole tree with every verb loaded: for completion, `commands --json`, the man pages and the reference. */
 export async function wholeTree(): Promise<WholeTree> {
-  const root = buildProgram({ width: 80, version: "" }, () => {});
+  const root = buildProgram("", () => {});
   const load = async (parent: Command, lines: readonly VerbLine[]): Promise<void> => {
     for (const line of lines) {
       const leaf = parent.commands.find((command) => command.name() === line[0])!;
@@ -237,5 +233,4 @@ async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void>
   loaded.set(leaf, command);
   command.configure(leaf as unknown as TypedCommand);
   addGlobalOptions(leaf as unknown as TypedCommand);
-  leaf.addHelpText("after", () => helpNotes(command, leaf.configureOutput().getOutHelpWidth?.() ?? 80));
 }

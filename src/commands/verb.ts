@@ -1,5 +1,4 @@
-// Owns: what a command file gives: how it is typed (arguments, options, examples) and what it runs.
-// Must not know: argv, streams, which other commands there are.
+// What a command file gives: how it is typed (arguments, options, examples) and what it runs.
 import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand } from "../completion/tree.ts";
 import type { Context } from "../context.ts";

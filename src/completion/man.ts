@@ -1,5 +1,4 @@
-// Owns: the man pages, one a command as `gh` has them. Pure: surface → roff (man(7) macros).
-// Must not know: any one command, where pages are installed.
+// The man pages, one a command as `gh` has them (man(7) macros).
 import { placeholder, usageOf, type Surface } from "./surface.ts";
 import { nodesBelow, type Flag, type Node } from "./tree.ts";
 

@@ -1,5 +1,4 @@
-// Owns: the command reference, docs/commands.md. Pure: surface → Markdown.
-// Must not know: any one command.
+// The command reference, docs/commands.md.
 import { placeholder, usageOf, type Surface } from "./surface.ts";
 import { nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
 

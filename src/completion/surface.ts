@@ -1,5 +1,4 @@
-// Owns: all that scripts may rely on, as one JSON document: commands, flags, arguments, variables, exit codes. Pure.
-// Must not know: how it is printed. Source: cli.md §1, §2 «Exit codes».
+// All that scripts may rely on, as one JSON document: commands, flags, arguments, variables, exit codes.
 import type { Argument, Flag, Node, Tree, Value } from "./tree.ts";
 
 export interface Variable {

@@ -1,5 +1,4 @@
-// Owns: the command tree as plain data: commands, aliases, arguments, flags, and what completes each value. Pure.
-// Must not know: how a tree is printed, how a command is run, the network. Source: cli.md §1, §7.
+// The command tree as plain data: commands, aliases, arguments, flags, and what completes each value.
 import { completionOf, type Completion } from "./values.ts";
 
 /** As much of commander's `Option` as is told here. */

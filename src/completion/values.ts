@@ -1,9 +1,7 @@
-// Owns: what completes a value: words, files, or names that live on this machine. Pure.
-// Must not know: where such names are kept. Source: cli.md §7 «completion».
+// What completes a value: words, files, or names that live on this machine.
 //
-// What a flag or argument declares with `.choices()` is the whole set. Everything else is told by the word between its
-// angle brackets, which means the same in every command. A word that stands in no table fails a test.
-
+// What a flag or argument declares with `.choices()` is the whole set. Everything else goes by the word between its angle
+// brackets, which means the same in every command. A word that stands in no table fails a test.
 /** The names that `integ __complete` prints, read from this machine alone. */
 export const liveNames = ["profiles", "entries", "unsettled", "clients", "keys"] as const;
 export type LiveNames = (typeof liveNames)[number];
@@ -79,7 +77,7 @@ const byPlace: Readonly<Record<string, Completion>> = {
   "api path": some("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };
 
-export interface Place {
+export interface Position {
   readonly path: readonly string[];
   readonly name: string;
   readonly flag?: string;
@@ -87,7 +85,7 @@ export interface Place {
 }
 
 /** What completes the value at a place of the command line. */
-export function completionOf({ path, name, flag, choices }: Place): Completion {
+export function completionOf({ path, name, flag, choices }: Position): Completion {
   if (choices) return { kind: "words", words: choices, open: false };
   const special = byPlace[[...path, flag ?? name].join(" ")] ?? (flag === undefined ? undefined : byPlace[flag]);
   return special ?? byName[name] ?? nothing;

@@ -1,17 +1,15 @@
-// Owns: the Context of one command line, each part made when it is first asked for, and what has to be closed after it.
-// Must not know: any one command, a rule of the service.
+// The Context of one command line, each part made when it is first asked for, and what has to be closed after it.
 import { homedir } from "node:os";
+import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
-import type { Context, Settings } from "../context.ts";
-import { createOutput } from "../output/output.ts";
-import type { Terminal } from "../output/terminal.ts";
-import { buildProfiles } from "./build-profiles.ts";
-import { buildSecrets } from "./build-secrets.ts";
-import { Connections } from "./connections.ts";
+import type { Context, Profiles, Secrets, Settings } from "../context.ts";
+import { Connections, once, EmbeddedSandbox } from "./connections.ts";
 import { configFolder, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
-import { once } from "./once.ts";
-import { EmbeddedSandbox } from "./embedded-sandbox.ts";
+import { Failure } from "../errors.ts";
+import { createOutput, type Choice } from "../output/output.ts";
+import type { Terminal } from "../output/terminal.ts";
+import type { ActiveProfile } from "../profiles/profile.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;
@@ -99,4 +97,153 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
 function withoutOurs(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(kept) as Record<string, string>;
+}
+
+export interface ProfileParts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+  readonly settings: Settings;
+  readonly sandbox: EmbeddedSandbox;
+  /** Ends what must not be waited for any longer. */
+  readonly cut: AbortSignal;
+  readonly tellNote: (text: string) => void;
+  /** Asks a person which profile it is; nothing where nobody can be asked. */
+  readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
+}
+
+export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote, pick }: ProfileParts): Profiles {
+  const store = once(async () => {
+    const { openProfileStore } = await import("../profiles/store.ts");
+    return openProfileStore({ configDir: settings.configDir });
+  });
+  const credentials = once(async () => {
+    const { credentialsAt } = await import("../profiles/credentials.ts");
+    return credentialsAt({ configDir: settings.configDir, env, signal: cut });
+  });
+  const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
+    const [{ needsStored, noneStored, resolveProfile }, { activate }] = await Promise.all([
+      import("../profiles/resolution.ts"),
+      import("../profiles/active-profile.ts"),
+    ]);
+    const stored = needsStored({ flagProfile, env }) ? await store() : noneStored;
+    const resolution = resolveProfile({ flagProfile, env, stored });
+    return activate(resolution, {
+      env,
+      credentials: { read: async (source, origins) => (await credentials()).read(source, origins) },
+      sandbox: (region) => sandbox.access(region),
+      onStderr: (chunk) => terminal.writeErr(chunk.toString("utf8")),
+      commandLimitMs: settings.timeoutMs,
+      signal: cut,
+    });
+  };
+  const picked = async (): Promise<string | undefined> => {
+    const { leavesTheChoice, needsStored } = await import("../profiles/resolution.ts");
+    if (!needsStored({ env })) return undefined;
+    const stored = await store();
+    if (!leavesTheChoice({ env, stored })) return undefined;
+    const choices = stored
+      .list()
+      .map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
+    const name = await pick(choices);
+    if (name !== undefined) tellNote(`Without the question from now on: integ profiles use ${name}`);
+    return name;
+  };
+  const rooms = async () => ({ store: await store(), credentials: await credentials() });
+  return {
+    active: once(async () => {
+      const profile = await resolve(settings.profile ?? (await picked()));
+      for (const note of profile.notes) tellNote(note);
+      return profile;
+    }),
+    named: (name) => resolve(name),
+    names: async () => (await import("../profiles/names.ts")).readProfileNames(settings.configDir),
+    store,
+    credentials,
+    add: async (given, options) => (await import("../profiles/configure.ts")).addProfile(await rooms(), given, options),
+    edit: async (name, given) => (await import("../profiles/configure.ts")).editProfile(await rooms(), name, given),
+    remove: async (name) => (await import("../profiles/configure.ts")).removeProfile(await rooms(), name),
+  };
+}
+
+export interface SecretParts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+  readonly settings: Settings;
+  readonly profiles: Profiles;
+  /** Ends what must not be waited for any longer. */
+  readonly cut: AbortSignal;
+  readonly tellNote: (text: string) => void;
+}
+
+export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {
+  const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
+  return {
+    async destination(options, print) {
+      const { destinationFor } = await import("../secrets/choice.ts");
+      const issuedBy = options.secretProfile === undefined ? undefined : await profiles.active();
+      return destinationFor(options, {
+        env,
+        cwd: settings.cwd,
+        own: ownPlaces(settings),
+        stdoutFd: 1,
+        print,
+        onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
+        profiles: rooms,
+        signal: cut,
+        ...(issuedBy && { issuedBy }),
+        note: tellNote,
+      });
+    },
+    undelivered: once(async () => {
+      const { openUndelivered } = await import("../secrets/undelivered.ts");
+      return openUndelivered({ stateDir: settings.stateDir });
+    }),
+    async wasDelivered(record, facts) {
+      const { wasDelivered } = await import("../secrets/delivered.ts");
+      return wasDelivered(record, facts, { profiles: () => profiles.store() });
+    },
+    async removeReserve(record, entry, options) {
+      const { removeReserve } = await import("../secrets/delivered.ts");
+      removeReserve(record, entry, options);
+    },
+    async reread(record) {
+      const { rereadSecret } = await import("../secrets/reread.ts");
+      return rereadSecret(record);
+    },
+    async mask(secret) {
+      if (env.GITHUB_ACTIONS !== "true") return;
+      const { checkMask, maskLine } = await import("../secrets/stdout.ts");
+      await checkMask(2);
+      terminal.writeErr(maskLine(secret));
+    },
+    fromStdin: (what) => readStdin(terminal, what),
+  };
+}
+
+/** What a crash is recovered from, and what opens the account. */
+function ownPlaces({ journalPath, stateDir, configDir }: Settings): string[] {
+  const state = ["undelivered", "sandbox.json"].map((name) => join(stateDir, name));
+  const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
+  return [...(journalPath.includes("://") ? [] : [journalPath]), ...state, ...config];
+}
+
+/** Longer than any secret: more is a file that was piped in by mistake. */
+const longestSecretBytes = 64 * 1024;
+
+async function readStdin(terminal: Terminal, what: string): Promise<string> {
+  if (terminal.isTTY.stdin)
+    throw new Failure("usage", `Standard input is a terminal: pipe the ${what} in, or leave the flag out to be asked.`);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of terminal.stdin as AsyncIterable<Buffer | string>) {
+    const bytes = Buffer.from(chunk as Buffer);
+    size += bytes.length;
+    if (size > longestSecretBytes) throw new Failure("usage", `Standard input is too long for the ${what}.`);
+    chunks.push(bytes);
+  }
+  const text = Buffer.concat(chunks)
+    .toString("utf8")
+    .replace(/\r?\n$/, "");
+  if (text.trim() === "") throw new Failure("usage", `Standard input held no ${what}.`);
+  return text;
 }

@@ -1,8 +1,7 @@
-// Owns: how words typed become a verb to run, a help screen, or a complaint with a suggestion.
-// Must not know: any one command, streams.
+// How words typed become a verb to run, a help screen, or a complaint with a suggestion.
 import { type Command, CommanderError } from "commander";
 import { Failure } from "../errors.ts";
-import type { Screen } from "../commands/help-screen.ts";
+import { helpNotes, helpScreen, rootNotes, type Screen } from "./help-screen.ts";
 import { buildProgram, knownWords, type Typed, typedFor } from "../program.ts";
 
 /**
@@ -19,7 +18,7 @@ export async function readCommandLine(
   let printed = "";
   let complaint = "";
   let typed: Typed | undefined;
-  const program = buildProgram(screen, (found) => void (typed = found), words);
+  const program = buildProgram(screen.version, (found) => void (typed = found), words);
   const output = {
     writeOut: (text: string) => void (printed += text),
     writeErr: (text: string) => void (complaint += text),
@@ -30,10 +29,14 @@ export async function readCommandLine(
   };
   let stopped: Command | undefined;
   for (const command of allCommands(program)) {
-    command.configureOutput(output).exitOverride((error) => {
-      stopped = command;
-      throw error;
-    });
+    command
+      .configureOutput(output)
+      .configureHelp({ formatHelp: helpScreen, minWidthToWrap: 20 })
+      .addHelpText("after", () => notesBelow(command, screen.width))
+      .exitOverride((error) => {
+        stopped = command;
+        throw error;
+      });
   }
   try {
     await program.parseAsync(helpAsFlag(words, program), { from: "user" });
@@ -50,6 +53,12 @@ export async function readCommandLine(
   return typed;
 }
 
+/** A noun has none. */
+function notesBelow(command: Command, width: number): string {
+  const notes = command.parent ? typedFor(command)?.verb : rootNotes;
+  return notes ? helpNotes(notes, width) : "";
+}
+
 /** `integ help a b` is `integ a b --help`; where there is no such command the help of another would hide it. */
 function helpAsFlag(words: readonly string[], program: Command): string[] {
   if (words[0] !== "help") return [...words];
@@ -62,11 +71,6 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
     command = next;
   }
   return [...meant, "--help"];
-}
-
-interface Asked {
-  readonly words: readonly string[];
-  readonly program: Command;
 }
 
 /** A verb's own options are there once it was typed. */
@@ -82,7 +86,10 @@ function insteadOfSecret(flag: string): string | undefined {
   return undefined;
 }
 
-function usageFailure(complaint: string, { words, program }: Asked): Failure {
+function usageFailure(
+  complaint: string,
+  { words, program }: { readonly words: readonly string[]; readonly program: Command },
+): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
   // What was typed after a flag that does not exist may be a secret: it is not said back.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");

@@ -1,7 +1,10 @@
 // `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it at every Tab: the tree of
 // commands is read as the build left it, and nothing here fails aloud, waits or writes.
+import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
 import type { Tree } from "../completion/tree.ts";
+import type { LiveNames } from "../completion/values.ts";
+import type { Choice } from "../output/output.ts";
 
 /**
  * @param words those before the cursor, and the one at it with a colon before; without that one the tree is asked for, as
@@ -37,10 +40,27 @@ async function treeItself(): Promise<Tree> {
 async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {
   if (found.kind === "files") return [];
   if (found.kind !== "live") return found.list;
-  // Read only when asked for: most of the time what is waited for is the loading.
-  const { namesHere } = await import("./names-here.ts");
   const names = await namesHere(found.names, process).catch(() => []);
   return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
+}
+
+/** What reads names is loaded only when they are asked for: most of the time what a person waits for is the loading. */
+async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
+  const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
+    import("../commands/options/known-names.ts"),
+    import("../profiles/names.ts"),
+    import("./folders.ts"),
+  ]);
+  const machine = { platform, home: env.HOME || homedir(), cwd: cwd() };
+  const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
+  return namesFor(what, {
+    profileNames: () => readProfileNames(configFolder(env, machine)),
+    journalPath: path,
+    async entries() {
+      const { openJournal } = await import("../journal/journal.ts");
+      return openJournal({ path, now: () => Date.now() }).entries();
+    },
+  });
 }
 
 /** Control characters would break the line, or act in the shell's menu. */

@@ -1,12 +1,25 @@
-// Owns: the way from a profile to the service: one transport a command line, one connection a profile.
-import type { DebugEvent, Transport } from "../api/http/exchange.ts";
+// The way from a profile to the service: one transport a command line, one connection a profile; and the sandbox inside this
+// process, for the profiles `sandbox` and `sandbox-eu`.
 import type { Service } from "../api/connect.ts";
+import type { DebugEvent, Transport } from "../api/http/exchange.ts";
 import type { Clock, Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
+import type { SandboxAccess } from "../profiles/active-profile.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
-import type { EmbeddedSandbox } from "./embedded-sandbox.ts";
-import { once } from "./once.ts";
+import type { RunningSandbox } from "../sandbox/sandbox.ts";
+
+/** @returns a function that runs `make` at its first call and gives that answer ever after; a failure is tried again */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
 
 export interface ConnectionParts {
   readonly env: NodeJS.ProcessEnv;
@@ -73,4 +86,47 @@ export class Connections {
 /** One line an event; the transport has left out everything secret. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
+}
+
+export class EmbeddedSandbox {
+  readonly #stateDir: string;
+  #running: RunningSandbox | undefined;
+
+  constructor(stateDir: string) {
+    this.#stateDir = stateDir;
+  }
+
+  readonly #start = once(async () => {
+    const { startSandbox } = await import("../sandbox/sandbox.ts");
+    const { sandboxFailure } = await import("../commands/sandbox/failure.ts");
+    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch((error: unknown) => {
+      throw sandboxFailure(error);
+    });
+    return this.#running;
+  });
+
+  /** `sandbox://us` → the port it listens on; any other address is what it is. */
+  async locate(baseUrl: string): Promise<string> {
+    const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
+    if (!region) return baseUrl;
+    return (await this.#start()).describe()[region].base_url ?? baseUrl;
+  }
+
+  async access(region: "us" | "eu"): Promise<SandboxAccess> {
+    const here = (await this.#start()).describe()[region];
+    return {
+      organizationId: here.organization_id,
+      oauth: { token_endpoint: here.token_endpoint!, client_auth: "client_secret_basic" },
+      credential: async () => ({ kind: "api_key", key: here.api_key, style: "apikey-user" }),
+      legacy: async () => ({
+        kind: "exchange_endpoint",
+        url: here.access_token_endpoint!,
+        secret: here.access_key_secret,
+      }),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#running?.close();
+  }
 }

@@ -1,4 +1,4 @@
-// Owns: where this machine keeps configuration and state: our own variables, else the platform's places. Pure.
+// Where this machine keeps configuration and state: our own variables, else the platform's folders.
 import { isAbsolute, join, resolve } from "node:path";
 
 type Environment = Readonly<Record<string, string | undefined>>;

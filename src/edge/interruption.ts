@@ -1,5 +1,4 @@
-// Owns: Ctrl-C and SIGTERM, and the clock that they cut short.
-// Must not know: what is being done.
+// Ctrl-C and SIGTERM, and the clock that they cut short.
 import type { Clock } from "../context.ts";
 import { Failure } from "../errors.ts";
 

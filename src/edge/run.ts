@@ -1,5 +1,4 @@
-// Owns: one command line from words to exit code: read it, run it, tell what went wrong.
-// Must not know: any one command, a rule of the service.
+// One command line from words to exit code: read it, run it, say what went wrong.
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
 import type { Context } from "../context.ts";
 import { exitCodes, Failure } from "../errors.ts";
@@ -72,7 +71,7 @@ async function wholeArguments(context: Context, { verb, args, options, missing }
   return [picked];
 }
 
-/** Whoever was cut off knows that it was, and not by which signal: the exit code is that of the signal (cli.md §2). */
+/** Whoever was cut off knows that it was, and not by which signal: the exit code is that of the signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isCutOff = error instanceof Failure && error.kind === "interrupted";
   if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;
@@ -86,21 +85,21 @@ async function tell(terminal: Terminal, error: unknown, format: Format): Promise
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
   terminal.close();
-  terminal.writeErr(await wordsOf(error, { known, format, colour: terminal.colour.stderr, exitCode }));
+  terminal.writeErr(await render(error, { known, format, colour: terminal.colour.stderr, exitCode }));
   return exitCode;
 }
 
-interface Look {
+interface Rendering {
   readonly known: Failure | undefined;
   readonly format: Format;
   readonly colour: Terminal["colour"]["stderr"];
   readonly exitCode: number;
 }
 
-async function wordsOf(error: unknown, { known, ...look }: Look): Promise<string> {
+async function render(error: unknown, { known, ...rendering }: Rendering): Promise<string> {
   try {
     const { renderBug, renderFailure } = await import("../output/failure.ts");
-    return known ? renderFailure(known, look) : renderBug(error, look);
+    return known ? renderFailure(known, rendering) : renderBug(error, rendering);
   } catch {
     // Too many open files, or a disk that fails: even the words cannot be loaded.
     return `integ: ${error instanceof Error ? error.message : String(error)}\n`;

@@ -1,5 +1,5 @@
-// Owns: `integ cohorts members`. The shape of a member is not documented: columns follow the rows.
-import { printList } from "../list-walk.ts";
+// `integ cohorts members`. The shape of a member is not documented: columns follow the rows.
+import { printList } from "../running/list-walk.ts";
 import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 

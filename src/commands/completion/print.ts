@@ -1,4 +1,3 @@
-// Owns: `integ completion`.
 import { scripts, shells } from "../../completion/scripts.ts";
 import { defineVerb } from "../verb.ts";
 

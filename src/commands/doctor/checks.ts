@@ -1,14 +1,13 @@
-// Owns: the checks of `integ doctor`, each by itself. Must not know: how they are shown. No secret passes through here.
+// The checks of `integ doctor`, each by itself. No secret passes through here.
 import { statSync } from "node:fs";
-import { compareContract } from "../../api/contract.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
+import { compareContract } from "../../api/contract.ts";
+import { readAnswer, whereOf } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, nextStep } from "../../journal/entry.ts";
+import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
-import { whereIsCredential } from "../../profiles/profile.ts";
-import { readAnswer, whereOf } from "../read.ts";
-import { checkUnnamedSecrets } from "./unnamed-secrets.ts";
 
 /** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
 export interface Diagnosis {
@@ -231,4 +230,42 @@ function isOpenToOthers(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+const check = "kept secrets";
+/** Another process may be between the two steps at this moment. */
+const underWayMs = 60_000;
+
+/** Only files: what a keychain holds cannot be listed. */
+export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
+  const credentials = await context.profiles.credentials();
+  const profiles = (await context.profiles.store()).list();
+  const named = new Set(
+    profiles.flatMap(({ credential }) => {
+      const source = credential ? secretSourceOf(credential) : undefined;
+      return source?.from === "stored" ? [source.ref] : [];
+    }),
+  );
+  const before = context.clock.now() - underWayMs;
+  const stray = credentials.kept().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
+  if (stray.length === 0) return [{ check, status: "ok", message: "every one belongs to a profile", next: null }];
+  const what = stray.length === 1 ? "1 file holds a secret" : `${stray.length} files hold secrets`;
+  return [
+    {
+      check,
+      status: "warning",
+      message: `${what} that no profile names, left by a crash: nothing uses it`,
+      next: (await isWantedBack(context))
+        ? "integ journal recover"
+        : `rm ${stray.map(({ path }) => `'${path.replaceAll("'", "'\\''")}'`).join(" ")}`,
+    },
+  ];
+}
+
+/** Unfinished work whose secret was to become a profile's: recovery first says how it ends. */
+async function isWantedBack(context: Context): Promise<boolean> {
+  const journal = await context.journal();
+  return (await journal.entries()).some(
+    ({ state, destination }) => !isSettled(state) && destination?.kind === "profile",
+  );
 }

@@ -1,4 +1,3 @@
-// Owns: `integ doctor`: is everything in order? One line each: ok, warning or problem, and what to do.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";

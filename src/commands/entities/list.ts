@@ -1,5 +1,4 @@
-// Owns: `integ entities list`.
-import { printList } from "../list-walk.ts";
+import { printList } from "../running/list-walk.ts";
 import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 

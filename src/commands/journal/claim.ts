@@ -1,4 +1,3 @@
-// Owns: `integ journal claim`.
 import { resolve } from "node:path";
 import { detailsOf } from "../../changes/workbench.ts";
 import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
@@ -10,8 +9,7 @@ import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { showMade } from "../receipt.ts";
-import { whereSecretIs } from "../secret-place.ts";
+import { showMade, whereSecretIs } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { receiptViewOf } from "./view.ts";
 

@@ -1,4 +1,3 @@
-// Owns: `integ journal forget`.
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";

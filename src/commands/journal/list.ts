@@ -1,6 +1,5 @@
-// Owns: `integ journal list`.
 import { defineVerb } from "../verb.ts";
-import { mentionDamage } from "../workbench-of.ts";
+import { mentionDamage } from "../running/change.ts";
 import { entriesView, entriesPage } from "./view.ts";
 
 export const command = defineVerb({

@@ -1,4 +1,3 @@
-// Owns: `integ journal path`.
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

@@ -1,5 +1,4 @@
-// Owns: `integ journal prune`.
-import { parseDuration } from "../options/duration.ts";
+import { parseDuration } from "../options/values.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

@@ -1,19 +1,20 @@
-// Owns: `integ journal recover`.
+import { resolve } from "node:path";
 import { DiskTrust } from "../../changes/disk-trust.ts";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
+import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
+import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { parseDuration } from "../options/values.ts";
+import { whereSecretIs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/list.ts";
-import { parseDuration } from "../options/duration.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import type { Destination } from "../../secrets/destination.ts";
-import { whereSecretIs } from "../secret-place.ts";
-import { defineVerb } from "../verb.ts";
-import { mentionDamage, workbenchOf } from "../workbench-of.ts";
-import { type Asked, optionsFor, passedOver, placeNotTold } from "./remembered-place.ts";
-import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
+import type { SecretOptions } from "../../secrets/choice.ts";
+import { commandMark } from "../../secrets/command-mark.ts";
+import type { Destination, DestinationRecord } from "../../secrets/destination.ts";
+import { checkSecretFormat } from "../../secrets/secret-format.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -99,7 +100,7 @@ async function chosen(journal: Journal, ids: readonly string[], profile: string 
 async function destinationOf(
   context: Context,
   entry: Entry,
-  { asked, shown }: { asked: Asked; shown: Report },
+  { asked, shown }: { asked: RecoveryOptions; shown: Report },
 ): Promise<Destination> {
   const options = optionsFor(entry, asked);
   if (options === undefined) return placeNotTold(entry, asked);
@@ -159,4 +160,83 @@ function tellFailures(context: Context, results: readonly Recovered[]): void {
   for (const { entry, failure } of results)
     if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
   if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");
+}
+
+export interface RecoveryOptions {
+  readonly options: SecretOptions;
+  /** The entry was named by its id: then it is the one that the options are meant for. */
+  readonly isNamed: boolean;
+  /** `--replace-lost-secret` */
+  readonly replaces: boolean;
+}
+
+/**
+ * The secret options for one entry. Where none is named by its id, the options are for those that know no place of their
+ * own: a file and a profile are remembered, and a command is at least known from another.
+ * @returns nothing where the place was a command that is not the one asked for: `placeNotTold` stands for it
+ */
+export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
+  const record = entry.destination;
+  const isAsked = (options.secretFile ?? options.secretCommand ?? options.secretProfile) !== undefined;
+  if (isAsked && isNamed) return options;
+  if (record?.kind === "file" || record?.kind === "profile") return again(remembered(record), options, isAsked);
+  if (record?.kind !== "command") return options;
+  if (!isAsked) return undefined;
+  return isAnotherCommand(record, options) ? undefined : options;
+}
+
+function isAnotherCommand(
+  { mark }: { readonly mark?: string },
+  { secretCommand, secretFormat }: SecretOptions,
+): boolean {
+  if (secretCommand === undefined || mark === undefined) return false;
+  return commandMark({ command: secretCommand, format: checkSecretFormat(secretFormat) }) !== mark;
+}
+
+/** Says that an option is not for this entry; nothing where there is nothing to say. */
+export function passedOver(entry: Entry, { options, isNamed }: RecoveryOptions, cwd: string): string | undefined {
+  const own = entry.destination;
+  if (isNamed || (own?.kind !== "file" && own?.kind !== "profile")) return undefined;
+  const file = options.secretFile === undefined ? undefined : resolve(cwd, options.secretFile);
+  const asked = file ?? options.secretCommand ?? options.secretProfile;
+  const isSame = own.kind === "file" ? file === own.path : file === undefined;
+  if (asked === undefined || isSame) return undefined;
+  const place = own.kind === "file" ? own.path : `profile ${own.name}`;
+  const id = entry.parent ?? entry.id;
+  return `${id}: its secret goes to ${place}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
+}
+
+/** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
+export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
+  const what =
+    options.secretCommand === undefined
+      ? "Its secret was to go to a command, which is not remembered: it may hold a credential."
+      : "Its secret was to go to another command, or in another format.";
+  const refuse = (): never => {
+    throw new Failure("usage", what, {
+      hint: `integ journal recover ${entry.parent ?? entry.id}${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`,
+    });
+  };
+  return {
+    isStdout: false,
+    check: async () => refuse(),
+    prepare: async () => refuse(),
+    deliver: async () => refuse(),
+    release: async () => {},
+  };
+}
+
+/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
+function again(place: SecretOptions, { secretFormat, force }: SecretOptions, isAsked: boolean): SecretOptions {
+  if (isAsked) return place;
+  return {
+    ...place,
+    ...(secretFormat !== undefined && { secretFormat }),
+    ...(place.secretFile !== undefined && { force: force === true || place.force === true }),
+  };
+}
+
+function remembered(record: Extract<DestinationRecord, { kind: "file" | "profile" }>): SecretOptions {
+  if (record.kind === "profile") return { secretProfile: record.name };
+  return { secretFile: record.path, secretFormat: record.format, force: record.force };
 }

@@ -1,4 +1,3 @@
-// Owns: `integ journal show`.
 import { publicEntry } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";

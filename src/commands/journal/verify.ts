@@ -1,6 +1,5 @@
-// Owns: `integ journal verify`.
 import { Failure } from "../../errors.ts";
-import { printFindings } from "../findings.ts";
+import { printFindings } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

@@ -1,4 +1,3 @@
-// Owns: how journal entries are laid out for a person, and turned into rows for a list.
 import type { Entry } from "../../journal/entry.ts";
 import { publicEntry } from "../../journal/entry.ts";
 import type { ListView } from "../../output/list.ts";
@@ -40,8 +39,8 @@ export const entryView: ResourceView = {
 
 /** How the receipt of a change is shown that brought a secret: as the command shows it that was typed first. */
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
-  if (kind === "access_key") return (await import("../keys/view.ts")).accessKeyView;
-  return (await import("../oauth-clients/view.ts")).oauthClientView;
+  if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;
+  return (await import("../oauth-clients/clients.ts")).oauthClientView;
 }
 
 /** Entries as one page of a list: the same bytes in every format. */

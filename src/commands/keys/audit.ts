@@ -1,16 +1,14 @@
-// Owns: `integ keys audit`.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import type { Finding, Judgement, Severity, Thresholds, Waived } from "./audit-rules.ts";
+import { findingColumns } from "./keys.ts";
+import { parseDuration } from "../options/values.ts";
+import { read, whereOf } from "../running/read.ts";
+import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ListView } from "../../output/output.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { parseDuration } from "../options/duration.ts";
-import { read, whereOf } from "../read.ts";
-import { defineVerb } from "../verb.ts";
-import { countOf, documentOf, type Report } from "./audit-report.ts";
-import type { Finding } from "./audit-rules.ts";
-import { findingColumns } from "./view.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -39,8 +37,7 @@ export const command = defineVerb({
       expiresWithinMs: parseDuration(options.expiresWithin, "--expires-within"),
     };
     const now = context.clock.now();
-    const { auditKeys, isAsBadAs } = await import("./audit-rules.ts");
-    const { applyWaivers, readWaivers } = await import("./waivers.ts");
+    const { applyWaivers, auditKeys, isAsBadAs, readWaivers } = await import("./audit-rules.ts");
     const waivers =
       options.waivers === undefined
         ? []
@@ -117,4 +114,47 @@ async function found(context: Context, bad: readonly Finding[], { unjudged, comp
     .join(", ");
   const words = bad.length === 0 ? `The audit is not complete: ${unsure}.` : `The audit found something: ${counts}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
+}
+
+/** An audit with its waivers applied. */
+export type Report = Judgement &
+  Waived & {
+    readonly keys: number;
+    readonly complete: boolean;
+    readonly limits: Thresholds;
+    readonly now: number;
+  };
+
+/** All that an audit came to as one document: a list envelope of its findings, and beside it what is no finding. */
+export function documentOf(report: Report, where: string): object {
+  const { findings, waived, unjudged, ended, unused, limits } = report;
+  return {
+    object: "list",
+    data: findings,
+    next_page_token: null,
+    has_more: false,
+    audit: {
+      checked_at: new Date(report.now).toISOString(),
+      where,
+      keys: report.keys,
+      keys_judged: report.judged,
+      complete: report.complete,
+      findings_by_severity: countOf(findings),
+      thresholds_seconds: {
+        max_age: limits.maxAgeMs / 1000,
+        max_idle: limits.maxIdleMs / 1000,
+        expires_within: limits.expiresWithinMs / 1000,
+      },
+    },
+    unjudged,
+    waived,
+    waivers_ended: ended.map(({ rule, key, until }) => ({ rule, key, until })),
+    waivers_unused: unused.map(({ rule, key, until }) => ({ rule, key, until })),
+  };
+}
+
+export function countOf(findings: readonly Finding[]): Record<Severity, number> {
+  const count = { high: 0, medium: 0, low: 0 };
+  for (const { severity } of findings) count[severity] += 1;
+  return count;
 }

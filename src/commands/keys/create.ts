@@ -1,14 +1,12 @@
-// Owns: `integ keys create`.
 import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key-creation.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showMade } from "../receipt.ts";
-import { complaintOf } from "../complaint.ts";
+import { showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
+import { validationMessage } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
-import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
-import { addKeyOptions, expiryOf, type KeyFlags } from "./request.ts";
-import { accessKeyView, deliveredKeyView } from "./view.ts";
+import { addKeyOptions, expiryOf, type KeyFlags } from "./new-key.ts";
+import { accessKeyView, deliveredKeyView } from "./keys.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -73,7 +71,7 @@ async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreatio
 
 async function askName({ output, clock }: Context): Promise<string> {
   const { checkAccessKey } = await import("../../api/access-keys.ts");
-  const validate = (name: string): string | undefined => complaintOf(() => checkAccessKey({ name }, clock.now()));
+  const validate = (name: string): string | undefined => validationMessage(() => checkAccessKey({ name }, clock.now()));
   return output.ask("Name of the key", { flag: "--name <name>", validate });
 }
 

@@ -1,8 +1,6 @@
-// Owns: `integ keys list`.
-import { printRows } from "../lenient-rows.ts";
-import { read } from "../read.ts";
+import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { accessKeyColumns } from "./view.ts";
+import { accessKeyColumns } from "./keys.ts";
 
 export const command = defineVerb({
   configure: (command) => command,

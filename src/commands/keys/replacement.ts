@@ -1,17 +1,18 @@
-// Owns: `integ keys rotate --by-replacement`: what is asked, and how its end is told.
-// Must not know: how a replacement is done; what the new key is like: replacement-request.ts.
+// A new key like an old one. What neither the list nor the flags say of it is asked for: nothing is widened silently.
+import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import type { KeyCreation } from "../../changes/access-key-creation.ts";
 import type { KeyReplacementRequest } from "../../changes/access-key-replacement.ts";
 import type { Workbench } from "../../changes/workbench.ts";
+import { deliveredKeyView } from "./keys.ts";
+import { type KeyFlags, expiryOf } from "./new-key.ts";
+import type { SecretFlags } from "../options/secrets.ts";
+import { parseDuration } from "../options/values.ts";
+import { ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { parseDuration } from "../options/duration.ts";
-import type { SecretFlags } from "../options/secrets.ts";
-import { read } from "../read.ts";
-import { ShownMeanwhile } from "../receipt.ts";
-import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
-import type { KeyFlags } from "./request.ts";
-import { deliveredKeyView } from "./view.ts";
 
 export type RotateFlags = KeyFlags &
   SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true };
@@ -25,7 +26,10 @@ export interface Rotation {
 }
 
 /** Makes a key like the old one, and revokes the old one once the new one is proven. */
-export async function byReplacement(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<void> {
+export async function rotateByReplacement(
+  context: Context,
+  { id, options, destination, takesOwn }: Rotation,
+): Promise<void> {
   const { output } = context;
   const bench = await workbenchOf(context);
   const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: takesOwn };
@@ -64,7 +68,6 @@ async function requestOf(
   { id, options }: { readonly id: string; readonly options: RotateFlags },
 ): Promise<Omit<KeyReplacementRequest, "updateProfile">> {
   const overlapMs = options.overlap === undefined ? 0 : parseDuration(options.overlap, "--overlap");
-  const { oldKeyOf, replacementOf } = await import("./replacement-request.ts");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
   const creation = replacementOf(old, options, context.clock.now());
@@ -87,4 +90,55 @@ async function mayReplace(
     `Profile ${profile} (${region}): the secret of the new key ${id} is lost. Revoke that key and make another?`,
     { destructive: true },
   );
+}
+
+/**
+ * The old key as far as the list tells of it; an empty object where the list may leave it out.
+ * @throws Failure `not_found` where a whole list does not have it, `unusable` where it is revoked
+ */
+export function oldKeyOf(rows: Rows, id: string): AccessKey {
+  const keys = rows.rows.map((row) => readAccessKey(row.value));
+  const found = keys.find((key) => key.id === id);
+  if (found?.status === "revoked")
+    throw new Failure("unusable", `The key ${id} is revoked: there is nothing to replace.`, {
+      hint: "integ keys create",
+    });
+  if (found !== undefined) return found;
+  if (rows.saysMore || keys.some((key) => key.id === undefined) || keys.length === 0) return {};
+  throw new Failure("not_found", `No key of the list has the id ${id}.`, { hint: "integ keys list" });
+}
+
+/**
+ * @param nowMs milliseconds since 1970
+ * @throws Failure `usage`, naming every flag that is missing
+ */
+export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
+  const expiry = expiryOf(flags, nowMs);
+  const name = flags.name ?? old.name;
+  const keyType = flags.type ?? old.keyType;
+  const scopes = flags.scope ?? old.scopes;
+  const oldExpiry = stillAhead(old.expiresAt, nowMs);
+  const expiresAt = expiry === undefined ? oldExpiry : expiry.at;
+  const missing = [
+    name === undefined && "--name",
+    keyType === undefined && "--type",
+    scopes === undefined && "--scope",
+    expiresAt === undefined && "--expires-in (or --expires-at never)",
+  ].filter((flag) => flag !== false);
+  if (name === undefined || keyType === undefined || scopes === undefined || expiresAt === undefined)
+    throw new Failure("usage", `The API does not tell enough of the old key: ${missing.join(", ")} must be given.`, {
+      meaning:
+        typeof old.expiresAt === "string"
+          ? `Nothing was sent. The old key's expiry, ${old.expiresAt}, is past or no time.`
+          : "Nothing was sent: what is not known is not guessed.",
+    });
+  const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, ...(expiresAt && { expiresAt }) };
+  checkAccessKey(request, nowMs);
+  return { request, ...(expiry && { expiry: expiry.twin }), marked: flags.nameMarker === true };
+}
+
+/** null: never; nothing where the row does not tell, or tells a time that no new key can have. */
+function stillAhead(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
+  if (typeof expiresAt !== "string") return expiresAt;
+  return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;
 }

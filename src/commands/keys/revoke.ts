@@ -1,11 +1,8 @@
-// Owns: `integ keys revoke`.
 import { revokeAccessKey } from "../../changes/access-key-revocation.ts";
 import { Failure } from "../../errors.ts";
-import { showMade } from "../receipt.ts";
+import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
-import { askKey } from "./known-keys.ts";
-import { revokedKeyView } from "./view.ts";
+import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "the key's id"),

@@ -1,4 +1,3 @@
-// Owns: `integ oauth-clients create`.
 import type { CreationEnd } from "../../changes/creation-course.ts";
 import { createOAuthClient, creationIntent } from "../../changes/oauth-client-creation.ts";
 import { replaceLostSecret, secretLost } from "../../changes/oauth-client-replacement.ts";
@@ -6,14 +5,11 @@ import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { parseDuration } from "../options/duration.ts";
+import { parseDuration } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showMade } from "../receipt.ts";
+import { showMade, whereSecretIs, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { whereSecretIs } from "../secret-place.ts";
-import { actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../workbench-of.ts";
-import { askAccount, askScopes } from "./asking.ts";
-import { oauthClientView } from "./view.ts";
+import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) =>

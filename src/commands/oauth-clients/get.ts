@@ -1,8 +1,6 @@
-// Owns: `integ oauth-clients get`.
 import { defineVerb } from "../verb.ts";
-import { read } from "../read.ts";
-import { askClient } from "./asking.ts";
-import { oauthClientView } from "./view.ts";
+import { read } from "../running/read.ts";
+import { askClient, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),

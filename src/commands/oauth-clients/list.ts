@@ -1,11 +1,10 @@
-// Owns: `integ oauth-clients list`. The API has no list: this is what this machine's journal knows, each client asked for.
+// `integ oauth-clients list`. The API has no list: this is what this machine's journal knows, each client asked for.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { read } from "../read.ts";
+import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { clientsIn, type KnownClient } from "./known-clients.ts";
-import { oauthClientView } from "./view.ts";
+import { clientsIn, type KnownClient, oauthClientView } from "./clients.ts";
 
 /** §8: clients a service account may have. */
 const slots = 20;

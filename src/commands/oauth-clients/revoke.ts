@@ -1,11 +1,8 @@
-// Owns: `integ oauth-clients revoke`.
 import { revokeOAuthClient } from "../../changes/oauth-client-revocation.ts";
 import { Failure } from "../../errors.ts";
-import { showMade } from "../receipt.ts";
+import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { mentionUnsettled, workbenchOf } from "../workbench-of.ts";
-import { askClient } from "./asking.ts";
-import { oauthClientView } from "./view.ts";
+import { askClient, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),

@@ -1,16 +1,13 @@
-// Owns: `integ oauth-clients rotate`.
 import { rotateOAuthClient, type Rotated } from "../../changes/oauth-client-rotation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { parseDuration } from "../options/duration.ts";
+import { parseDuration } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { read } from "../read.ts";
-import { ShownMeanwhile } from "../receipt.ts";
+import { read } from "../running/read.ts";
+import { ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { actingAs, mentionUnsettled, workbenchOf } from "../workbench-of.ts";
-import { askClient } from "./asking.ts";
-import { oauthClientView } from "./view.ts";
+import { askClient, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) =>

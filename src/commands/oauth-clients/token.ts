@@ -1,10 +1,10 @@
-// Owns: `integ oauth-clients token`: one client credentials exchange (RFC 6749 §4.4, §5.2).
+// `integ oauth-clients token`: one client credentials exchange (RFC 6749 §4.4, §5.2).
 import type { TokenEndpoint } from "../../api/auth/credential.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { read } from "../read.ts";
+import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { askClientId } from "./asking.ts";
+import { askClientId } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) =>

@@ -1,9 +1,8 @@
-// Owns: the options that every command takes, before or after its name, and the environment variables behind them. Pure.
-// Must not know: how the environment is read (main.ts hands it in).
+// The options that every command takes, before or after its name, and the environment variables behind them.
 import type { Command as PlainCommand } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { Failure } from "../../errors.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDuration } from "./values.ts";
 
 export const formats = ["table", "json", "ndjson", "csv", "yaml"] as const;
 export type Format = (typeof formats)[number];
@@ -84,8 +83,23 @@ export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string,
     format: chooseFormat(flags, env),
     fields: flags.fields === undefined ? undefined : parseFields(flags.fields),
     serviceVersion: checkVersion(flags.serviceVersion ?? (env.INTEG_SERVICE_VERSION || undefined)),
-    timeoutMs: positive(duration(flags.timeout, "--timeout", env, "INTEG_TIMEOUT", "30s"), "--timeout"),
-    retryForMs: duration(flags.retryFor, "--retry-for", env, "INTEG_RETRY_FOR", "2m"),
+    timeoutMs: positive(
+      duration({
+        name: "--timeout",
+        flag: flags.timeout,
+        variable: "INTEG_TIMEOUT",
+        inVariable: env.INTEG_TIMEOUT,
+        standard: "30s",
+      }),
+      "--timeout",
+    ),
+    retryForMs: duration({
+      name: "--retry-for",
+      flag: flags.retryFor,
+      variable: "INTEG_RETRY_FOR",
+      inVariable: env.INTEG_RETRY_FOR,
+      standard: "2m",
+    }),
     yes: flags.yes === true,
     noInput: flags.input === false || isOn(env.INTEG_NO_INPUT) || isOn(env.CI),
     quiet: flags.quiet === true,
@@ -145,13 +159,16 @@ function checkVersion(text: string | undefined): string | undefined {
   return text;
 }
 
-function duration(
-  flag: string | undefined,
-  name: string,
-  ...[env, variable, standard]: [Readonly<Record<string, string | undefined>>, string, string]
-): number {
-  if (flag !== undefined) return parseDuration(flag, name);
-  return parseDuration(env[variable] || standard, variable);
+interface DurationSource {
+  readonly name: string;
+  readonly flag: string | undefined;
+  readonly variable: string;
+  readonly inVariable: string | undefined;
+  readonly standard: string;
+}
+
+function duration({ name, flag, variable, inVariable, standard }: DurationSource): number {
+  return flag === undefined ? parseDuration(inVariable || standard, variable) : parseDuration(flag, name);
 }
 
 function positive(ms: number, name: string): number {

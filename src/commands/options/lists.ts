@@ -1,4 +1,3 @@
-// Owns: the options that every list has, and what they mean together. Pure.
 import type { Command } from "@commander-js/extra-typings";
 import { Failure } from "../../errors.ts";
 

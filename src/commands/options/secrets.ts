@@ -1,4 +1,3 @@
-// Owns: the flags that say where a one-time secret goes, for every command that yields one. Pure.
 import type { Command } from "@commander-js/extra-typings";
 import type { SecretOptions } from "../../secrets/choice.ts";
 import type { SecretFormat } from "../../secrets/destination.ts";

@@ -1,7 +1,5 @@
-// Owns: `integ people membership`.
 import { Failure } from "../../errors.ts";
-import { columnsFor, printRows } from "../lenient-rows.ts";
-import { read } from "../read.ts";
+import { columnsFor, printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

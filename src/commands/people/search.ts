@@ -1,7 +1,5 @@
-// Owns: `integ people search`.
 import { Failure } from "../../errors.ts";
-import { printRows } from "../lenient-rows.ts";
-import { read } from "../read.ts";
+import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({

@@ -1,9 +1,8 @@
-// Owns: `integ profiles add`.
-import { Failure } from "../../errors.ts";
-import { defineVerb } from "../verb.ts";
-import { askBaseUrl, askName, askRegion } from "./asking.ts";
 import { addProfileOptions, askSecret, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
+import { defineVerb } from "../verb.ts";
+import type { Context } from "../../context.ts";
+import { Failure, validationMessage } from "../../errors.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -60,3 +59,29 @@ export const command = defineVerb({
     await output.resource(profileRow(profile, store.default), profileView(profile));
   },
 });
+
+/** The name of a profile that is not there yet. @throws Failure `usage` where nobody can be asked or no answer is given */
+export async function askName(context: Context): Promise<string> {
+  const { checkProfileName } = await import("../../profiles/profile.ts");
+  const store = await context.profiles.store();
+  return context.output.ask("Name of the profile", {
+    flag: "<name>",
+    validate: (name) =>
+      validationMessage(() => checkProfileName(name)) ??
+      (store.get(name) ? `There is a profile "${name}" already.` : undefined),
+  });
+}
+
+/** The region of the organization (§1). @throws Failure as `askName` does */
+export function askRegion({ output }: Context): Promise<string> {
+  return output.pick("Region", { choices: [{ value: "us" }, { value: "eu" }], flag: "--region us|eu" });
+}
+
+/** The organization's regional API host. @throws Failure as `askName` does */
+export async function askBaseUrl({ output }: Context): Promise<string> {
+  const { checkBaseUrl } = await import("../../profiles/address.ts");
+  return output.ask("Base URL (https://…)", {
+    flag: "--base-url <url>",
+    validate: (address) => validationMessage(() => checkBaseUrl(address)),
+  });
+}

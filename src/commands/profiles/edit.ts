@@ -1,4 +1,3 @@
-// Owns: `integ profiles edit`.
 import { Failure } from "../../errors.ts";
 import { askProfile, profileChoices } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";

@@ -1,4 +1,3 @@
-// Owns: `integ profiles list`.
 import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 import { profileColumns, profileRow, sandboxRow } from "./view.ts";

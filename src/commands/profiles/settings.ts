@@ -1,5 +1,4 @@
-// Owns: the flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
-// Must not know: where profiles and secrets are kept.
+// The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

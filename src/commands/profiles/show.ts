@@ -1,4 +1,3 @@
-// Owns: `integ profiles show`.
 import { Failure } from "../../errors.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { defineVerb } from "../verb.ts";

@@ -1,4 +1,3 @@
-// Owns: `integ profiles use`.
 import { askProfile, everyProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 

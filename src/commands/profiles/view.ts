@@ -1,4 +1,4 @@
-// Owns: how a profile is shown: everything but secrets, which only say where they are kept.
+// Everything of a profile is shown but secrets, which only say where they are kept.
 import type { ResourceView } from "../../output/output.ts";
 import { type Profile, whereIsCredential } from "../../profiles/profile.ts";
 

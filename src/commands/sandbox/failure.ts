@@ -1,4 +1,4 @@
-// Owns: how the sandbox's own errors are told: they are mistakes of a setting, never of the service.
+// The sandbox's own errors are mistakes of a setting, never of the service.
 import { Failure } from "../../errors.ts";
 
 /** @param error what the sandbox threw; its message is a sentence for a person */

@@ -1,4 +1,3 @@
-// Owns: `integ sandbox reset`.
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 

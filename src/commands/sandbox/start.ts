@@ -1,4 +1,3 @@
-// Owns: `integ sandbox start`.
 import type { SandboxDescription } from "../../sandbox/sandbox.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
@@ -37,7 +36,7 @@ export const command = defineVerb({
     });
     try {
       const description = running.describe();
-      if (context.output.format === "table") await context.output.text(wordsOf(description));
+      if (context.output.format === "table") await context.output.text(howToUse(description));
       else await context.output.document(description);
       await untilInterrupted(context.clock.interruption);
     } finally {
@@ -59,7 +58,7 @@ function untilInterrupted(interruption: AbortSignal): Promise<void> {
   return new Promise((resolve) => interruption.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-function wordsOf({ us, eu }: SandboxDescription): string {
+function howToUse({ us, eu }: SandboxDescription): string {
   return `The sandbox listens: us ${us.base_url}, eu ${eu.base_url}. Ctrl-C stops it.
 
 Use it from another terminal:

@@ -1,4 +1,3 @@
-// Owns: `integ sandbox status`.
 import { defineVerb } from "../verb.ts";
 import { sandboxFailure } from "./failure.ts";
 

@@ -1,11 +1,10 @@
-// Owns: `integ spec check`: drift of the published contract from what this program speaks (§4.5, §9).
+// `integ spec check`: drift of the published contract from what this program speaks (§4.5, §9).
 import { compareContract } from "../../api/contract.ts";
 import { contractVersion } from "../../api/contract-headers.ts";
 import { Failure } from "../../errors.ts";
-import { printFindings } from "../findings.ts";
-import { read } from "../read.ts";
+import { printFindings, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { documentVersion } from "./version.ts";
+import { documentVersion } from "../options/values.ts";
 
 export const command = defineVerb({
   configure: (command) =>

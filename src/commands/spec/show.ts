@@ -1,7 +1,7 @@
-// Owns: `integ spec show`: the published machine-readable specification, as the service gives it (§4.5).
-import { read } from "../read.ts";
+// `integ spec show`: the published machine-readable specification, as the service gives it (§4.5).
+import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { documentVersion } from "./version.ts";
+import { documentVersion } from "../options/values.ts";
 
 export const command = defineVerb({
   configure: (command) => command.option("--contract-version <date>", "the snapshot of one contract version"),

@@ -1,7 +1,7 @@
 // What this machine's journal knows of clients, requests and keys at one address, and what it no longer offers.
 import { describe, expect, it } from "vitest";
-import { keysIn } from "../../../src/commands/keys/known-keys.ts";
-import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/known-clients.ts";
+import { keysIn } from "../../../src/commands/keys/keys.ts";
+import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/clients.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 
 const here = "https://api.example.com";

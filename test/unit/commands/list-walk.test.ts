@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../../src/api/entities-and-cohorts.ts";
-import { printList } from "../../../src/commands/list-walk.ts";
+import { printList } from "../../../src/commands/running/list-walk.ts";
 import type { ListFlags } from "../../../src/commands/options/lists.ts";
 import type { Context } from "../../../src/context.ts";
 import { Failure } from "../../../src/errors.ts";

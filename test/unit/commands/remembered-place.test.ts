@@ -1,6 +1,6 @@
 // Where a secret goes that recovery brings: the entry's own place before an option, unless the entry was named.
 import { describe, expect, it } from "vitest";
-import { type Asked, optionsFor, passedOver, placeNotTold } from "../../../src/commands/journal/remembered-place.ts";
+import { type RecoveryOptions, optionsFor, passedOver, placeNotTold } from "../../../src/commands/journal/recover.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/choice.ts";
 import { commandMark } from "../../../src/secrets/command-mark.ts";
@@ -15,7 +15,7 @@ function to(destination: DestinationRecord | null): Entry {
   return { id: "1abc", parent: null, destination } as Entry;
 }
 
-function asked(options: SecretOptions = {}, isNamed = false): Asked {
+function asked(options: SecretOptions = {}, isNamed = false): RecoveryOptions {
   return { options, isNamed, replaces: false };
 }
 

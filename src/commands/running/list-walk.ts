@@ -1,18 +1,17 @@
-// Owns: how a list command walks and prints: one page, or as many as were asked for, to standard output or a file, and
-// what it says when more exists (§4.3).
-// Must not know: which list it is.
+// How a list command walks and prints: one page, or as many as were asked for, to standard output or a file, and what it
+// says if more exists (§4.3).
 import { resolve } from "node:path";
-import type { Attempt } from "../api/http/attempt.ts";
-import type { Service } from "../api/connect.ts";
-import type { ListRequest, RawPage } from "../api/entities-and-cohorts.ts";
-import type { FetchPage, Page } from "../api/pages.ts";
-import type { Context } from "../context.ts";
-import { Failure } from "../errors.ts";
-import type { ListView, ListWriter } from "../output/list.ts";
-import type { OutFile } from "../output/out-file.ts";
-import { type ListFlags, type ListPlan, planOf } from "./options/lists.ts";
+import type { Service } from "../../api/connect.ts";
+import type { Attempt } from "../../api/http/attempt.ts";
+import type { ListRequest, RawPage } from "../../api/entities-and-cohorts.ts";
+import type { FetchPage, Page } from "../../api/pages.ts";
+import { type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
 import { readAnswer, whereOf } from "./read.ts";
-import { UniqueRows } from "./unique-rows.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { ListView, ListWriter } from "../../output/list.ts";
+import type { OutFile } from "../../output/out-file.ts";
+import type { RowPage } from "../../output/row-page.ts";
 
 /** One page of one list, one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
@@ -78,7 +77,7 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
   const where = await whereOf(context);
-  const pages = await import("../api/pages.ts");
+  const pages = await import("../../api/pages.ts");
   const fetchPage: FetchPage = (request) =>
     readAnswer(context, { what, where }, () => readPage({ ...request, filters: plan.filters }));
   const pageToken = last?.nextPageToken ?? plan.pageToken;
@@ -173,4 +172,27 @@ function tellMore({ context, plan, view, last }: Walk): void {
   if (!last?.hasMore) return;
   const all = plan.walks ? "" : "--all walks to the end, ";
   context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} goes on from here.`);
+}
+
+export class UniqueRows {
+  readonly #seen = new Set<string>();
+
+  /** The page without repeated rows. A row without an id is nobody's repeat. */
+  of({ body, spans }: Page): RowPage {
+    const kept: number[] = [];
+    for (let at = 0; at < spans.length; at += 2) {
+      const [from = 0, to = 0] = [spans[at], spans[at + 1]];
+      const id = idOf(body.toString("utf8", from, to));
+      if (id !== undefined && this.#seen.has(id)) continue;
+      if (id !== undefined) this.#seen.add(id);
+      kept.push(from, to);
+    }
+    return { body, spans: Uint32Array.from(kept) };
+  }
+}
+
+function idOf(row: string): string | undefined {
+  const { id } = JSON.parse(row) as { readonly id?: unknown };
+  // §2.2: an id is a string. A number may have lost digits on the way here, and is nobody's repeat.
+  return typeof id === "string" ? id : undefined;
 }

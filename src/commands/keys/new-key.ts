@@ -1,9 +1,7 @@
-// Owns: the flags of an access key that is to be made, and how they become a request (§2.4); shared by `create` and
-// `rotate --by-replacement`.
-// Must not know: what is sent, what is done with the key.
+// The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
 import type { Command } from "@commander-js/extra-typings";
+import { parseDuration } from "../options/values.ts";
 import { Failure } from "../../errors.ts";
-import { parseDuration } from "../options/duration.ts";
 
 export type KeyFlags = {
   name?: string;

@@ -1,9 +1,9 @@
 // The pure rules beside the commands: expiries, what a replacement must be told, whose key is whose, which columns to show.
 import { describe, expect, it } from "vitest";
-import { lockOutWarning, refuseToLockOut } from "../../../src/commands/keys/own-key.ts";
-import { oldKeyOf, replacementOf } from "../../../src/commands/keys/replacement-request.ts";
-import { expiryOf } from "../../../src/commands/keys/request.ts";
-import { columnsFor } from "../../../src/commands/lenient-rows.ts";
+import { lockOutWarning, refuseToLockOut } from "../../../src/commands/keys/rotate.ts";
+import { oldKeyOf, replacementOf } from "../../../src/commands/keys/replacement.ts";
+import { expiryOf } from "../../../src/commands/keys/new-key.ts";
+import { columnsFor } from "../../../src/commands/running/read.ts";
 import { Failure } from "../../../src/errors.ts";
 import type { ActiveProfile } from "../../../src/profiles/profile.ts";
 

@@ -1,9 +1,80 @@
-// Owns: what a person is asked about OAuth clients, with what this machine's journal knows to pick from.
-// Must not know: the service, how a question is drawn.
+// What the commands of OAuth clients share: how a client is shown, and what the journal's entries tell of clients, service
+// accounts and scopes at one address, for a person to pick from. The API has no list of them (§4.2).
 import type { Context } from "../../context.ts";
-import type { Choice } from "../../output/output.ts";
-import { complaintOf } from "../complaint.ts";
-import { clientsIn, requestsIn, type KnownClient, type KnownRequest } from "./known-clients.ts";
+import { validationMessage } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { Choice, ResourceView } from "../../output/output.ts";
+
+export const oauthClientView: ResourceView = {
+  columns: [
+    { path: "id", heading: "id" },
+    { path: "service_account_id", heading: "service account" },
+    { path: "client_id", heading: "client id" },
+    { path: "client_secret", heading: "client secret" },
+    { path: "scopes", heading: "scopes", kind: "list" },
+    { path: "status", heading: "status", kind: "status" },
+    { path: "created_at", heading: "created", kind: "time" },
+  ],
+  secretField: "client_secret",
+};
+
+export interface KnownClient {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly client_id: string | null;
+  /** As last seen: `active`, `pending` or `revoked`. */
+  readonly status: string;
+  readonly created_at: string;
+}
+
+/** What one creation asked for. */
+export interface KnownRequest {
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly created_at: string;
+}
+
+function requestOf(entry: Entry): KnownRequest {
+  const { service_account_id, scopes } = JSON.parse(entry.request_text) as Omit<KnownRequest, "created_at">;
+  return { service_account_id, scopes, created_at: entry.created_at };
+}
+
+function creationsAt(entries: readonly Entry[], baseUrl: string): Entry[] {
+  return entries.filter((entry) => entry.operation === "oauth_client.create" && entry.base_url === baseUrl);
+}
+
+/** The clients that creations at this address made, newest first; a revocation since is remembered. */
+export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
+  const gone = new Set(
+    entries
+      .filter(({ operation, state }) => operation === "oauth_client.revoke" && state === "done")
+      .filter(({ base_url }) => base_url === baseUrl)
+      .map((entry) => entry.resource_id),
+  );
+  const seen = new Set<string>();
+  return creationsAt(entries, baseUrl).flatMap((entry) => {
+    const id = entry.resource_id;
+    if (id === null || seen.has(id)) return [];
+    seen.add(id);
+    const client_id = typeof entry.detail.client_id === "string" ? entry.detail.client_id : null;
+    const revoked =
+      gone.has(id) || entry.state === "replaced" || entry.state === "unusable" || entry.detail.revoked === true;
+    const status = revoked ? "revoked" : entry.state === "pending" ? "pending" : "active";
+    const { service_account_id, scopes, created_at } = requestOf(entry);
+    return [{ id, service_account_id, scopes, client_id, status, created_at }];
+  });
+}
+
+/**
+ * What was asked for at this address, newest first. A creation that was refused is left out: its service account or a scope
+ * may have been mistyped, and would be offered for ever.
+ */
+export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
+  return creationsAt(entries, baseUrl)
+    .filter(({ state }) => state !== "refused")
+    .map(requestOf);
+}
 
 /** The service account that will own a client. @throws Failure `usage` where nobody can be asked or no answer is given */
 export async function askAccount(context: Context): Promise<string> {
@@ -41,7 +112,7 @@ export async function askScopes(context: Context, account: string): Promise<stri
       validate: (text) =>
         scopesIn(text).length === 0
           ? "At least one scope is needed."
-          : complaintOf(() => checkCreation({ service_account_id: account, scopes: scopesIn(text) })),
+          : validationMessage(() => checkCreation({ service_account_id: account, scopes: scopesIn(text) })),
     },
     split: scopesIn,
   });

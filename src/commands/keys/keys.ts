@@ -1,8 +1,41 @@
-// Owns: the access keys that this machine knows of at one address, and picking one of them. The list of the legacy contract
-// would need the network and a permission. Must not know: the service, how a question is drawn.
+// What the commands of access keys share: how a key is shown, and picking one of those that this machine knows. The list of
+// the legacy contract would need the network and a permission.
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { Choice } from "../../output/output.ts";
+import type { Choice, Column, ResourceView } from "../../output/output.ts";
+
+export const accessKeyColumns: readonly Column[] = [
+  { path: "id", heading: "id" },
+  { path: "name", heading: "name" },
+  { path: "keyType", heading: "type" },
+  { path: "boundEmail", heading: "bound to" },
+  { path: "status", heading: "status", kind: "status" },
+  { path: "lastUsedAt", heading: "last used", kind: "time" },
+  { path: "expiresAt", heading: "expires", kind: "time" },
+  { path: "createdAt", heading: "created", kind: "time" },
+  { path: "createdByUserId", heading: "created by" },
+  { path: "scopes", heading: "scopes", kind: "list" },
+];
+
+export const accessKeyView: ResourceView = {
+  columns: [...accessKeyColumns, { path: "secret", heading: "secret" }],
+  secretField: "secret",
+};
+
+/** The same for a secret that went elsewhere. */
+export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
+
+/** A key without a secret: after a revocation. */
+export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
+
+export const findingColumns: readonly Column[] = [
+  { path: "severity", heading: "severity" },
+  { path: "rule", heading: "rule" },
+  { path: "key_id", heading: "key" },
+  { path: "key_name", heading: "name" },
+  { path: "message", heading: "what was seen" },
+  { path: "remedy", heading: "what to do" },
+];
 
 /**
  * Asks which key is meant, of those that this machine knows and that are not known to be revoked.

@@ -1,7 +1,6 @@
-// Owns: how a help screen reads: what it does, how it is typed, what it takes, and last, where the eye rests, examples.
-// Must not know: any verb. Pure.
+// How a help screen reads: what it does, how it is typed, what it takes, and last, where the eye rests, examples.
 import type { Command, Help } from "commander";
-import type { Verb } from "./verb.ts";
+import type { Verb } from "../commands/verb.ts";
 
 /** Where what is said of a flag has less room than this beside it, it stands below. Columns. */
 const besideAtLeast = 28;

@@ -1,12 +1,13 @@
-// Owns: how a command's context becomes the workbench of a change, and how a change is told to a person.
-// Must not know: any one command.
-import { DiskTrust } from "../changes/disk-trust.ts";
-import type { Account, SecretKeeping, Tell, Workbench } from "../changes/workbench.ts";
-import type { Service } from "../api/connect.ts";
-import { contractVersion } from "../api/contract-headers.ts";
-import type { Context } from "../context.ts";
-import type { ActiveProfile } from "../profiles/profile.ts";
+// What every command that changes something does around the change: its workbench, what is said before, what is shown after.
+import type { Service } from "../../api/connect.ts";
+import { contractVersion } from "../../api/contract-headers.ts";
+import { DiskTrust } from "../../changes/disk-trust.ts";
+import type { Account, SecretKeeping, Tell, Workbench } from "../../changes/workbench.ts";
 import { read } from "./read.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { ActiveProfile } from "../../profiles/profile.ts";
 
 /** The account of the chosen profile, or of a given one. */
 export async function accountOf(context: Context, given?: ActiveProfile): Promise<Account> {
@@ -56,7 +57,7 @@ async function keepingOf(context: Context): Promise<SecretKeeping> {
   const undelivered = await context.secrets.undelivered();
   return {
     wasDelivered: (record, facts) => context.secrets.wasDelivered(record, facts),
-    removeReserve: (...given) => context.secrets.removeReserve(...given),
+    removeReserve: (record, entry, options) => context.secrets.removeReserve(record, entry, options),
     reread: (record) => context.secrets.reread(record),
     reserve: async (entry) => undelivered.reserve(entry),
     keep: async (entry, secret) => undelivered.keep(entry, secret),
@@ -108,7 +109,7 @@ export async function mentionDamage(context: Context): Promise<void> {
 
 /** Mentions unsettled work and damage once, when a command that changes something begins. */
 export async function mentionUnsettled(context: Context): Promise<void> {
-  const { isSettled } = await import("../journal/entry.ts");
+  const { isSettled } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
   const unsettled = (await journal.entries()).filter((entry) => !isSettled(entry.state) && !entry.parent);
@@ -117,4 +118,47 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   context.output.note(
     `${what} unsettled in the journal: integ journal list shows them, integ journal recover finishes them.`,
   );
+}
+
+/** Shows what a change made. @throws what standard output did, told so that nobody asks for the change again */
+export async function showMade(print: () => Promise<void>): Promise<void> {
+  try {
+    await print();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(error.kind, error.message, {
+      ...error.details,
+      meaning: "The change is done; only its receipt could not be shown.",
+      hint: "integ journal list --all",
+    });
+  }
+}
+
+/** What is shown in the middle of work that goes on, whether anybody reads it or not. */
+export class ShownMeanwhile {
+  #error: Error | undefined;
+
+  async show(print: () => Promise<void>): Promise<void> {
+    try {
+      await showMade(print);
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      this.#error = error;
+    }
+  }
+
+  /** At the end of the work. @throws what `show` met */
+  settle(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+}
+
+/** A sentence; nothing where the secret was printed with the result. */
+export function whereSecretIs(entry: Entry): string | undefined {
+  if (entry.state !== "done") return undefined;
+  const place = entry.destination;
+  if (place?.kind === "file") return `The secret is in ${place.path}, readable by you alone.`;
+  if (place?.kind === "profile") return `The secret is the credential of profile ${place.name} now.`;
+  if (place?.kind === "command") return "The secret was given to the command.";
+  return undefined;
 }

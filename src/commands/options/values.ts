@@ -1,4 +1,5 @@
-// Owns: how a person writes a length of time (`500ms`, `30s`, `5m`, `36h`, `90d`, `PT30S`, a bare number of seconds). Pure.
+// Values of options that several commands read alike.
+import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -40,4 +41,24 @@ function isoMs(text: string): number | undefined {
   if (!match || text === "P" || text.endsWith("T")) return undefined;
   const [, w, d, h, m, s] = match.map((part) => Number(part ?? 0));
   return ((((w ?? 0) * 7 + (d ?? 0)) * 24 + (h ?? 0)) * 60 + (m ?? 0)) * 60_000 + (s ?? 0) * 1000;
+}
+
+/**
+ * What was named: by `--contract-version`, else by the version that requests are pinned to (`--service-version`,
+ * `INTEG_SERVICE_VERSION`). A profile's own version names none: the current document is then what is asked for.
+ * @returns undefined where none is named
+ * @throws Failure `usage` where two different ones are
+ */
+export function documentVersion(
+  { settings }: Context,
+  { contractVersion }: { readonly contractVersion?: string },
+): string | undefined {
+  const { serviceVersion } = settings;
+  if (contractVersion !== undefined && serviceVersion !== undefined && contractVersion !== serviceVersion)
+    throw new Failure(
+      "usage",
+      `--contract-version ${contractVersion} and the service version ${serviceVersion} name two documents.`,
+      { hint: "Keep one of --contract-version, --service-version and INTEG_SERVICE_VERSION." },
+    );
+  return contractVersion ?? serviceVersion;
 }

@@ -1,0 +1,117 @@
+// How a command reads one thing from the service, and prints rows that are no page of a list.
+import type { Answered, Attempt } from "../../api/http/attempt.ts";
+import { retryRead } from "../../api/http/retry.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import type { Context } from "../../context.ts";
+import type { Column, Progress } from "../../output/output.ts";
+import { pageOf } from "../../output/row-page.ts";
+
+/**
+ * @param what the action in words, for the failure: "get OAuth client"
+ * @param attempt one exchange; repeated where that may help
+ */
+export async function read<T>(
+  context: Context,
+  what: string,
+  attempt: () => Promise<Attempt<T>>,
+): Promise<Answered<T>> {
+  const progress = context.output.progress(what);
+  try {
+    return await readAnswer(context, { what, where: await whereOf(context) }, attempt);
+  } finally {
+    progress.done();
+  }
+}
+
+/** The same with no word on the terminal but for waits between attempts. */
+export async function readAnswer<T>(
+  context: Context,
+  { what, where }: { what: string; where: string },
+  attempt: () => Promise<Attempt<T>>,
+): Promise<Answered<T>> {
+  let wait: Progress | undefined;
+  try {
+    return await retryRead(
+      () => {
+        wait?.done();
+        return attempt();
+      },
+      {
+        what,
+        where,
+        retryForMs: context.settings.retryForMs,
+        clock: context.clock,
+        random: () => context.clock.random(),
+        signal: context.clock.interruption,
+        onWait: ({ delayMs, failure }) => {
+          wait = context.output.countdown(`${failure.message} Trying again`, delayMs);
+        },
+      },
+    );
+  } finally {
+    wait?.done();
+  }
+}
+
+/** Under which profile it happened. */
+export async function whereOf(context: Context): Promise<string> {
+  const profile = await context.profiles.active();
+  return `profile ${profile.name} (${profile.region})`;
+}
+
+/** Columns are chosen from so many rows at most. */
+const sample = 200;
+/** More columns than this nobody reads. */
+const mostColumns = 10;
+
+/** @param view `columns`: the fields that may be expected, in the order to show them */
+export async function printRows(
+  context: Context,
+  rows: Rows,
+  view: { readonly columns: readonly Column[]; readonly singular: string; readonly plural: string },
+): Promise<void> {
+  const columns = columnsFor(
+    rows.rows.map(({ value }) => value),
+    view.columns,
+  );
+  const writer = context.output.list({ ...view, columns });
+  await writer.page(pageOf(rows.rows.map(({ text }) => text)));
+  await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
+  if (rows.saysMore)
+    context.output.warn(
+      `The answer says that there are more ${view.plural}: the document shows no way to ask for them.`,
+    );
+}
+
+type Value = Readonly<Record<string, unknown>>;
+
+/** The documented columns that any row has; where none has any, every field in the order of its first appearance. */
+export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
+  const seen = rows.slice(0, sample);
+  const present = documented.filter(({ path }) => seen.some((row) => Object.hasOwn(row, path)));
+  if (present.length > 0) return present;
+  if (seen.length === 0) return [...documented];
+  // A dot in a name would be read as a way into it.
+  const names = [...new Set(seen.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
+  const plain = names.filter((name) => seen.some((row) => typeof row[name] !== "object" || row[name] === null));
+  return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, seen));
+}
+
+function columnOf(name: string, rows: readonly Value[]): Column {
+  const values = rows.map((row) => row[name]).filter((value) => value !== null && value !== undefined);
+  const isTime = values.length > 0 && values.every((value) => typeof value === "string" && time.test(value));
+  return { path: name, heading: name, ...(isTime && { kind: "time" as const }) };
+}
+
+const time = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
+
+export async function printFindings(
+  context: Context,
+  findings: readonly object[],
+  columns: readonly Column[],
+): Promise<void> {
+  if (findings.length === 0 && context.output.format === "table") return;
+  const list = context.output.list({ columns, singular: "finding", plural: "findings" });
+  await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
+  await list.end({ nextPageToken: null, hasMore: false });
+}
