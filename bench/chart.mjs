@@ -1,5 +1,4 @@
-// Owns: how lines of figures are shown: a line each, with a bar on a logarithmic scale, so that 1.1 and 300 fit together.
-// Must not know: what was measured.
+// How lines of figures are shown: a line each, with a bar on a logarithmic scale, so that 1.1 and 300 fit together.
 
 const barWidth = 28;
 const widestRatio = 500;

@@ -1,5 +1,4 @@
-// Owns: who is measured: `integ` as a person starts it, and what would be used in its place, as command lines.
-// Must not know: time.
+// Who is measured: `integ` as a person starts it, and what would be used in its place, as command lines.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

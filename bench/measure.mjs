@@ -1,6 +1,5 @@
-// Owns: measuring contenders side by side: every round runs each of them once, one after the other, so that whatever else
+// Measures contenders side by side: every round runs each of them once, one after the other, so that whatever else
 // the machine does meets all of them alike; what counts is the ratio within a round.
-// Must not know: who the contenders are.
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 

@@ -1,6 +1,6 @@
-// Owns: the server that every contender of the benchmark reads from: pages built beforehand, fixed rows, no compression.
+// The server that every contender of the benchmark reads from: pages built beforehand, fixed rows, no compression.
 // Started by run.mjs as a process of its own; prints its port, answers until it is told to stop.
-// Must not know: who asks. Source: §2.1 (envelope), §2.2 (rows), §4.3.
+// §2.1 (envelope), §2.2 (rows), §4.3.
 //
 // Addresses: /<rows>/<milliseconds>/v1/entities, so that one server has lists of every length and latency.
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// Owns: the peak memory of the process it is loaded into (`node --require`), written at its end, in kilobytes.
+// The peak memory of the process it is loaded into (`node --require`), written at its end, in kilobytes.
 // Where Linux tells it, VmHWM: the figure of getrusage begins with what the parent process had.
 const { readFileSync, writeFileSync } = require("node:fs");
 

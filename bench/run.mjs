@@ -1,5 +1,5 @@
-// Owns: `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file.
-// Must not know: what a section measures. See README.md beside it.
+// `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
+// bench/README.md.
 //
 //   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table] [--node <file>]… [--result <file>] [--no-build]
 //

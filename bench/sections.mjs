@@ -1,5 +1,4 @@
-// Owns: what is measured and what is promised of it (quality.md, Performance): each section gives lines of one shape.
-// Must not know: how time is taken, how lines are shown.
+// What is measured, and what is promised of it (bench/README.md): each section gives lines of one shape.
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
