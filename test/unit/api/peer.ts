@@ -1,6 +1,7 @@
 // Real servers on loopback to talk to: one that speaks HTTP, one whose every byte the test decides.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
+import { connect, type Service } from "../../../src/api/connect.ts";
 import { createTransport, type TransportOptions } from "../../../src/api/http/transport.ts";
 import type { Transport } from "../../../src/api/http/exchange.ts";
 
@@ -110,4 +111,23 @@ export function answerJson(
 ): void {
   response.writeHead(status, { "content-type": "application/json", "request-id": "req_1", ...headers });
   response.end(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+/** A service whose every answer is this one; the legacy contract alone has a credential. */
+export async function serviceAnswering(
+  status: number,
+  body: unknown,
+): Promise<{ service: Service; urls: () => string[] }> {
+  const peer = await startPeer((_, response) =>
+    body === undefined ? void response.writeHead(status).end() : answerJson(response, status, body),
+  );
+  const service = connect({
+    transport: transportTo(),
+    baseUrl: peer.origin,
+    organizationId: "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
+    credential: () => Promise.reject(new Error("not asked for")),
+    legacyCredential: async () => ({ kind: "access_token", token: "t" }),
+    now: () => 0,
+  });
+  return { service, urls: () => peer.received.map(({ method, url }) => `${method} ${url}`) };
 }

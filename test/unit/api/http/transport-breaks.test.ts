@@ -2,10 +2,10 @@
 import { connect, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
-import type { ExchangeRequest } from "../../../src/api/http/exchange.ts";
-import { Failure } from "../../../src/errors.ts";
+import type { ExchangeRequest } from "../../../../src/api/http/exchange.ts";
+import { Failure } from "../../../../src/errors.ts";
 import { cert, key } from "./localhost-certificate.ts";
-import { answerJson, closePeers, deadPort, startPeer, startRawPeer, transportTo } from "./peer.ts";
+import { answerJson, closePeers, deadPort, startPeer, startRawPeer, transportTo } from "../peer.ts";
 
 afterEach(closePeers);
 

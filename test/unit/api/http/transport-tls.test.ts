@@ -34,7 +34,7 @@ const proxy = createTcpServer((near) => {
 
 /** Sends GET, GET and POST with one transport, and prints what came of each. */
 const driver = `
-import { createTransport } from ${JSON.stringify(join(import.meta.dirname, "../../../src/api/http/transport.ts"))};
+import { createTransport } from ${JSON.stringify(join(import.meta.dirname, "../../../../src/api/http/transport.ts"))};
 const { origin, proxy } = JSON.parse(process.argv[2]);
 const transport = createTransport({ locate: async (it) => it, timeoutMs: 10000, signal: new AbortController().signal,
   now: Date.now, userAgent: "integ-test/0", proxy });

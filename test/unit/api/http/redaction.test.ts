@@ -1,4 +1,4 @@
-// What a request carried as a credential is taken out of what comes back (Security 5, journal.md promise 6).
+// What a request carried as a credential is taken out of what comes back.
 import { describe, expect, it } from "vitest";
 import { withoutEchoes } from "../../../../src/api/http/redaction.ts";
 

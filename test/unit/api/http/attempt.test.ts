@@ -1,0 +1,28 @@
+// What to do about a refusal hangs on what the request was about: a field of the attempt, not the words of the failure.
+import { describe, expect, test } from "vitest";
+import { failureOf, type Resource } from "../../../../src/api/http/attempt.ts";
+
+function hintOf(status: number, resource?: Resource): string | undefined {
+  const attempt = { kind: "refused", status, problem: {}, resource } as const;
+  return failureOf(attempt, { what: "do an OAuth thing with an access key", change: true }).details.hint;
+}
+
+describe("failureOf", () => {
+  test("names OAuth access where an OAuth client is not found, and nowhere else", () => {
+    expect(hintOf(404, "oauth_client")).toContain("OAuth access is enabled");
+    expect(hintOf(404, "access_key")).not.toContain("OAuth");
+    expect(hintOf(404)).not.toContain("OAuth");
+  });
+
+  test("says of a conflict what the document says of that resource", () => {
+    expect(hintOf(409, "oauth_client")).toContain("limit of 20 clients");
+    expect(hintOf(409, "access_key")).toBe("integ keys list");
+    expect(hintOf(409)).toBeUndefined();
+  });
+
+  test("the key's own conflict comes before the resource's", () => {
+    const attempt = { kind: "refused", status: 409, problem: { code: "idempotency_key_reuse" } } as const;
+    const { details } = failureOf({ ...attempt, resource: "oauth_client" }, { what: "x", change: true });
+    expect(details.hint).toContain("--idempotency-key");
+  });
+});

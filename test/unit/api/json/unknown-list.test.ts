@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BrokenBody } from "../../../../src/api/json/json-body.ts";
+import { readRows } from "../../../../src/api/json/unknown-list.ts";
+
+const read = (text: string) => readRows({ text, value: JSON.parse(text) as unknown });
+
+describe("readRows", () => {
+  test.each([
+    ['[{"id":1},{"id":2}]', undefined, 2],
+    ["[]", undefined, 0],
+    ['{"data":[{"id":1}]}', "data", 1],
+    ['{"items":[]}', "items", 0],
+    ['{"accessKeys":[{"id":1}],"warnings":[]}', "accessKeys", 1],
+    ['{"tags":["a"],"keys":[{"id":1}]}', "keys", 1],
+    ['{"nothing":[]}', "nothing", 0],
+    ['{"data":[],"others":[{"id":1}]}', "data", 0],
+  ])("%s", (text, wrappedIn, count) => {
+    const { rows, ...rest } = read(text);
+    expect(rows).toHaveLength(count);
+    expect(rest).toEqual({ wrappedIn, saysMore: false });
+  });
+
+  test.each(["{}", "null", "5", '"x"', '{"a":[{}],"b":[{}]}', "[1]", '{"data":[null]}', '{"data":{"id":1}}', "[[]]"])(
+    "%s is no list",
+    (text) => {
+      expect(() => read(text)).toThrow(BrokenBody);
+    },
+  );
+
+  test.each(['{"data":[],"has_more":true}', '{"data":[],"nextPageToken":"x"}', '{"data":[],"next":"/x"}'])(
+    "%s says that there are more",
+    (text) => {
+      expect(read(text).saysMore).toBe(true);
+    },
+  );
+
+  test("rows are the API's own text, whatever surrounds them", () => {
+    const text =
+      ' { "a\\u0062" : "]" , "rows" : [ {"n":12345678901234567890,"s":"}]\\""} , { "é" : [1,{"x":[]}] } ] , "z":[] } ';
+    expect(read(text).rows.map((row) => row.text)).toEqual([
+      '{"n":12345678901234567890,"s":"}]\\""}',
+      '{ "é" : [1,{"x":[]}] }',
+    ]);
+  });
+
+  test("every row of every list parses to its value", () => {
+    const row = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 });
+    const list = fc.tuple(fc.array(row), fc.constantFrom(undefined, "data", 'x"y'), fc.constantFrom(0, 2, "\t"));
+    fc.assert(
+      fc.property(list, ([rows, name, indent]) => {
+        const { rows: found } = read(
+          JSON.stringify(name === undefined ? rows : { first: 1, [name]: rows, last: "[" }, null, indent),
+        );
+        expect(found.map(({ text }) => JSON.parse(text) as unknown)).toEqual(JSON.parse(JSON.stringify(rows)));
+      }),
+    );
+  });
+});
