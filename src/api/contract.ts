@@ -198,7 +198,9 @@ function compareStage(
   return findings;
 }
 
-function compareParameters(root: JsonObject, { name, expected, operation: { parameters } }: Comparison): Finding[] {
+function compareParameters(root: JsonObject, comparison: Comparison): Finding[] {
+  const { name, expected } = comparison;
+  const { parameters } = comparison.operation;
   const findings: Finding[] = [];
   for (const parameter of expected.parameters) {
     const published = parameters.get(parameter);
@@ -213,11 +215,12 @@ function compareParameters(root: JsonObject, { name, expected, operation: { para
       findings.push(drift(name, `requires ${spell(parameter)}, which integ does not send`));
     else findings.push({ severity: "addition", subject: name, detail: `takes ${spell(parameter)}` });
   }
-  return [...findings, ...compareLimit(root, name, parameters.get("query limit"))];
+  return [...findings, ...compareLimit(root, comparison)];
 }
 
 /** §8: 1 to 500. */
-function compareLimit(root: JsonObject, ...[name, parameter]: [string, JsonObject | undefined]): Finding[] {
+function compareLimit(root: JsonObject, { name, operation }: Comparison): Finding[] {
+  const parameter = operation.parameters.get("query limit");
   if (!parameter) return [];
   const { minimum = 1, maximum = 500 } = resolve(root, parameter.schema);
   if (minimum === 1 && maximum === 500) return [];

@@ -4,7 +4,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
-import type { BodyRoom } from "./http/exchange.ts";
+import type { BodyBuffer } from "./http/exchange.ts";
 import { type Pair, query, segment } from "./http/request-rules.ts";
 import { BrokenBody, saysJson } from "./json/json-body.ts";
 
@@ -16,8 +16,8 @@ export interface ListRequest {
   /** Further parameters, as the person names them. @assumed §4.3 rule 6 shows none: an unsupported one is refused by the service. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
-  /** Where the page is received. It is whole until the room is handed in again; without one it stays. */
-  readonly room?: BodyRoom;
+  /** Where the page is received. It is whole until the buffer is handed in again; without one it stays. */
+  readonly buffer?: BodyBuffer;
 }
 
 /** A page as it came, unchecked: see pages.ts. */
@@ -52,7 +52,7 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
 /** One attempt to get one page; the body is not looked into. */
 async function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
-  const { limit, pageToken, filters = [], signal, room } = request;
+  const { limit, pageToken, filters = [], signal, buffer } = request;
   const pairs: Pair[] = [];
   if (limit !== undefined) pairs.push(["limit", String(limit)]);
   if (pageToken !== undefined) pairs.push(["page_token", pageToken]);
@@ -62,7 +62,7 @@ async function requestPage(v1: Caller, path: string, request: ListRequest): Prom
     success: [200],
     page: true,
     signal,
-    room,
+    buffer,
   };
   return v1.send(call, ({ headers, body, requestId }) => {
     if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");

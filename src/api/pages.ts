@@ -2,7 +2,7 @@
 // checked before it is given, and no token is followed twice. Retries are `fetchPage`'s.
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
-import { BodyRoom } from "./http/exchange.ts";
+import { BodyBuffer } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { RawPage } from "./entities-and-cohorts.ts";
 import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
@@ -22,7 +22,7 @@ export interface PageRequest {
   /** Aborted where the page is not wanted any more. */
   readonly signal: AbortSignal;
   /** Where the page is received; handed in again for the page after the next. */
-  readonly room?: BodyRoom;
+  readonly buffer?: BodyBuffer;
 }
 
 /** Gets one page, with whatever retries; throws `Failure`. */
@@ -68,11 +68,11 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
   if (options.interruption?.aborted) onInterruption();
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
-  let rooms = twoRooms();
+  let buffers = twoBuffers();
   const ask = (pageToken: string | undefined, limit: number | undefined): Coming => {
-    const [room, other] = rooms;
-    rooms = [other, room];
-    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, room });
+    const [buffer, other] = buffers;
+    buffers = [other, buffer];
+    const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer });
     // Whoever leaves the walk early does not wait for this one; it fails unheard.
     answer.catch(() => {});
     return answer;
@@ -90,8 +90,8 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const token = page.nextPageToken;
       if (token === null || (options.left && options.left() <= 0)) return;
       if (!seen.add(token)) throw circle(options, page.requestId);
-      // What is thrown away may still be coming: into rooms that nobody uses any more.
-      if (ahead && token !== guess) rooms = twoRooms();
+      // What is thrown away may still be coming: into buffers that nobody uses any more.
+      if (ahead && token !== guess) buffers = twoBuffers();
       coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
     }
   } finally {
@@ -101,8 +101,8 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
 }
 
 /** One for the page that is read, one for the page that is coming. */
-function twoRooms(): readonly [BodyRoom, BodyRoom] {
-  return [new BodyRoom(), new BodyRoom()];
+function twoBuffers(): readonly [BodyBuffer, BodyBuffer] {
+  return [new BodyBuffer(), new BodyBuffer()];
 }
 
 function limitFor({ limit, left }: WalkOptions): number | undefined {

@@ -2,7 +2,7 @@
 import { Failure, type Problem } from "../../errors.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
-import type { BodyRoom, Exchange, Transport } from "./exchange.ts";
+import type { BodyBuffer, Exchange, Transport } from "./exchange.ts";
 import type { NetworkErrorReason } from "./network-error.ts";
 import { withoutSecrets } from "./redaction.ts";
 import { parseRetryAfter } from "./retry.ts";
@@ -58,7 +58,7 @@ export interface CallRequest {
   readonly resource?: Resource;
   readonly signal?: AbortSignal;
   /** See `ExchangeRequest`. */
-  readonly room?: BodyRoom;
+  readonly buffer?: BodyBuffer;
 }
 
 /** A response of a success status. */
@@ -82,7 +82,7 @@ export class Caller {
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, baseUrl, authorization, now } = this.#options;
-    const { method, path, body, page, signal, room } = request;
+    const { method, path, body, page, signal, buffer } = request;
     let exchange: Exchange;
     try {
       const credential = await authorization.header();
@@ -91,7 +91,7 @@ export class Caller {
       Object.assign(headers, request.headers);
       if (credential !== undefined) headers.authorization = credential;
       const maxBytes = page ? transport.limits.pageBytes : undefined;
-      exchange = await transport.exchange({ method, baseUrl, path, headers, body, signal, room, maxBytes });
+      exchange = await transport.exchange({ method, baseUrl, path, headers, body, signal, buffer, maxBytes });
     } catch (error) {
       return notSent(error);
     }

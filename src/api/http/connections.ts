@@ -106,7 +106,7 @@ function isSocket(value: unknown): value is Socket {
 /** Gives every failed connection the same face, and lets plain http reach nothing but this machine, whatever a name resolves to. */
 function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
   return (options, callback) =>
-    connect(options, (...[error, socket]) => {
+    connect(options, (error, socket) => {
       if (error) return callback(new NoConnection(error, stage), null);
       if (options.protocol === "http:" && !isLoopbackAddress(socket.remoteAddress)) {
         socket.destroy();

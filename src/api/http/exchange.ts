@@ -14,8 +14,8 @@ export interface ExchangeRequest {
   readonly maxBytes?: number;
   /** Instead of the transport's: the caller decides how long an answer is waited for after an interruption. */
   readonly signal?: AbortSignal;
-  /** Where the body is received. It is whole until the room is handed in again; without one it stays. */
-  readonly room?: BodyRoom;
+  /** Where the body is received. It is whole until the buffer is handed in again; without one it stays. */
+  readonly buffer?: BodyBuffer;
 }
 
 /**
@@ -86,9 +86,9 @@ export interface DebugEvent {
 
 /**
  * The memory that a body is received into, one at a time. Whoever reads many bodies one after the other hands the same
- * room in again: memory of its own for every page would pile up to 64 MB before V8 looks at what is not on its heap.
+ * buffer in again: memory of its own for every page would pile up to 64 MB before V8 looks at what is not on its heap.
  */
-export class BodyRoom {
+export class BodyBuffer {
   #memory: Buffer = Buffer.alloc(0);
   #length = 0;
 
@@ -105,7 +105,7 @@ export class BodyRoom {
     this.#length = length;
   }
 
-  /** What was taken since `clear`: the room's own memory, not a copy. */
+  /** What was taken since `clear`: the buffer's own memory, not a copy. */
   bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }

@@ -1,10 +1,10 @@
-import { BodyRoom, type Exchange, type Headers } from "./exchange.ts";
+import { BodyBuffer, type Exchange, type Headers } from "./exchange.ts";
 import { connectError, exchangeError, type NetworkError, NoConnection } from "./network-error.ts";
 
 export interface ReceptionOptions {
   readonly maxBytes: number;
   /** Where the body is received; one of its own where absent. */
-  readonly room?: BodyRoom | undefined;
+  readonly buffer?: BodyBuffer | undefined;
   readonly settle: (exchange: Exchange) => void;
 }
 
@@ -13,14 +13,14 @@ export class Reception {
   #sent = false;
   #settled = false;
   #head: { status: number; headers: Headers } | undefined;
-  readonly #room: BodyRoom;
+  readonly #buffer: BodyBuffer;
   #length = 0;
   readonly #options: ReceptionOptions;
 
   constructor(options: ReceptionOptions) {
     this.#options = options;
-    this.#room = options.room ?? new BodyRoom();
-    this.#room.clear();
+    this.#buffer = options.buffer ?? new BodyBuffer();
+    this.#buffer.clear();
   }
 
   /** True from the moment that the request was handed to a connection. */
@@ -47,12 +47,12 @@ export class Reception {
     if (this.#settled) return true;
     this.#length += chunk.length;
     if (this.#length > this.#options.maxBytes) this.break(this.#tooLarge());
-    else this.#room.append(chunk);
+    else this.#buffer.append(chunk);
     return true;
   }
 
   onComplete(): void {
-    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#room.bytes() });
+    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#buffer.bytes() });
   }
 
   onError(error: Error): void {
@@ -61,7 +61,7 @@ export class Reception {
 
   /** Ends it before the response is whole. */
   break(broken: NetworkError): void {
-    const partial = this.#head && { ...this.#head, body: this.#room.bytes() };
+    const partial = this.#head && { ...this.#head, body: this.#buffer.bytes() };
     this.#settle({ kind: "broken", sent: this.#sent, ...broken, partial });
   }
 

@@ -92,7 +92,7 @@ async function sendOnce(
   pool: ConnectionPool,
   { request, target, signal, options, maxBytes }: SendOptions,
 ): Promise<Exchange> {
-  const { method, body, room } = request;
+  const { method, body, buffer } = request;
   const fresh = request.fresh ?? (method !== "GET" && method !== "HEAD");
   const connection = await pool.take(target, fresh);
   if (signal.aborted) {
@@ -102,7 +102,7 @@ async function sendOnce(
   return new Promise((resolve) => {
     const reception = new Reception({
       maxBytes: method === "HEAD" ? Infinity : maxBytes,
-      room,
+      buffer,
       settle(exchange) {
         clearTimeout(timer);
         signal.removeEventListener("abort", onAbort);

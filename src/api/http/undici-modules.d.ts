@@ -1,4 +1,4 @@
-// Owns: the types of the few modules of undici that are loaded by themselves: its index would load fetch, WebSocket,
+// The types of the few modules of undici that are loaded by themselves: its index would load fetch, WebSocket,
 // cache and mocks with them (3.5 × a bare start). The version is pinned: the paths are part of what is pinned.
 
 declare module "undici/lib/dispatcher/client.js" {

@@ -92,9 +92,9 @@ describe("walk", () => {
     const service = serviceOf(70);
     const received: FetchPage = async (request) => {
       const { value } = await service.fetchPage(request);
-      request.room!.clear();
-      request.room!.append(value.body);
-      return { value: { ...value, body: request.room!.bytes() } };
+      request.buffer!.clear();
+      request.buffer!.append(value.body);
+      return { value: { ...value, body: request.buffer!.bytes() } };
     };
     const ids: string[] = [];
     for await (const page of walk(received, { ...what, limit: 10 })) {
@@ -103,7 +103,7 @@ describe("walk", () => {
       ids.push(...idsOf(page));
     }
     expect(ids).toEqual(Array.from({ length: 70 }, (_, i) => `e${i}`));
-    expect(new Set(service.asked.map(({ room }) => room)).size).toBe(2);
+    expect(new Set(service.asked.map(({ buffer }) => buffer)).size).toBe(2);
   });
 
   test("tokens go back untouched", async () => {

@@ -1,7 +1,7 @@
 // One exchange over real sockets: what it gives back, what it refuses, and what it never does.
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import { BodyRoom, type DebugEvent, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
+import { BodyBuffer, type DebugEvent, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { answerJson, closePeers, startPeer, startRawPeer, transportTo } from "../peer.ts";
 
@@ -339,16 +339,16 @@ describe("time", () => {
 
 describe("where a body is received", () => {
   const bodies = ["a".repeat(100_000), "b".repeat(70_000)];
-  const ask = async (transport: ReturnType<typeof transportTo>, origin: string, room?: BodyRoom) =>
-    whole(await transport.exchange(get(origin, { maxBytes: 200_000, room }))).body;
+  const ask = async (transport: ReturnType<typeof transportTo>, origin: string, buffer?: BodyBuffer) =>
+    whole(await transport.exchange(get(origin, { maxBytes: 200_000, buffer }))).body;
 
-  test("in the room that was handed in, which the next one overwrites", async () => {
+  test("in the buffer that was handed in, which the next one overwrites", async () => {
     let turn = 0;
     const peer = await startPeer((_, response) => void response.end(bodies[turn++]));
-    const [transport, room] = [transportTo(), new BodyRoom()];
-    const first = await ask(transport, peer.origin, room);
+    const [transport, buffer] = [transportTo(), new BodyBuffer()];
+    const first = await ask(transport, peer.origin, buffer);
     expect(first.toString()).toBe(bodies[0]);
-    const second = await ask(transport, peer.origin, room);
+    const second = await ask(transport, peer.origin, buffer);
     expect(second.toString()).toBe(bodies[1]);
     expect(first.subarray(0, 70_000).equals(second)).toBe(true);
   });
