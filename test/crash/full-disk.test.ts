@@ -3,11 +3,10 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, fstatSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
-import { endOf, judge, Lies } from "./errno-loop.ts";
-import { Desk, homeOf, isFull, type Scene } from "./kill-loop.ts";
-import { create, createTo, replace, rotate } from "./oauth-client-scenes.ts";
+import { clientScenes, type ClientWork, create, createTo, replace, rotate } from "./client-scenes.ts";
+import { endOf, Findings, isFull, type Scene } from "./harness.ts";
 import { rawFileNamed } from "./secret-places.ts";
 
 const page = 4096;
@@ -46,24 +45,23 @@ function fill(folder: string, freePages: number): void {
 }
 
 async function onFullDisk(
-  desk: Desk,
   scene: Scene,
-  { folder, freePages, lies }: { folder: string; freePages: number; lies: Lies },
+  { folder, freePages, findings }: { folder: string; freePages: number; findings: Findings },
 ): Promise<number | null> {
-  const account = await desk.account();
-  const at = homeOf(account);
-  const disk = mountAt(at, folder);
+  let disk = "";
+  const stage = await scene.stage({ before: (at) => void (disk = mountAt(at, folder)) });
   try {
-    const arranged = await scene.arrange(at, account);
     fill(disk, freePages);
-    const ended = await at.integ(arranged.words);
+    const ended = await stage.at.integ(stage.words);
     const where = `${scene.name}, ${freePages} free pages in ${folder}, ${endOf(ended)}`;
-    const mend = () => rmSync(join(disk, "filling"));
-    await judge({ at, account, lies, scene, arranged, where, ended, mend });
+    const run = { findings, where, ended, recoveries: 3 };
+    await stage.audit(run);
+    rmSync(join(disk, "filling"));
+    await stage.recover(run);
     return ended.code;
   } finally {
     spawnSync("umount", ["-l", disk]);
-    at.remove();
+    stage.remove();
   }
 }
 
@@ -72,28 +70,27 @@ const step = isFull ? 1 : 3;
 const secretFolder = createTo(rawFileNamed("disk/client.secret"));
 
 describe.runIf(!absent)("a full disk", () => {
-  const desk = new Desk();
-  afterAll(() => desk.close());
+  const scene = clientScenes();
 
-  const cases: [string, Scene][] = [
+  const cases: [string, ClientWork][] = [
     ["state", create],
     ["disk", secretFolder],
     ...(isFull
       ? ([
           ["state", replace],
           ["state", rotate],
-        ] as [string, Scene][])
+        ] as [string, ClientWork][])
       : []),
   ];
-  it.each(cases)("%s: nothing is sent that could not be finished", { timeout: 1_200_000 }, async (folder, scene) => {
-    const lies = new Lies();
+  it.each(cases)("%s: nothing is sent that could not be finished", { timeout: 1_200_000 }, async (folder, work) => {
+    const findings = new Findings();
     const codes: (number | null)[] = [];
     for (let freePages = 0; freePages <= enough; freePages += step) {
-      codes.push(await onFullDisk(desk, scene, { folder, freePages, lies }));
+      codes.push(await onFullDisk(scene(work), { folder, freePages, findings }));
       if (codes.at(-1) === 0) break;
     }
-    console.log(`${scene.name} with ${folder} full: exits ${codes.join(" ")}; ${lies.figures}`);
-    expect(lies.all).toEqual([]);
+    console.log(`${work.name} with ${folder} full: exits ${codes.join(" ")}; ${findings.figures}`);
+    expect(findings.all).toEqual([]);
     expect(codes[0]).not.toBe(0);
     expect(codes.at(-1)).toBe(0);
   });

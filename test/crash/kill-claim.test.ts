@@ -1,19 +1,23 @@
-// SIGKILL at every file and network call of `journal claim`, and of a creation whose answer was cut: the secret is in its place or still kept, never neither, and
+// SIGKILL at every file and network call of `journal claim`: the secret is in its place or still kept, never neither, and
 // the same claim typed again ends it. Typed again with another place, nothing of the first is left.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
-import { changingPoints, Desk, inScene, isFull, killTest, pointsOf } from "./kill-loop.ts";
-import { claim, claimUnnamed, createCut } from "./oauth-client-scenes.ts";
+import { claim, claimUnnamed, clientScenes } from "./client-scenes.ts";
+import { changingPoints, countsOnly, isFull, killTest, pointsOf } from "./harness.ts";
 
-killTest(claim, { sample: 24 });
-killTest(createCut, { sample: 12 });
-killTest(claimUnnamed, { sample: 8 });
+const scene = clientScenes();
+const claiming = scene(claim);
+
+killTest(claiming, { sample: 12 });
+killTest(scene(claimUnnamed), { sample: 5 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
-function claimedElsewhere(desk: Desk, point: Point): Promise<string[] | undefined> {
-  return inScene(desk, claim, async (at, account, { words }) => {
+async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
+  const stage = await claiming.stage();
+  const { at, account, words } = stage;
+  try {
     if (!wasKilled(await at.integ(words, { under: killedAt(point) }))) return undefined;
     const [, , id] = words;
     const isOpen = readJournal(at.path("state", "journal.ndjson")).some(({ state }) => state === "undelivered");
@@ -32,22 +36,22 @@ function claimedElsewhere(desk: Desk, point: Point): Promise<string[] | undefine
       if (!(await account.opens(client_id!, readFileSync(at.path(name), "utf8").trimEnd())))
         wrong.push(`${name} holds no secret that works`);
     return wrong;
-  });
+  } finally {
+    stage.remove();
+  }
 }
 
 describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
-  const desk = new Desk();
-  afterAll(() => desk.close());
-
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
-    const all = changingPoints(await pointsOf(desk, claim));
-    const points = isFull ? all : spread(all, 14);
+    const all = changingPoints(await pointsOf(claiming));
+    const points = isFull ? all : spread(all, 8);
+    if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
     const found: string[] = [];
     let hit = 0;
     for (const point of points) {
       let wrong: string[] | undefined;
       for (let round = 0; round < 8 && wrong === undefined; round += 1)
-        wrong = await claimedElsewhere(desk, countedAgain(point, round));
+        wrong = await claimedElsewhere(countedAgain(point, round));
       if (wrong !== undefined) hit += 1;
       found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
     }

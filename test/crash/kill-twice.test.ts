@@ -2,25 +2,26 @@
 // run takes one first kill for each thing that a kill can leave, and kills the recovery from it at every call that changes
 // something.
 import { readdirSync, rmSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
-import { changingPoints, Desk, isFull, killAtEach, pointsOf, type Scene } from "./kill-loop.ts";
-import { Findings } from "./oauth-client-audit.ts";
+import { clientScenes, type ClientWork, create, replace, rotate } from "./client-scenes.ts";
+import { changingPoints, countsOnly, isFull, playEach, pointsOf } from "./harness.ts";
 import { pointsWithDistinctRemains, remainsOf } from "./remains.ts";
-import { create, replace, rotate } from "./oauth-client-scenes.ts";
 import { rawFile } from "./secret-places.ts";
+
+const scene = clientScenes();
 
 /**
  * Recovery after the scene's command was killed at a point. How often a thread wakes another one differs from run to run,
  * so that the same count may fall a call earlier or later: it is done again until it left what it left the first time.
  */
-function recoveryAfter(scene: Scene, first: Point): Scene {
+function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;
   return {
-    name: `recovery of ${scene.name} killed at ${nameOf(first)}`,
+    name: `recovery of ${work.name} killed at ${nameOf(first)}`,
     async arrange(at, account) {
       for (let round = 0; round < 20; round += 1) {
-        const { words, old } = await scene.arrange(at, account);
+        const { words, old } = await work.arrange(at, account);
         const ended = await at.integ(words, { under: killedAt(first) });
         const now = wasKilled(ended) ? await remainsOf(at, account) : undefined;
         remains ??= now;
@@ -35,38 +36,22 @@ function recoveryAfter(scene: Scene, first: Point): Scene {
   };
 }
 
-const isTraced = sayWhetherTraced("a second kill during recovery");
-const sample = { first: 3, second: 4 };
+const sample = { first: 3, second: 2 };
 
-/** Where the scene's command is killed. The first few points leave nothing to recover, so that a sample has none of them. */
-async function firstKillsOf(desk: Desk, scene: Scene): Promise<Point[]> {
-  const points = changingPoints(await pointsOf(desk, scene));
-  return isFull ? pointsWithDistinctRemains(desk, scene, points) : spread(points, sample.first + 2).slice(1, -1);
+/** Where the command is killed. The first few points leave nothing to recover, so that a sample has none of them. */
+async function firstKillsOf(work: ClientWork): Promise<Point[]> {
+  const points = changingPoints(await pointsOf(scene(work)));
+  return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);
 }
 
-describe.runIf(isTraced)("recovery, killed as well", () => {
-  const desk = new Desk();
-  afterAll(() => desk.close());
-
-  it.each([create, replace, rotate].map((scene) => [scene.name, scene] as const))(
-    "%s",
-    { timeout: 7_200_000 },
-    async (_name, scene) => {
-      const findings = new Findings();
-      const missed: string[] = [];
-      let points = 0;
-      const firsts = await firstKillsOf(desk, scene);
-      for (const first of firsts) {
-        const recovery = recoveryAfter(scene, first);
-        const all = changingPoints(await pointsOf(desk, recovery));
-        const seconds = isFull ? all : spread(all, sample.second);
-        const result = await killAtEach(desk, recovery, { points: seconds, findings });
-        points += result.hit;
-        missed.push(...result.missed.map((second) => `${nameOf(first)}, then ${second}`));
-      }
-      console.log(`${scene.name}: ${points} pairs of kills, ${firsts.length} first ones; ${findings.figures}`);
-      expect(findings.all).toEqual([]);
-      expect(missed).toEqual([]);
-    },
-  );
+describe.runIf(sayWhetherTraced("a second kill during recovery"))("recovery, killed as well", () => {
+  it.each([create, replace, rotate])("$name", { timeout: 7_200_000 }, async (work) => {
+    const firsts = await firstKillsOf(work);
+    if (countsOnly) return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
+    for (const first of firsts) {
+      const recovery = scene(recoveryAfter(work, first));
+      const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
+      await playEach(recovery, { all, sample: spread(all, sample.second) });
+    }
+  });
 });

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 import { killedAt, nameOf, type Point, wasKilled } from "../support/strace.ts";
-import { type Desk, inScene, type Scene } from "./kill-loop.ts";
-import { journalOf } from "./oauth-client-audit.ts";
+import { journalOf } from "./client-audit.ts";
+import type { ClientScene } from "./client-scenes.ts";
 
 /** Ids of clients and of entries, and keys. */
 const passing = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
@@ -50,14 +50,15 @@ function filesOf(folder: string): string[] {
 }
 
 /** One point for each thing that a kill of the scene's command can leave. */
-export async function pointsWithDistinctRemains(desk: Desk, scene: Scene, points: readonly Point[]): Promise<Point[]> {
+export async function pointsWithDistinctRemains(scene: ClientScene, points: readonly Point[]): Promise<Point[]> {
   const first = new Map<string, Point>();
-  for (const point of points)
-    await inScene(desk, scene, async (at, account, { words }) => {
-      const ended = await at.integ(words, { under: killedAt(point) });
-      if (!wasKilled(ended)) throw new Error(`${nameOf(point)} was not reached: ${ended.stderr}`);
-      const remains = await remainsOf(at, account);
-      if (!first.has(remains)) first.set(remains, point);
-    });
+  for (const point of points) {
+    const { at, account, words } = await scene.stage();
+    const ended = await at.integ(words, { under: killedAt(point) });
+    if (!wasKilled(ended)) throw new Error(`${nameOf(point)} was not reached: ${ended.stderr}`);
+    const remains = await remainsOf(at, account);
+    if (!first.has(remains)) first.set(remains, point);
+    at.remove();
+  }
   return [...first.values()];
 }

@@ -1,7 +1,7 @@
 // One run of the model: the program's home, the service, and what must hold between them after every step and in the end.
 // What a person was told and has in hand is compared with what the service holds.
 import { readdirSync, readFileSync } from "node:fs";
-import { filesWithSecrets } from "../crash/oauth-client-audit.ts";
+import { filesWithSecrets } from "../crash/client-audit.ts";
 import { Account, type HeldClient } from "../support/account.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";

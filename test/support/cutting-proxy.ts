@@ -12,16 +12,6 @@ export interface Cut {
   readonly how: "close" | "reset";
 }
 
-/** A request of some work whose connection is cut. */
-export interface CutExchange<Scene> {
-  readonly name: string;
-  readonly scene: Scene;
-  /** How the connection begins. */
-  readonly start: string;
-  /** After how many bytes it is cut where not all are asked for. */
-  readonly sample: number;
-}
-
 export interface PlannedCut extends Cut {
   /** Not all of it passes. */
   readonly isShort: boolean;
@@ -34,7 +24,7 @@ export interface PlannedCut extends Cut {
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
   const places = Array.from({ length: whole + 1 }, (_, after) => after);
-  const chosen = sample === undefined ? places : [...new Set([...spread(places, sample), ...places.slice(-4)])];
+  const chosen = sample === undefined ? places : [...new Set([...spread(places, sample), ...places.slice(-3)])];
   return chosen.flatMap((after) => {
     const cut = (how: Cut["how"]): PlannedCut => ({ of, after, how, isShort: after < whole });
     if (sample === undefined) return [cut("close"), cut("reset")];

@@ -1,35 +1,15 @@
-// What must hold after a crash of an OAuth client's work, at once and after recovery: compared with what the service holds.
+// What must hold after an OAuth client's work was disturbed, at once and after recovery: compared with what the service holds.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
-import type { Home } from "../support/program.ts";
+import type { Ended, Home } from "../support/program.ts";
+import { wasKilled } from "../support/strace.ts";
+import type { Findings } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
 /** How every client secret of the sandbox begins. */
 const secretStart = "sbx_us_cs_";
-
-/** Violations by kind; all of them must stay empty. */
-export class Findings {
-  readonly duplicates: string[] = [];
-  readonly lostKeys: string[] = [];
-  readonly withoutOwner: string[] = [];
-  readonly revokedAfterDelivery: string[] = [];
-  readonly withoutWorkingClient: string[] = [];
-  readonly tornSecrets: string[] = [];
-  readonly strayedSecrets: string[] = [];
-  readonly unfinished: string[] = [];
-
-  get figures(): string {
-    return Object.entries(this)
-      .map(([name, found]) => `${name} ${(found as string[]).length}`)
-      .join(", ");
-  }
-
-  get all(): string[] {
-    return Object.entries(this).flatMap(([name, found]) => (found as string[]).map((text) => `${name}: ${text}`));
-  }
-}
 
 export interface Watched {
   readonly at: Home;
@@ -48,8 +28,8 @@ export function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
 }
 
-/** Right after a crash, before anybody mends anything. @returns the delivered secret, where there is one */
-export async function auditCrash({
+/** Right after the run, before anybody repairs anything. @returns the delivered secret, where there is one */
+export async function auditAtOnce({
   at,
   account,
   findings,
@@ -74,6 +54,75 @@ export async function auditCrash({
   return secret;
 }
 
+const codesOf = {
+  /** Nothing was made, for certain. */
+  nothing: new Set([1, 2, 3, 6, 11]),
+  /** A client was made, or may have been, and the journal or `claim` leads on. */
+  unfinished: new Set([7, 8, 9, 12]),
+};
+
+/** Compares the exit code with what the service holds. A process that was killed said nothing. */
+export async function auditExit(
+  { at, account, findings, where, old }: Watched,
+  { ended, secret, isUnshown }: { ended: Ended; secret: string | undefined; isUnshown: boolean },
+): Promise<void> {
+  const { code, stderr } = ended;
+  if (/a bug in integ/.test(stderr)) findings.bugs.push(`${where}: ${stderr}`);
+  if (code === null || wasKilled(ended)) return;
+  const made = (await account.live()).filter(({ id }) => id !== old?.id);
+  const isWhole = made.length === 1 && secret !== undefined && secret !== "";
+  if (code === 0 && !isWhole)
+    findings.falseSuccesses.push(`${where}: ${made.length} clients, secret ${secret ? "there" : "missing"}`);
+  if (codesOf.nothing.has(code) && made.length > 0 && !isWhole)
+    findings.falseSuccesses.push(
+      `${where}: nothing was done, it says, and ${made.length} clients are there: ${stderr}`,
+    );
+  const done = journalOf(at).some(({ state, operation }) => state === "done" && operation !== "oauth_client.revoke");
+  if (code !== 0 && isWhole && done && !old && !isUnshown)
+    findings.falseFailures.push(`${where}: all is done: ${stderr}`);
+  if (code !== 0 && !codesOf.nothing.has(code) && !codesOf.unfinished.has(code))
+    findings.falseFailures.push(`${where}: an exit code that nobody expects: ${stderr}`);
+}
+
+/**
+ * Recovers until nothing is left to do, as a person would: what is kept is claimed to where the scene wanted it, what was
+ * lost is replaced when the program asks for it.
+ * @returns what was printed, and the exit codes of the recoveries
+ */
+export async function recoverAll(
+  { at, findings, where, place }: Watched,
+  recoveries: number,
+): Promise<{ printed: string; codes: number[] }> {
+  const codes: number[] = [];
+  let printed = "";
+  const lost = (): string[] => (codes.includes(9) ? ["--replace-lost-secret"] : []);
+  while (journalOf(at).length > 0) {
+    const { code, stdout, stderr } = await at.integ([
+      "journal",
+      "recover",
+      "--json",
+      ...(place.again ?? []),
+      ...lost(),
+    ]);
+    codes.push(code ?? -1);
+    printed += stdout;
+    if (code === 0) break;
+    if (codes.length >= recoveries || (code !== 9 && code !== 12)) {
+      findings.unfinished.push(`${where}: recovery ended with ${codes.join(", then ")}: ${stderr}`);
+      break;
+    }
+    const kept = journalOf(at).filter(
+      ({ state, operation }) => state === "undelivered" && operation === "oauth_client.create",
+    );
+    for (const { id } of kept) {
+      const claimed = await at.integ(["journal", "claim", id, ...place.words]);
+      if (claimed.code !== 0) findings.unfinished.push(`${where}: claim ended with ${claimed.code}: ${claimed.stderr}`);
+      printed += claimed.stdout;
+    }
+  }
+  return { printed, codes };
+}
+
 async function opensOne(
   account: Account,
   live: readonly HeldClient[],
@@ -86,7 +135,7 @@ async function opensOne(
 
 /**
  * After recovery: everything is settled, at most one live client stands for the intent, and its secret is in its place.
- * @param before the secret that was delivered when the crash came
+ * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {
   const { at, account, findings, where, old, place, printed } = watched;

@@ -1,15 +1,20 @@
-// What is killed among the commands of access keys, what stands before it, and what a person types until nothing is
-// left to do. The contract has no idempotency key, so what counts is: one POST, no orphan, no secret lost without a word.
+// The commands of access keys that are disturbed, what stands before them, and what a person types until nothing is left
+// to do. The contract has no idempotency key, so what counts is: one POST, no orphan, no secret lost without a word.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type KeysDesk, secretIn } from "../e2e/keys-desk.ts";
+import { afterAll, beforeAll } from "vitest";
+import { KeysDesk, secretIn } from "../e2e/keys-desk.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
+import type { Run, Scene, Stage } from "./harness.ts";
 
-export const secretName = "key.secret";
+const secretName = "key.secret";
 
-/** One run of a scene: its home, its command, and what stood before. */
-export interface Stage {
+/** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
+const settleMs = 16_000;
+
+/** One run of a command: its home, its words, and what stood before. */
+interface Arranged {
   readonly at: Home;
   readonly words: readonly string[];
   /** Every key that the run makes has a name that begins so. */
@@ -18,18 +23,18 @@ export interface Stage {
   readonly old?: { readonly id: string; readonly secret: string };
 }
 
-export interface Scene {
+export interface KeyWork {
   readonly name: string;
-  arrange(desk: KeysDesk, name: string): Promise<Stage>;
+  arrange(desk: KeysDesk, name: string): Promise<Arranged>;
   /** POSTs that the command itself may send. */
   readonly posts: RegExp;
   /** What must be true right after the crash, beyond the common. @returns what is not */
-  atOnce?(desk: KeysDesk, stage: Stage): Promise<string[]>;
+  atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
   /** The same once nothing is left to do. */
-  inTheEnd(desk: KeysDesk, stage: Stage): Promise<string[]>;
+  inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
 }
 
-export function journalOf(at: Home): ReadEntry[] {
+function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
 }
 
@@ -38,7 +43,7 @@ function delivered(at: Home): string | undefined {
 }
 
 /** Exactly the keys that somebody has the secret of are live. */
-async function oneOwned(desk: KeysDesk, { at, name, old }: Stage): Promise<string[]> {
+async function oneOwned(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
   const secret = delivered(at);
@@ -49,7 +54,7 @@ async function oneOwned(desk: KeysDesk, { at, name, old }: Stage): Promise<strin
   return found;
 }
 
-export const create: Scene = {
+export const create: KeyWork = {
   name: "keys create",
   posts: /^\/api\/v1\/access-keys$/,
   async arrange(desk, name) {
@@ -58,7 +63,7 @@ export const create: Scene = {
   inTheEnd: oneOwned,
 };
 
-export const replace: Scene = {
+export const replace: KeyWork = {
   name: "keys rotate --by-replacement",
   posts: /^\/api\/v1\/access-keys$/,
   async arrange(desk, name) {
@@ -71,10 +76,10 @@ export const replace: Scene = {
     const works = (await desk.opens(old!.secret)) || (secret !== undefined && (await desk.opens(secret)));
     return works ? [] : ["the old key is gone and the new one was not delivered"];
   },
-  async inTheEnd(desk, stage) {
-    const found = await oneOwned(desk, stage);
-    const isOldLive = await desk.opens(stage.old!.secret);
-    const made = journalOf(stage.at).some(
+  async inTheEnd(desk, arranged) {
+    const found = await oneOwned(desk, arranged);
+    const isOldLive = await desk.opens(arranged.old!.secret);
+    const made = journalOf(arranged.at).some(
       ({ operation, state }) => operation === "access_key.rotate" && state === "done",
     );
     if (made === isOldLive)
@@ -83,7 +88,7 @@ export const replace: Scene = {
   },
 };
 
-export const rotate: Scene = {
+export const rotate: KeyWork = {
   name: "keys rotate --update-profile",
   posts: /\/rotate$/,
   async arrange(desk) {
@@ -100,7 +105,7 @@ export const rotate: Scene = {
 };
 
 /** How recovery went: what a person had to say yes to. */
-export type Path =
+type Path =
   | "nothing to do"
   | "finished"
   | "replaced"
@@ -113,7 +118,7 @@ export type Path =
  * What a person types, as the program says: recover, then what its exit code asks for.
  * @returns the way it went, or words for a dead end
  */
-export async function recoverAs(desk: KeysDesk, { at, old }: Stage): Promise<Path | Error> {
+async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
   const first = await at.integ(["journal", "recover"]);
   if (isSettled && first.code === 0) return "nothing to do";
@@ -160,10 +165,81 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
 }
 
 /** Files of the home that hold a secret of a key and are no place for one, or room that was kept for one. */
-export function strayed(at: Home): string[] {
+function strayed(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(at.folder.length + 1))
     .filter((file) => file !== secretName && !file.startsWith("config/credentials/"))
     .filter((file) => /\.integ-|undelivered\//.test(file) || readFileSync(at.path(file)).includes("sbx_us_aks_"));
+}
+
+class KeyStage implements Stage {
+  readonly #desk: KeysDesk;
+  readonly #work: KeyWork;
+  readonly #arranged: Arranged;
+
+  constructor(desk: KeysDesk, work: KeyWork, arranged: Arranged) {
+    this.#desk = desk;
+    this.#work = work;
+    this.#arranged = arranged;
+  }
+
+  get at(): Home {
+    return this.#arranged.at;
+  }
+
+  get words(): readonly string[] {
+    return this.#arranged.words;
+  }
+
+  async audit({ findings, where, ended, fault }: Run): Promise<void> {
+    const posts = await this.#desk.sent("POST", this.#work.posts);
+    const begun = journalOf(this.at).filter(({ attempts }) => attempts > 0).length;
+    if (posts > begun) findings.lostKeys.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
+    if (posts > 1) findings.duplicates.push(`${where}: ${posts} POSTs`);
+    if (/a bug in integ/.test(ended.stderr)) findings.bugs.push(`${where}: ${ended.stderr}`);
+    // What was delivered is a success, though its last step is not on disk: that is said.
+    if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
+      findings.falseSuccesses.push(`${where}: nothing was said`);
+    for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])
+      findings.withoutWorkingClient.push(`${where}: at once: ${words}`);
+  }
+
+  async recover({ findings, where }: Run): Promise<string> {
+    await this.#desk.renew();
+    const path = await recoverAs(this.#desk, this.#arranged);
+    if (path instanceof Error) findings.unfinished.push(`${where}: ${path.message}`);
+    for (const { id, state } of unsettledIn(journalOf(this.at)))
+      findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
+    for (const words of await this.#work.inTheEnd(this.#desk, this.#arranged))
+      findings.withoutOwner.push(`${where}: in the end: ${words}`);
+    for (const file of strayed(this.at)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
+    return path instanceof Error ? "dead end" : path;
+  }
+
+  remove(): void {
+    this.at.remove();
+  }
+}
+
+/** The scenes of a file of tests, all at one desk. */
+export function keyScenes(): (work: KeyWork) => Scene {
+  let desk: KeysDesk;
+  let number = 0;
+  beforeAll(async () => {
+    desk = await KeysDesk.open();
+  });
+  afterAll(() => desk.close());
+  return (work) => ({
+    name: work.name,
+    // Only a key that may not have been made is looked for in the list.
+    settleMs: work === rotate ? undefined : settleMs,
+    async stage({ through } = {}) {
+      await desk.renew();
+      await desk.goThrough(through);
+      const arranged = await work.arrange(desk, `disturbed-${(number += 1)}-`);
+      await desk.service.calm();
+      return new KeyStage(desk, work, arranged);
+    },
+  });
 }

@@ -1,0 +1,228 @@
+// The OAuth-client commands that are disturbed, each with what stands before it in an otherwise empty account.
+import { afterAll } from "vitest";
+import { Account } from "../support/account.ts";
+import { readJournal } from "../support/journal-file.ts";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from "./client-audit.ts";
+import type { Run, Scene, Stage, StageOptions } from "./harness.ts";
+import { command, jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
+
+/** A command, and how its account comes to be as it must. */
+export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled"> {
+  /** Makes what the command needs, in an empty account. */
+  arrange(at: Home, account: Account): Promise<Arranged>;
+  /** Where the secret is asked to go; a file where nothing else is said. */
+  readonly place?: Place;
+}
+
+export interface Arranged {
+  readonly words: readonly string[];
+  /** The client that a rotation is to replace. */
+  readonly old?: { readonly id: string };
+  /** What was delivered before the command begins. */
+  readonly delivered?: string;
+  /** Standard output so far. */
+  readonly printed?: string;
+}
+
+/** A service that is started again now and then, so that what it remembers stays small. */
+class ClientDesk {
+  #service: Service | undefined;
+  #used = 0;
+
+  async account(): Promise<Account> {
+    if (this.#service && this.#used >= 100) await this.close();
+    this.#service ??= await startService();
+    this.#used += 1;
+    const account = new Account(this.#service);
+    await account.clear();
+    return account;
+  }
+
+  async close(): Promise<void> {
+    await this.#service?.stop();
+    this.#service = undefined;
+    this.#used = 0;
+  }
+}
+
+export class ClientStage implements Stage {
+  readonly at: Home;
+  readonly account: Account;
+  readonly arranged: Arranged;
+  readonly #work: ClientWork;
+  #watched: Watched | undefined;
+  /** Delivered when the command had ended. */
+  #secret: string | undefined;
+
+  constructor(work: ClientWork, { at, account, arranged }: { at: Home; account: Account; arranged: Arranged }) {
+    this.#work = work;
+    this.at = at;
+    this.account = account;
+    this.arranged = arranged;
+  }
+
+  get words(): readonly string[] {
+    return this.arranged.words;
+  }
+
+  async audit({ findings, where, ended, fault }: Run): Promise<void> {
+    const { at, account } = this;
+    const { old, delivered, printed = "" } = this.arranged;
+    const place = this.#work.place ?? rawFile;
+    this.#watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
+    const secret = await auditAtOnce(this.#watched);
+    this.#secret = secret;
+    if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
+    // A result that cannot be shown, or a file of the program that cannot be read, is a failure even where all is done.
+    const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
+    const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
+    if (ended.code !== this.#work.childKilled) await auditExit(this.#watched, { ended, secret, isUnshown });
+  }
+
+  async recover({ recoveries = 2 }: Run): Promise<string> {
+    const watched = this.#watched!;
+    const { printed, codes } = await recoverAll(watched, recoveries);
+    watched.printed += printed;
+    await auditRecovered(watched, this.#secret);
+    return codes.length === 0 ? "nothing to do" : `recovery ${codes.join(", ")}`;
+  }
+
+  remove(): void {
+    this.at.remove();
+  }
+}
+
+export interface ClientScene extends Scene {
+  stage(options?: StageOptions): Promise<ClientStage>;
+}
+
+/** The scenes of a file of tests, all at one desk. */
+export function clientScenes(): (work: ClientWork) => ClientScene {
+  const desk = new ClientDesk();
+  afterAll(() => desk.close());
+  return (work) => ({
+    ...work,
+    async stage({ before, through } = {}) {
+      const account = await desk.account();
+      const { env, us } = account.service;
+      const { origin } = new URL(us.base_url);
+      // The environment names the service, and its token endpoint too.
+      const at = new Home({ ...env, INTEG_TOKEN_ENDPOINT: us.token_endpoint });
+      try {
+        before?.(at);
+        if (through) {
+          const near = await through(origin);
+          for (const name of ["INTEG_BASE_URL", "INTEG_TOKEN_ENDPOINT"])
+            at.env[name] = at.env[name]!.replace(origin, near);
+        }
+        return new ClientStage(work, { at, account, arranged: await work.arrange(at, account) });
+      } catch (error) {
+        at.remove();
+        throw error;
+      }
+    },
+  });
+}
+
+const brokenCommand: Pick<Place, "words"> = { words: ["--secret-command", "exit 1"] };
+
+export function createWords({ service }: Account, place: Pick<Place, "words"> = rawFile): string[] {
+  const account = service.us.service_account_id;
+  return [...`oauth-clients create --service-account ${account} --scope entity:read`.split(" "), ...place.words];
+}
+
+export function createTo(place: Place): ClientWork {
+  return {
+    name: `oauth-clients create to ${place.name}`,
+    place,
+    arrange: async (at, account) => {
+      await place.arrange?.(at, account);
+      return { words: createWords(account, place) };
+    },
+  };
+}
+
+export const create = createTo(rawFile);
+export const createToJson = createTo(jsonFile);
+export const createToOutput = createTo(standardOutput);
+export const createToProfile = createTo(profile);
+export const createToCommand: ClientWork = { ...createTo(command), childKilled: 12 };
+
+/** The first answer brings no secret, so that the same run revokes that client and makes another. */
+export const replace: ClientWork = {
+  name: "oauth-clients create --replace-lost-secret",
+  arrange: async (_at, account) => {
+    await account.service.fault("POST /v1/oauth_clients secret=withheld times=1");
+    return { words: [...createWords(account), "--replace-lost-secret"] };
+  },
+};
+
+export const rotate: ClientWork = {
+  name: "oauth-clients rotate",
+  arrange: async (_at, account) => {
+    const old = await account.make(["entity:read"]);
+    return { words: ["oauth-clients", "rotate", old.id, ...rawFile.words], old };
+  },
+};
+
+/** A creation whose answer was lost, the client made: recovery replays it, finds the secret lost, and replaces it. */
+export const recover: ClientWork = {
+  name: "journal recover",
+  arrange: (at, account) => lost(at, account, "after"),
+};
+
+/** A creation whose request was lost: recovery brings the secret home. */
+export const recoverUnsent: ClientWork = {
+  name: "journal recover (nothing had arrived)",
+  arrange: (at, account) => lost(at, account, "before"),
+};
+
+/** The destination broke, the secret is kept: `journal claim` hands it over and destroys the copy. */
+export const claim: ClientWork = {
+  name: "journal claim",
+  arrange: async (at, account) => {
+    const { code, stderr } = await at.integ([...createWords(account, brokenCommand)]);
+    if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
+    const [entry] = readJournal(at.path("state", "journal.ndjson"));
+    return { words: ["journal", "claim", entry!.id, ...rawFile.words] };
+  },
+};
+
+/** Bytes of the sandbox's answer to the creation here. */
+const cutLength = 310;
+
+/** Leaves out the last byte of the next answer to a creation: its secret can still be read. */
+async function cutNextAnswer({ service }: Account): Promise<void> {
+  await service.fault(`POST /v1/oauth_clients cut=${cutLength - 1} times=1`);
+}
+
+/** An answer without its end: the secret is kept, and a second request under the key names its client. */
+export const createCut: ClientWork = {
+  name: "oauth-clients create, its answer cut",
+  code: 12,
+  arrange: async (_at, account) => {
+    await cutNextAnswer(account);
+    return { words: createWords(account) };
+  },
+};
+
+/** A secret that was kept before anybody knew which client it opens. */
+export const claimUnnamed: ClientWork = {
+  name: "journal claim (its client not known yet)",
+  arrange: async (at, account) => {
+    await cutNextAnswer(account);
+    const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
+    const [entry] = readJournal(at.path("state", "journal.ndjson"));
+    if (code !== 12 || entry?.resource_id !== null) throw new Error(`a cut answer ended with ${code}: ${stderr}`);
+    return { words: ["journal", "claim", entry.id, ...rawFile.words] };
+  },
+};
+
+async function lost(at: Home, account: Account, drop: "before" | "after"): Promise<Arranged> {
+  await account.service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
+  const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
+  if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
+  return { words: ["journal", "recover", "--replace-lost-secret"] };
+}

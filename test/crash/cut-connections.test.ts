@@ -1,0 +1,98 @@
+// The connection cut after every byte of a request that creates, proves, rotates or revokes, and of its answer: what is said
+// is true, nothing is made twice, and what a person then types brings the work to its end.
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
+import * as clients from "./client-scenes.ts";
+import { countsOnly, endOf, Findings, isFull, type Run, type Scene, type Stage } from "./harness.ts";
+import * as keys from "./key-scenes.ts";
+
+const client = clients.clientScenes();
+const key = keys.keyScenes();
+
+interface Exchange {
+  readonly scene: Scene;
+  /** How the connection begins that is cut. */
+  readonly start: string;
+  /** After how many bytes it is cut where not all are asked for; the last bytes are always among them. */
+  readonly sample: number;
+}
+
+const exchanges: Readonly<Record<string, Exchange>> = {
+  "a creation": { scene: client(clients.create), start: "POST /v1/oauth_clients ", sample: 7 },
+  "a rotation's creation": { scene: client(clients.rotate), start: "POST /v1/oauth_clients ", sample: 2 },
+  "a rotation's proof": { scene: client(clients.rotate), start: "POST /oauth/token ", sample: 2 },
+  "a rotation's revocation": { scene: client(clients.rotate), start: "DELETE /v1/oauth_clients/", sample: 3 },
+  "a key's creation": { scene: key(keys.create), start: "POST /api/v1/access-keys ", sample: 3 },
+  "a key's rotation in place": { scene: key(keys.rotate), start: "POST /api/v1/access-keys/", sample: 3 },
+  "a key's replacement": { scene: key(keys.replace), start: "POST /api/v1/access-keys ", sample: 2 },
+  "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 2 },
+};
+
+/** A request that makes something has to be understood whole; a proof or a revocation may be asked for again. */
+const makes = /^POST \/(?:v1|api)\//;
+
+describe.each(Object.entries(exchanges))("%s, cut", (_name, { scene, start, sample }) => {
+  const findings = new Findings();
+  let proxy: CuttingProxy | undefined;
+  let target = "";
+  afterAll(() => proxy?.close());
+
+  /** A proxy for the service that runs now. */
+  async function through(origin: string): Promise<string> {
+    if (!proxy || target !== origin) {
+      await proxy?.close();
+      target = origin;
+      proxy = await startCuttingProxy(origin, start);
+    }
+    return proxy.origin;
+  }
+
+  async function under(cut: PlannedCut | undefined): Promise<{ stage: Stage; run: Run }> {
+    const stage = await scene.stage({ through });
+    proxy!.cut(cut);
+    const ended = await stage.at.integ([...stage.words, "--retry-for", "0"]);
+    proxy!.cut(undefined);
+    const where = cut ? `${cut.how} after ${cut.after} bytes of the ${cut.of}, ${endOf(ended)}` : "no cut";
+    if (cut?.isShort && makes.test(start) && ended.code === 0) findings.falseSuccesses.push(`${where}: a success`);
+    const run = { findings, where, ended, recoveries: 3 };
+    await stage.audit(run);
+    return { stage, run };
+  }
+
+  async function cutAt(cuts: readonly PlannedCut[]): Promise<Record<string, number>> {
+    const ways: Record<string, number> = {};
+    const left: { stage: Stage; run: Run }[] = [];
+    const finish = async (): Promise<void> => {
+      for (const { stage, run } of left.splice(0)) {
+        const way = `${endOf(run.ended)}, ${await stage.recover(run)}`;
+        ways[way] = (ways[way] ?? 0) + 1;
+        stage.remove();
+      }
+    };
+    for (const cut of cuts) {
+      left.push(await under(cut));
+      if (!scene.settleMs || !start.startsWith("POST")) await finish();
+    }
+    if (left.length > 0) await wait(scene.settleMs);
+    await finish();
+    return ways;
+  }
+
+  it("after every byte of the request and of the answer", { timeout: 14_400_000 }, async () => {
+    const { stage, run } = await under(undefined);
+    expect(run.ended.code, run.ended.stderr).toBe(0);
+    await stage.recover(run);
+    stage.remove();
+    const whole = { ...proxy!.passed };
+    expect(Math.min(whole.request, whole.response)).toBeGreaterThan(150);
+    const places = 2 * (whole.request + whole.response + 2);
+    if (countsOnly) return console.log(`count: ${start}: ${places}`);
+    const of = (side: Cut["of"]): PlannedCut[] =>
+      cutsOf(side, { whole: whole[side], sample: isFull ? undefined : sample });
+    const cuts = [...of("request"), ...of("response")];
+    const ways = await cutAt(cuts);
+    console.log(`${start}cut at ${cuts.length} of ${places} places: ${JSON.stringify(ways)}; ${findings.figures}`);
+    expect(findings.all).toEqual([]);
+  });
+});

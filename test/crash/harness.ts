@@ -1,0 +1,281 @@
+// One harness for every command that is killed, or whose calls fail. A *scene* is a command and what stands before it; a *point* is one of its
+// file or network calls, as a recorded run made it; a *fault* is what happens there; an *audit* compares what was said with
+// what the service holds, at once and again when everything was recovered. Each fault has a home of its own.
+//
+// INTEG_TEST_FULL=1 hits all points, otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { Ended, Home } from "../support/program.ts";
+import {
+  countedAgain,
+  failing,
+  killedAt,
+  nameOf,
+  type Point,
+  record,
+  sayWhetherTraced,
+  spread,
+  wasKilled,
+} from "../support/strace.ts";
+
+export const isFull = process.env.INTEG_TEST_FULL === "1";
+export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
+
+/** Whatever is not as it must be, by kind; all of it must stay empty. */
+export class Findings {
+  readonly duplicates: string[] = [];
+  readonly lostKeys: string[] = [];
+  readonly withoutOwner: string[] = [];
+  readonly revokedAfterDelivery: string[] = [];
+  readonly withoutWorkingClient: string[] = [];
+  readonly tornSecrets: string[] = [];
+  readonly strayedSecrets: string[] = [];
+  readonly unfinished: string[] = [];
+  readonly sentAfterFailedSync: string[] = [];
+  readonly falseSuccesses: string[] = [];
+  readonly falseFailures: string[] = [];
+  readonly bugs: string[] = [];
+
+  get figures(): string {
+    return Object.entries(this)
+      .map(([name, found]) => `${name} ${(found as string[]).length}`)
+      .join(", ");
+  }
+
+  get all(): string[] {
+    return Object.entries(this).flatMap(([name, found]) => (found as string[]).map((text) => `${name}: ${text}`));
+  }
+}
+
+/** What happens at a point: the process is killed or, where there is an errno, the call fails. */
+export interface Fault {
+  readonly point: Point;
+  readonly errno?: string;
+  /** That call fails from then on, not once. */
+  readonly forever?: boolean;
+}
+
+/** A run of a scene's command that ended under a fault. */
+export interface Run {
+  readonly findings: Findings;
+  /** Where it happened, for messages. */
+  readonly where: string;
+  readonly ended: Ended;
+  /** What disturbed it, where that was a point. */
+  readonly fault?: Fault;
+  /** How often recovery may be asked before all is done; twice where nothing else is said. */
+  readonly recoveries?: number;
+}
+
+/** A scene that is set: its home and its command. */
+export interface Stage {
+  readonly at: Home;
+  readonly words: readonly string[];
+  /** Right after the run, before anybody repairs anything. */
+  audit(run: Run): Promise<void>;
+  /** Does what the program says until nothing is left, then looks again. @returns the way it went */
+  recover(run: Run): Promise<string>;
+  remove(): void;
+}
+
+export interface StageOptions {
+  /** Done to the empty home first. */
+  readonly before?: (at: Home) => void;
+  /** The origin that the command is to use instead of the service's. */
+  readonly through?: (origin: string) => Promise<string>;
+}
+
+export interface Scene {
+  readonly name: string;
+  /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
+  readonly code?: number;
+  /** How it ends where the kill hits a process of its own instead: the call is that one's. */
+  readonly childKilled?: number;
+  /** What recovery asks the service may be old: so long is waited once, after all runs, before the first recovery. */
+  readonly settleMs?: number;
+  stage(options?: StageOptions): Promise<Stage>;
+}
+
+export function endOf({ code, signal }: Ended): string {
+  return `exit ${code ?? signal}`;
+}
+
+export function nameOfFault({ point, errno, forever }: Fault): string {
+  return `${errno ?? "killed"} at ${nameOf(point)}${forever ? " and from then on" : ""}`;
+}
+
+/** All points of the scene's command, as a recorded run makes them. */
+export async function pointsOf(scene: Scene): Promise<Point[]> {
+  const stage = await scene.stage();
+  try {
+    const { ended, points } = await record((under) => stage.at.integ(stage.words, { under }));
+    expect(ended.code, ended.stderr).toBe(scene.code ?? 0);
+    return points;
+  } finally {
+    stage.remove();
+  }
+}
+
+/** The points from the first touch of the state folder on: before it a kill leaves nothing at all. */
+export function pointsOfEffect(points: readonly Point[]): Point[] {
+  const first = points.findIndex(({ text }) => text.includes("/state"));
+  return points.slice(Math.max(0, first));
+}
+
+const changing =
+  /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
+
+/** The calls that write, sync, name or send something, or take an answer. */
+export function changingPoints(points: readonly Point[]): Point[] {
+  return pointsOfEffect(points).filter(
+    ({ call, text }) =>
+      changing.test(call) ||
+      (call === "openat" && text.includes("O_CREAT")) ||
+      (call === "read" && text.includes("HTTP/1.1")),
+  );
+}
+
+/** The first and the last call of each kind, in the order of time. */
+export function endsOfEachKind(points: readonly Point[]): Point[] {
+  return points.filter(
+    (point, index) =>
+      points.findIndex(({ call }) => call === point.call) === index ||
+      points.findLastIndex(({ call }) => call === point.call) === index,
+  );
+}
+
+/**
+ * A sample, always the same: mostly calls that change or send something, the first and last of a kind above all. A small
+ * one has nothing else.
+ */
+export function sampleOf(points: readonly Point[], count: number): Point[] {
+  const effect = pointsOfEffect(points);
+  const changes = changingPoints(points);
+  const others = effect.filter((point) => !changes.includes(point));
+  const startUp = points.slice(0, points.length - effect.length);
+  const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
+  const ends = Math.floor((count - chosen.size) / 2);
+  for (const point of [...spread(endsOfEachKind(changes), ends), ...spread(changes, count - chosen.size - ends)])
+    chosen.add(point);
+  return [...chosen];
+}
+
+/** What a call of that kind may meet on a real machine. */
+const errnosOf: Readonly<Record<string, readonly string[]>> = {
+  write: ["EIO", "ENOSPC"],
+  writev: ["EIO"],
+  pwrite64: ["EIO", "ENOSPC"],
+  fsync: ["EIO", "ENOSPC"],
+  ftruncate: ["EIO"],
+  fchmod: ["EROFS", "EIO"],
+  openat: ["EACCES", "EROFS", "EMFILE", "ENOSPC", "EIO"],
+  link: ["EACCES", "EROFS", "ENOSPC", "EIO"],
+  rename: ["EACCES", "EROFS", "ENOSPC", "EIO"],
+  unlink: ["EACCES", "EROFS", "EIO"],
+  mkdir: ["EACCES", "EROFS", "ENOSPC", "EIO"],
+  socket: ["EMFILE"],
+  connect: ["ENETUNREACH", "ECONNREFUSED"],
+  read: ["EIO"],
+  pread64: ["EIO"],
+};
+
+/** Every failure that the points allow: each errno once, and from then on. */
+export function failuresAt(points: readonly Point[]): Fault[] {
+  return points.flatMap((point) =>
+    (errnosOf[point.call] ?? []).flatMap((errno) => [
+      { point, errno, forever: false },
+      { point, errno, forever: true },
+    ]),
+  );
+}
+
+/** Requests that change something; an exchange for a token and a list change nothing. */
+const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
+
+async function runUnder(
+  stage: Stage,
+  { point, errno, forever }: Fault,
+): Promise<{ ended: Ended; hits: number; sentAfter: readonly string[] }> {
+  if (errno === undefined) {
+    const ended = await stage.at.integ(stage.words, { under: killedAt(point) });
+    return { ended, hits: wasKilled(ended) ? 1 : 0, sentAfter: [] };
+  }
+  const fault = { call: point.call, errno, when: `${point.nth}${forever ? "+" : ""}` };
+  const { ended, injected, requestsAfter } = await failing(fault, (under) => stage.at.integ(stage.words, { under }));
+  return { ended, hits: injected, sentAfter: requestsAfter.filter((line) => changesService.test(line)) };
+}
+
+/**
+ * Runs the scene's command under a fault and audits what it left.
+ * @returns what brings it to its end, or nothing where the run did not come to the point
+ */
+async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
+  const stage = await scene.stage();
+  try {
+    // A connection that fails from then on is tried again for two minutes otherwise; nothing else changes.
+    if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
+    const { ended, hits, sentAfter } = await runUnder(stage, fault);
+    if (hits === 0 && ended.code !== scene.childKilled) {
+      stage.remove();
+      return undefined;
+    }
+    const where = `${scene.name}, ${nameOfFault(fault)}, ${endOf(ended)}`;
+    if (fault.point.call === "fsync" && sentAfter.length > 0)
+      findings.sentAfterFailedSync.push(`${where}: ${sentAfter.join(", ")}`);
+    const run: Run = { findings, where, ended, fault, recoveries: fault.errno === undefined ? 2 : 3 };
+    await stage.audit(run);
+    return () => stage.recover(run).finally(() => stage.remove());
+  } catch (error) {
+    stage.remove();
+    throw error;
+  }
+}
+
+/** How often a point that a run did not reach is tried again: some calls depend on how the network cut its bytes. */
+const tries = 12;
+
+/** Plays the scene once for each fault; all must be met, and nothing may be found. */
+export async function playEach(
+  scene: Scene,
+  { all, sample }: { all: readonly Fault[]; sample: readonly Fault[] },
+): Promise<void> {
+  const faults = isFull ? all : sample;
+  if (countsOnly) return console.log(`count: ${scene.name}: ${all.length}`);
+  const findings = new Findings();
+  const missed: string[] = [];
+  const ways: Record<string, number> = {};
+  const left: (() => Promise<string>)[] = [];
+  const finish = async (): Promise<void> => {
+    for (const recover of left.splice(0)) {
+      const way = await recover();
+      ways[way] = (ways[way] ?? 0) + 1;
+    }
+  };
+  for (const fault of faults) {
+    let recover: (() => Promise<string>) | undefined;
+    for (let round = 0; round < tries && !recover; round += 1)
+      recover = await play(scene, { ...fault, point: countedAgain(fault.point, round) }, findings);
+    if (recover) left.push(recover);
+    else missed.push(nameOfFault(fault));
+    if (scene.settleMs === undefined) await finish();
+  }
+  if (scene.settleMs !== undefined) await wait(scene.settleMs);
+  await finish();
+  console.log(
+    `${scene.name}: ${faults.length - missed.length} of ${faults.length} points hit (a full run has ${all.length}); ${JSON.stringify(ways)}; ${findings.figures}`,
+  );
+  expect(findings.all).toEqual([]);
+  expect(missed).toEqual([]);
+}
+
+/** A test that kills the scene's command everywhere, or at `sample` points where not all of them are asked for. */
+export function killTest(scene: Scene, { sample }: { sample: number }): void {
+  const isTraced = sayWhetherTraced(`SIGKILL at every call of ${scene.name}`);
+  describe.runIf(isTraced)(`${scene.name}, killed`, () => {
+    it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
+      const points = await pointsOf(scene);
+      const killed = (point: Point): Fault => ({ point });
+      await playEach(scene, { all: points.map(killed), sample: sampleOf(points, sample).map(killed) });
+    });
+  });
+}

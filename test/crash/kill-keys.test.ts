@@ -1,0 +1,10 @@
+// SIGKILL at every file and network call of `keys create`, `keys rotate` and `keys rotate --by-replacement`, then what a
+// person types: one POST at most, no orphan, no secret lost without the way out.
+import { killTest } from "./harness.ts";
+import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
+
+const scene = keyScenes();
+
+killTest(scene(create), { sample: 12 });
+killTest(scene(rotate), { sample: 7 });
+killTest(scene(replace), { sample: 9 });

@@ -1,0 +1,10 @@
+// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: nothing doubled, nothing
+// lost.
+import { clientScenes, recover, recoverUnsent, rotate } from "./client-scenes.ts";
+import { killTest } from "./harness.ts";
+
+const scene = clientScenes();
+
+killTest(scene(rotate), { sample: 18 });
+killTest(scene(recover), { sample: 10 });
+killTest(scene(recoverUnsent), { sample: 5 });
