@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { readyHelp } from "./ready-help.mts";
-import { commander, substitute, undici } from "./substitutes.mts";
+import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
 
 const require = createRequire(import.meta.url);
 
@@ -36,7 +36,7 @@ const together: readonly (readonly [name: string, modules: RegExp])[] = [
   ],
   ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
   ["disk", /[\\/]src[\\/]disk[\\/]/],
-  ["stored", /[\\/]src[\\/]profiles[\\/](store|credentials)\.ts$/],
+  ["stored", /[\\/]src[\\/]profiles[\\/](store|profile-file|credentials)\.ts$/],
   [
     "reading",
     /[\\/]src[\\/](commands[\\/](verb|running[\\/](list-walk|read)|options[\\/]lists)|api[\\/](connect|pages|entities-and-cohorts|auth[\\/]authorization|http[\\/](attempt|caller|exchange|redaction|request-rules|retry)|json[\\/](json-body|json-scanner|page-scanner))|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
@@ -77,7 +77,7 @@ export default defineConfig({
   platform: "node",
   external: ["@napi-rs/keyring", "fs-native-extensions", "pg"],
   plugins: [
-    substitute(commander, undiciWithoutParser),
+    substitute(atomically, commander, conf, undiciWithoutParser),
     plainParserBeside(),
     noCircles(),
     bundledLicenses(),

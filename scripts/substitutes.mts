@@ -34,6 +34,18 @@ export const undici: Substitutes = {
   },
 };
 
+export const conf: Substitutes = {
+  folder: resolve(require.resolve("conf"), "../../.."),
+  version: "15.1.0",
+  modules: { "ajv/dist/2020.js": ours("no-schema-validator.cjs"), "ajv-formats": ours("no-schema-validator.cjs") },
+};
+
+export const atomically: Substitutes = {
+  folder: resolve(createRequire(require.resolve("conf")).resolve("atomically"), "../.."),
+  version: "2.1.1",
+  modules: { "when-exit": ours("no-exit-hook.cjs") },
+};
+
 /** Fails the build if a package has another version than its substitutes were written for, or if one was not used. */
 export function substitute(...all: readonly Substitutes[]): Plugin {
   const unused = new Set<string>();

@@ -49,6 +49,7 @@ const pureRules = [
   "output/json-text.ts",
   "secrets/command-mark.ts",
   "secrets/secret-format.ts",
+  "profiles/names.ts",
   "profiles/profile.ts",
   "profiles/address.ts",
   "profiles/resolution.ts",

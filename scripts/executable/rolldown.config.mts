@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "../bundled-licenses.mts";
-import { commander, type Substitutes, substitute, undici } from "../substitutes.mts";
+import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -34,7 +34,7 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  plugins: [substitute(commander, undici, alone), whole(), bundledLicenses()],
+  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), bundledLicenses()],
   output: {
     dir: "build/executable",
     format: "cjs",

@@ -1,8 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fsyncSync, openSync, readdirSync, realpathSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errorCode } from "./error-words.ts";
-import { createPrivateFile } from "./private-file.ts";
+import { errorCode, systemError } from "./error-words.ts";
+import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, removeFile, syncFolder, writeAll } from "./write.ts";
 
 export interface WriteOptions {
@@ -44,7 +53,7 @@ export function replaceFile(
   options: WriteOptions & { readonly temporary?: string } = {},
 ): void {
   const { durable = "name" } = options;
-  const temporary = options.temporary ?? `${path}.new-${randomBytes(6).toString("hex")}`;
+  const temporary = options.temporary ?? temporaryName(path);
   if (options.temporary !== undefined) removeFile(temporary);
   createFile(temporary, data, { ...options, durable: durable === "none" ? "none" : "content" });
   try {
@@ -56,7 +65,42 @@ export function replaceFile(
   if (durable === "name") syncFolder(dirname(path));
 }
 
-/** Removes what killed replacements of a file left beside it. Only for its single writer: whoever holds its lock. */
+/**
+ * Puts in the place of a file what another writer (a library) writes beside it, once that is proven whole and synced.
+ * Only for the file's single writer: whoever holds its lock.
+ * @param write writes the candidate, 0600, and returns the text that must stand in it
+ */
+export function replaceByCandidate(path: string, write: (candidate: string) => string): void {
+  removeTemporaries(path);
+  const candidate = temporaryName(path);
+  try {
+    proveWhole(candidate, Buffer.from(write(candidate)));
+    renameSync(candidate, path);
+  } catch (error) {
+    removeTemporaries(path);
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+/** A writer that takes a short write for success stops early: the rest is written here, or the disk says why not. */
+function proveWhole(path: string, expected: Buffer): void {
+  const fd = openPrivateFile(path, constants.O_RDWR);
+  try {
+    const found = readFileSync(fd);
+    if (!expected.subarray(0, found.length).equals(found)) throw systemError("EIO", "read");
+    writeAll(fd, expected.subarray(found.length), found.length);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function temporaryName(path: string): string {
+  return `${path}.new-${randomBytes(6).toString("hex")}`;
+}
+
+/** Removes what killed replacements of a file left beside it. Only for its single writer. */
 export function removeTemporaries(path: string): void {
   const start = `${basename(path)}.new-`;
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));

@@ -1,15 +1,14 @@
-// Owns: adding, changing and removing a profile together with its secret, in an order that a crash cannot spoil: the
-// new secret is kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
-// Must not know: flags, prompts, the network. Design: cli.md §3, §4 (`--secret-profile`).
+// Adds, changes and removes a profile together with its secret, in an order that a crash cannot spoil: the new secret is
+// kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
 import { Failure } from "../errors.ts";
-import { checkBaseUrl, originOf } from "./address.ts";
+import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
-import { checkSecret, type NewCredential, type NewOAuthSettings, storedForm } from "./new-credential.ts";
+import { checkProfileName } from "./names.ts";
 import {
   type BasicStyle,
-  checkProfileName,
   type LegacyAccess,
   oauthOf,
+  type OAuthSettings,
   originsOf,
   type Profile,
   type Region,
@@ -18,7 +17,21 @@ import {
 } from "./profile.ts";
 import type { ProfileStore } from "./store.ts";
 
-export type { GivenSecret, NewCredential } from "./new-credential.ts";
+/** The secret part of a new credential: given now, or printed by a command at each use. */
+export type GivenSecret = { readonly secret: string } | { readonly command: string };
+
+export type NewCredential = GivenSecret &
+  (
+    | { readonly kind: "api_key"; readonly basic_style: BasicStyle; readonly key_id?: string }
+    | ({ readonly kind: "client_credentials"; readonly client_id: string } & NewOAuthSettings)
+  );
+
+export interface NewOAuthSettings {
+  readonly token_endpoint: string;
+  readonly audience?: string;
+  readonly issuer?: string;
+  readonly client_auth: OAuthSettings["client_auth"];
+}
 
 /** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
 export interface ProfileSettings {
@@ -96,6 +109,36 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   const next: Profile = { ...profile, credential, ...(oauth !== undefined && { oauth }) };
   next.credential_origins = credential === null ? [] : originsOf(next);
   return next;
+}
+
+/** A header and a line cannot carry control characters; most are the newline of a file that was read. */
+function checkSecret(secret: string, what: string): string {
+  if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
+  if (/\p{Cc}/u.test(secret))
+    throw new Failure("usage", `The ${what} holds a line break or another control character.`);
+  return secret;
+}
+
+/** The credential as profiles.json keeps it, its secret elsewhere. */
+function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
+  const place =
+    "command" in credential
+      ? { source: "command" as const, command: credential.command }
+      : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
+  if (credential.kind === "api_key") {
+    const { kind, basic_style, key_id } = credential;
+    return { kind, basic_style, ...(key_id !== undefined && { key_id }), ...place };
+  }
+  const { kind, client_id, token_endpoint, audience, issuer, client_auth } = credential;
+  return {
+    kind,
+    client_id,
+    token_endpoint: checkEndpoint(token_endpoint, "The token endpoint"),
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuer }),
+    client_auth,
+    ...place,
+  };
 }
 
 async function saveSecret(

@@ -2,7 +2,8 @@
 // Must not know: stored profiles, files, the network. Design: cli.md §1 «Environment instead of a profile»; document §5.
 import { Failure } from "../errors.ts";
 import { checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
-import { type OAuthSettings, organizationIdPattern, type Region } from "./profile.ts";
+import { organizationIdPattern } from "./names.ts";
+import type { OAuthSettings, Region } from "./profile.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

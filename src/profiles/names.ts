@@ -1,8 +1,26 @@
-// Owns: the names of the stored profiles, for completion: read at once, without the schema, and nothing where the file is
-// not as it should be (every command that acts says what is wrong with it).
-// Must not know: credentials, the environment. Design: cli.md §7 «completion».
+// The names of profiles, and what they may be. Light: completion loads this.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Failure } from "../errors.ts";
+
+/** An organization id: a UUID of any version (§4.4). */
+export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
+export const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-eu", "env"]);
+
+/** @throws Failure `usage` if a new profile cannot have this name */
+export function checkProfileName(name: string): string {
+  if (reservedNames.has(name)) {
+    throw new Failure("usage", `"${name}" is a reserved profile name.`, {
+      meaning: "sandbox, sandbox-eu and env always mean the same.",
+    });
+  }
+  if (!namePattern.test(name)) {
+    throw new Failure("usage", "A profile name is 1 to 64 letters, digits, dots, underscores and hyphens.");
+  }
+  return name;
+}
 
 export interface ProfileName {
   readonly name: string;
@@ -10,7 +28,11 @@ export interface ProfileName {
   readonly base_url: string;
 }
 
-/** @param configDir the configuration folder */
+/**
+ * The names of the stored profiles, for completion; none if the file is not as it should be (every command that acts says
+ * what is wrong with it).
+ * @param configDir the configuration folder
+ */
 export function readProfileNames(configDir: string): ProfileName[] {
   let file: { profiles?: unknown } | null;
   try {

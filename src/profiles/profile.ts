@@ -1,9 +1,6 @@
-// Owns: what a profile is, and which names one may have. Pure, and light: help and completion load it.
-// Must not know: files, keychains, the environment, the schema library (profile-schema.ts). Design: cli.md §3; document
-// §1 (regions), §5.1 to §5.3.
-import { Failure } from "../errors.ts";
+// What a profile is, without the schema library: help and completion load this.
 import { originOf } from "./address.ts";
-import type { BasicStyle, ClientAuth, OAuthSettings, Profile, Region } from "./profile-schema.ts";
+import type { BasicStyle, ClientAuth, OAuthSettings, Profile, Region } from "./profile-file.ts";
 
 export type {
   BasicStyle,
@@ -13,13 +10,7 @@ export type {
   Profile,
   Region,
   StoredCredential,
-} from "./profile-schema.ts";
-
-/** An organization id: a UUID of any version (§4.4). */
-export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-export const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
-export const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-eu", "env"]);
+} from "./profile-file.ts";
 
 /** Where the secret part of a credential is, as the schema has it. */
 export interface SecretFields {
@@ -72,19 +63,6 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
     ...(audience !== undefined && { audience }),
     ...(issuer !== undefined && { issuer }),
   };
-}
-
-/** @throws Failure `usage` where a new profile cannot have this name */
-export function checkProfileName(name: string): string {
-  if (reservedNames.has(name)) {
-    throw new Failure("usage", `"${name}" is a reserved profile name.`, {
-      meaning: "sandbox, sandbox-eu and env always mean the same.",
-    });
-  }
-  if (!namePattern.test(name)) {
-    throw new Failure("usage", "A profile name is 1 to 64 letters, digits, dots, underscores and hyphens.");
-  }
-  return name;
 }
 
 /** The stored profiles as far as choosing one needs them; a `ProfileStore` is one. */

@@ -1,32 +1,12 @@
-// Owns: profiles.json in the configuration folder: read, checked, changed under a lock, replaced in one step.
-// Must not know: secrets (credentials.ts keeps them), the environment, the network. Design: cli.md §3.
-import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import * as z from "zod/mini";
-import { Failure } from "../errors.ts";
-import { mapJson, placeOf, type Place, placeOfValue } from "./json-place.ts";
-import { linkTarget, removeTemporaries, replaceFile } from "../disk/atomic-write.ts";
-import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { fileFailure } from "../disk/error-words.ts";
+import type { LockOwner } from "../disk/lock-owner.ts";
 import { ensurePrivateFolder } from "../disk/private-file.ts";
 import { type HeldLock, waitForLock } from "../disk/process-lock.ts";
-import type { LockOwner } from "../disk/lock-owner.ts";
-import { checkProfileName, type StoredProfiles } from "./profile.ts";
-import { Profile } from "./profile-schema.ts";
-
-const formatVersion = 1;
-
-const ProfileFile = z.looseObject(
-  {
-    version: z.literal(formatVersion, { error: `must be ${formatVersion} (a newer integ may have written it)` }),
-    default: z.nullable(z.string()),
-    profiles: z.array(Profile).check(
-      z.refine((all) => new Set(all.map((it) => it.name)).size === all.length, "must not repeat a name"),
-      z.refine((all) => new Set(all.map((it) => it.id)).size === all.length, "must not repeat an id"),
-    ),
-  },
-  "it must be one JSON object, as integ wrote it",
-);
-type ProfileFile = z.infer<typeof ProfileFile>;
+import { Failure } from "../errors.ts";
+import { checkProfileName } from "./names.ts";
+import type { Profile, StoredProfiles } from "./profile.ts";
+import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
 
 /** The stored profiles. Reading looks at the file each time; changes of several processes are made one after another. */
 export interface ProfileStore extends StoredProfiles {
@@ -43,49 +23,6 @@ export interface ProfileStore extends StoredProfiles {
   remove(name: string): Promise<Profile>;
   /** Makes a profile the default: a stored one, `sandbox` or `sandbox-eu`. */
   use(name: string): Promise<void>;
-}
-
-function damaged(path: string, place: Place, what: string): Failure {
-  return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}.`, {
-    meaning:
-      "Nothing was changed, and no other profile or credential was used instead. Mend the line or move the file away.",
-    where: `${path}:${place.line}:${place.column}`,
-  });
-}
-
-function parseFile(text: string, path: string): ProfileFile {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw damaged(path, placeOf(text, mapJson(text).brokenAt ?? 0), "it is not valid JSON");
-  }
-  const parsed = ProfileFile.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const at = issue?.path ?? [];
-  const where = at.length > 0 ? `${at.map(String).join(".")} ` : "";
-  throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
-}
-
-/** Others may have put in a command that runs as this user: a file they could change is not read. */
-function refuseIfOpenToOthers(path: string): void {
-  if (process.platform === "win32") return;
-  if ((statSync(path).mode & 0o022) === 0) return;
-  throw new Failure("usage", `${path} can be changed by other users.`, { hint: `chmod 600 '${path}'` });
-}
-
-function readFile(path: string): ProfileFile {
-  let text: string;
-  try {
-    refuseIfOpenToOthers(path);
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return { version: formatVersion, default: null, profiles: [] };
-    throw fileFailure(error, "read", { path });
-  }
-  // A byte order mark, as some editors leave it, is no error.
-  return parseFile(text.replace(/^\uFEFF/, ""), path);
 }
 
 /** Takes the lock that every change is made under. */
@@ -108,17 +45,6 @@ function heldFailure(path: string, owner: LockOwner | undefined): Failure {
     meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock.",
     hint,
   });
-}
-
-/** The caller holds the lock. A symbolic link to the file (dotfiles) stays, and what it names is replaced. */
-function writeFile(path: string, text: string): void {
-  try {
-    const target = linkTarget(path);
-    removeTemporaries(target);
-    replaceFile(target, text, { secret: true });
-  } catch (error) {
-    throw fileFailure(error, "write", { path });
-  }
 }
 
 function notThere(name: string, file: ProfileFile): Failure {
@@ -163,11 +89,11 @@ class FileProfileStore implements ProfileStore {
   }
 
   get default(): string | null {
-    return readFile(this.path).default;
+    return readProfileFile(this.path).default;
   }
 
   list(): readonly Profile[] {
-    return readFile(this.path).profiles;
+    return readProfileFile(this.path).profiles;
   }
 
   get(name: string): Profile | undefined {
@@ -216,9 +142,9 @@ class FileProfileStore implements ProfileStore {
     const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
       // What would not be read again is never written.
-      const next = ProfileFile.safeParse(change(readFile(this.path)));
+      const next = ProfileFile.safeParse(change(readProfileFile(this.path)));
       if (!next.success) throw invalid(next.error.issues[0]);
-      writeFile(this.path, `${JSON.stringify(next.data, null, 2)}\n`);
+      await writeProfileFile(this.path, next.data);
     } finally {
       held.release();
     }

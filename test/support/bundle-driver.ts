@@ -13,7 +13,7 @@ export async function bundleDriver(file: string): Promise<{ path: string; remove
   const folder = mkdtempSync(join(cache, "integ-driver-"));
   const bundle = await rolldown({ input: file, platform: "node", external: [/^node:/, "@napi-rs/keyring"] });
   const name = `${basename(file, ".ts")}.cjs`;
-  await bundle.write({ dir: folder, format: "cjs", entryFileNames: name });
+  await bundle.write({ dir: folder, format: "cjs", entryFileNames: name, codeSplitting: false });
   await bundle.close();
   return { path: join(folder, name), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

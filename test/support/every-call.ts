@@ -32,24 +32,21 @@ export function needStrace(context: Pick<TestContext, "skip">): void {
   if (spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) context.skip("strace is not to be had here");
 }
 
-/** The points of one undisturbed run, from the first call on a path that begins like `folder` to the last one. */
+/** The points of one undisturbed run: its calls on paths that begin like `folder`, and on files opened there. */
 export function pointsOf(command: readonly string[], folder: string): Point[] {
   const log = join(temporaryFolder(), "trace");
   const run = strace(["-y", "-e", `trace=${calls}`, "-o", log], command);
   if (run.status !== 0) throw new Error(`the driver failed: ${String(run.stderr)}`);
   const counts = new Map<string, number>();
   const points: Point[] = [];
-  let inside = 0;
   for (const line of readFileSync(log, "utf8").split("\n")) {
     const call = /^(\w+)\(/.exec(line)?.[1];
     if (call === undefined) continue;
     const nth = (counts.get(call) ?? 0) + 1;
     counts.set(call, nth);
-    const isOurs = line.includes(folder);
-    if (isOurs || points.length > 0) points.push({ call, nth });
-    if (isOurs) inside = points.length;
+    if (line.includes(folder)) points.push({ call, nth });
   }
-  return points.slice(0, inside);
+  return points;
 }
 
 /** What happens at a point: the process dies, or the call fails, once or from then on. */

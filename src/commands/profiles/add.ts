@@ -27,7 +27,7 @@ export const command = defineVerb({
     const { region, baseUrl } = options;
     const { output, settings } = context;
     // Nothing is asked, and no secret read, for a profile that cannot be.
-    const { checkProfileName } = await import("../../profiles/profile.ts");
+    const { checkProfileName } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name))
       throw new Failure("usage", `There is a profile "${name}" already.`, {
@@ -62,7 +62,7 @@ export const command = defineVerb({
 
 /** The name of a profile that is not there yet. @throws Failure `usage` where nobody can be asked or no answer is given */
 export async function askName(context: Context): Promise<string> {
-  const { checkProfileName } = await import("../../profiles/profile.ts");
+  const { checkProfileName } = await import("../../profiles/names.ts");
   const store = await context.profiles.store();
   return context.output.ask("Name of the profile", {
     flag: "<name>",

@@ -130,7 +130,7 @@ async function checkAddresses(flags: ProfileFlags): Promise<void> {
   if (baseUrl !== undefined) checkTypedBaseUrl(baseUrl, "--base-url ");
   if (tokenEndpoint) checkEndpoint(tokenEndpoint, "--token-endpoint");
   if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
-  const { organizationIdPattern } = await import("../../profiles/profile.ts");
+  const { organizationIdPattern } = await import("../../profiles/names.ts");
   if (organizationId && !organizationIdPattern.test(organizationId))
     throw new Failure("usage", "--organization-id must be a UUID.");
 }

@@ -1,7 +1,13 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createFile, linkTarget, removeTemporaries, replaceFile } from "../../../src/disk/atomic-write.ts";
+import {
+  createFile,
+  linkTarget,
+  removeTemporaries,
+  replaceByCandidate,
+  replaceFile,
+} from "../../../src/disk/atomic-write.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
@@ -46,6 +52,29 @@ test("a replacement that fails leaves the old file and nothing beside it", (cont
   expect(() => replaceFile(path, "n".repeat(9000))).toThrow("ENOSPC");
   expect(readFileSync(path, "utf8")).toBe("old");
   expect(readdirSync(disk).sort()).toEqual(["filling", "x"]);
+});
+
+const candidates: readonly (readonly [string, string, string | undefined])[] = [
+  ["whole", "the new text", "the new text"],
+  ["cut by a full disk, and called written", "the ne", "the new text"],
+  ["another text", "the old text", undefined],
+  ["longer", "the new text!", undefined],
+];
+
+test.each(candidates)("a candidate that a library wrote: %s", (_, written, after) => {
+  const folder = temporaryFolder();
+  const path = join(folder, "x");
+  writeFileSync(path, "before");
+  writeFileSync(`${path}.new-0123456789ab`, "of a killed process");
+  const replace = (): void =>
+    replaceByCandidate(path, (candidate) => {
+      writeFileSync(candidate, written, { mode: 0o600 });
+      return "the new text";
+    });
+  if (after === undefined) expect(replace).toThrow("EIO");
+  else replace();
+  expect(readFileSync(path, "utf8")).toBe(after ?? "before");
+  expect(readdirSync(folder)).toEqual(["x"]);
 });
 
 test("the file behind a link is named, so that the link stays", () => {
