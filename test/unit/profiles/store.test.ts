@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import {
   chmodSync,
   lstatSync,
@@ -11,20 +9,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
 import { identify } from "../../../src/disk/lock-owner.ts";
 import { tryLock } from "../../../src/disk/process-lock.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
-import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
-
-let driver: { path: string; remove: () => void };
-beforeAll(async () => {
-  driver = await bundleDriver(join(import.meta.dirname, "store-driver.ts"));
-});
-afterAll(() => driver.remove());
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
@@ -238,47 +230,5 @@ describe("several processes", () => {
     });
     held.held?.release();
     expect(readdirSync(configDir)).toEqual([]);
-  });
-
-  it("eight that add ten profiles each lose none", async () => {
-    const folder = temporaryFolder();
-    const children = Array.from({ length: 8 }, (_, index) =>
-      spawn(process.execPath, [driver.path, "addMany", folder, `p${index}`, "10"], {
-        stdio: ["ignore", "ignore", "inherit"],
-      }),
-    );
-    const ends = await Promise.all(children.map((child) => once(child, "exit")));
-    expect(ends).toEqual(children.map(() => [0, null]));
-    const names = openProfileStore({ configDir: folder })
-      .list()
-      .map((profile) => profile.name);
-    expect(new Set(names).size).toBe(80);
-    expect(readdirSync(folder)).toEqual(["profiles.json"]);
-  });
-
-  it("killed at any moment they leave a whole file with all that was reported, and block nobody", async () => {
-    const folder = temporaryFolder();
-    const reported = new Set<string>();
-    for (let round = 0; round < 25; round++) {
-      const child = spawn(process.execPath, [driver.path, "addMany", folder, `r${round}`, "1000"], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        for (const name of text.split("\n").filter(Boolean)) reported.add(name);
-      });
-      await once(child.stdout, "data");
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 15));
-      child.kill("SIGKILL");
-      await once(child, "close");
-      const names = new Set(
-        openProfileStore({ configDir: folder })
-          .list()
-          .map((profile) => profile.name),
-      );
-      expect([...reported].filter((name) => !names.has(name))).toEqual([]);
-    }
-    const store = openProfileStore({ configDir: folder, lockWaitMs: 0 });
-    await store.add(aProfile({ name: "after" }));
-    expect(readdirSync(folder)).toEqual(["profiles.json"]);
   });
 });

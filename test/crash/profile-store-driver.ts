@@ -1,6 +1,6 @@
 // One process that works on profiles, for the tests of several processes at once.
 import { randomUUID } from "node:crypto";
-import { openProfileStore } from "../../../src/profiles/store.ts";
+import { openProfileStore } from "../../src/profiles/store.ts";
 
 const [, , work = "", folder = "", label = "", count = "1"] = process.argv;
 

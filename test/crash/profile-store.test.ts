@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openProfileStore } from "../../src/profiles/store.ts";
+import { aProfile } from "../unit/profiles/a-profile.ts";
+import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
+
+let driver: { path: string; remove: () => void };
+beforeAll(async () => {
+  driver = await bundleDriver(join(import.meta.dirname, "profile-store-driver.ts"));
+});
+afterAll(() => driver.remove());
+
+const rounds = process.env.INTEG_TEST_FULL ? 25 : 12;
+
+describe("several processes that change profiles.json", () => {
+  it("eight that add ten profiles each lose none", async () => {
+    const folder = temporaryFolder();
+    const children = Array.from({ length: 8 }, (_, index) =>
+      spawn(process.execPath, [driver.path, "addMany", folder, `p${index}`, "10"], {
+        stdio: ["ignore", "ignore", "inherit"],
+      }),
+    );
+    const ends = await Promise.all(children.map((child) => once(child, "exit")));
+    expect(ends).toEqual(children.map(() => [0, null]));
+    const names = openProfileStore({ configDir: folder })
+      .list()
+      .map((profile) => profile.name);
+    expect(new Set(names).size).toBe(80);
+    expect(readdirSync(folder)).toEqual(["profiles.json"]);
+  });
+
+  it("killed at any moment they leave a whole file with all that was reported, and block nobody", {
+    timeout: 180_000,
+  }, async () => {
+    const folder = temporaryFolder();
+    const reported = new Set<string>();
+    for (let round = 0; round < rounds; round++) {
+      const child = spawn(process.execPath, [driver.path, "addMany", folder, `r${round}`, "1000"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        for (const name of text.split("\n").filter(Boolean)) reported.add(name);
+      });
+      await once(child.stdout, "data");
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 15));
+      child.kill("SIGKILL");
+      await once(child, "close");
+      const names = new Set(
+        openProfileStore({ configDir: folder })
+          .list()
+          .map((profile) => profile.name),
+      );
+      expect([...reported].filter((name) => !names.has(name))).toEqual([]);
+    }
+    const store = openProfileStore({ configDir: folder, lockWaitMs: 0 });
+    await store.add(aProfile({ name: "after" }));
+    expect(readdirSync(folder)).toEqual(["profiles.json"]);
+  });
+});
