@@ -42,7 +42,8 @@ export async function sideBySide(contenders, { rounds, measure = timed }) {
   for (const name of names) await measure(contenders[name]);
   for (let round = 0; round < rounds; round += 1) {
     // Forth and back, so that nobody always runs behind the same one.
-    for (const name of round % 2 === 0 ? names : names.toReversed()) seconds[name].push(await measure(contenders[name]));
+    for (const name of round % 2 === 0 ? names : names.toReversed())
+      seconds[name].push(await measure(contenders[name]));
   }
   const floor = seconds[names[0]];
   return Object.fromEntries(

@@ -31,7 +31,12 @@ Error.stackTraceLimit = 200;
 /** The frames of src/ that lead here, the innermost first. */
 function frames() {
   const lines = new Error("here").stack.split("\n").filter((line) => line.includes(join(root, "src")));
-  return lines.map((line) => line.trim().slice("at ".length).replaceAll(`${join(root, "src")}/`, ""));
+  return lines.map((line) =>
+    line
+      .trim()
+      .slice("at ".length)
+      .replaceAll(`${join(root, "src")}/`, ""),
+  );
 }
 
 const dispatcher = require("undici/lib/dispatcher/dispatcher-base.js").prototype;

@@ -103,8 +103,12 @@ function data() {
 }
 
 function shells() {
-  const parsers = files.filter(({ name }) => /^completion\/(scripts|bash|zsh|fish|powershell|case-lines|grammar)\.ts$/.test(name));
-  const printed = readdirSync(join(root, "completions")).map((name) => readFileSync(join(root, "completions", name), "utf8"));
+  const parsers = files.filter(({ name }) =>
+    /^completion\/(scripts|bash|zsh|fish|powershell|case-lines|grammar)\.ts$/.test(name),
+  );
+  const printed = readdirSync(join(root, "completions")).map((name) =>
+    readFileSync(join(root, "completions", name), "utf8"),
+  );
   const how = "completion/{scripts,bash,zsh,fish,powershell,case-lines,grammar}.ts";
   show("lines that print shell parsers", total(parsers.map(({ text }) => linesOf(text))), how);
   show("lines of printed shell parsers", total(printed.map(linesOf)), "completions/*");
@@ -134,7 +138,11 @@ function creation() {
   try {
     execFileSync("npx", [...node, join(import.meta.dirname, "house-trace.mjs"), ...words, ...more], {
       cwd: home,
-      env: { ...env, ...folders, npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? home, ".npm") },
+      env: {
+        ...env,
+        ...folders,
+        npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? home, ".npm"),
+      },
       stdio: ["ignore", "ignore", "pipe"],
     });
     showCreation(JSON.parse(readFileSync(result, "utf8")));
@@ -147,7 +155,12 @@ function showCreation({ loaded, posts, syncs }) {
   const client = loaded.filter((name) => !name.startsWith("sandbox/"));
   show("files loaded by oauth-clients create", client.length, "run from source on Node 24, sandbox/ left out", client);
   const deepest = posts.toSorted((a, b) => b.length - a.length)[0] ?? [];
-  show("frames of src/ from main to undici", deepest.length + 1, "at dispatch of the POST, async frames and main included", deepest);
+  show(
+    "frames of src/ from main to undici",
+    deepest.length + 1,
+    "at dispatch of the POST, async frames and main included",
+    deepest,
+  );
   const recorded = syncs.flatMap((frames) => {
     const at = frames.findIndex((frame) => /(^|[ .#])record\b/.test(frame.split(" (")[0]));
     return at < 0 ? [] : [frames.slice(0, at + 1)];

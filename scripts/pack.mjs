@@ -10,9 +10,11 @@ import { parseArgs } from "node:util";
 
 const root = resolve(import.meta.dirname, "..");
 const { values } = parseArgs({ options: { out: { type: "string", default: root } } });
-const { scripts: _scripts, devDependencies: _tools, ...manifest } = JSON.parse(
-  readFileSync(join(root, "package.json"), "utf8"),
-);
+const {
+  scripts: _scripts,
+  devDependencies: _tools,
+  ...manifest
+} = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 if (!existsSync(join(root, "dist", "main.cjs"))) throw new Error("nothing is built: npm run build");
 
 const folder = mkdtempSync(join(tmpdir(), "integ-pack-"));

@@ -32,7 +32,9 @@ function namesOnlyTypes(names) {
 /** @returns the file below `source` that an import names, or undefined for a package */
 export function targetOf({ from, to }, source) {
   if (!to.startsWith(".")) return undefined;
-  return relative(source, resolve(source, dirname(from), to)).split(sep).join("/");
+  return relative(source, resolve(source, dirname(from), to))
+    .split(sep)
+    .join("/");
 }
 
 /** @returns groups of files that reach one another by imports of any kind: Tarjan's strongly connected components */

@@ -221,6 +221,20 @@ describe("the house", () => {
     expect(nameless).toEqual([]);
   });
 
+  it("names its files in lower case, words parted by hyphens", () => {
+    const odd = files
+      .map((file) => relative(source, file))
+      .filter((name) => !/^([a-z0-9-]+\/)*[a-z0-9-]+(\.d)?\.ts$/.test(name));
+    expect(odd).toEqual([]);
+  });
+
+  it("takes parameters by their names, not as a tuple of the rest", () => {
+    const tuples = files
+      .filter((file) => /\(\.\.\.\[[^\]]*\](:[^)]*)?\)\s*(:|=>|\{)/.test(stripped(file)))
+      .map((file) => relative(source, file));
+    expect(tuples.filter((file) => file !== "output/formats.ts")).toEqual([]);
+  });
+
   it("leaves argv, environment, streams and the exit code to the edge, and never exits the process", () => {
     const reaching = files
       .filter((file) => !/^(main\.ts|edge\/)/.test(relative(source, file)))

@@ -68,5 +68,9 @@ function licenseOf(node) {
 }
 
 function run(program, words) {
-  execFileSync(program, words, { cwd: root, stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, NODE_OPTIONS: "" } });
+  execFileSync(program, words, {
+    cwd: root,
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, NODE_OPTIONS: "" },
+  });
 }
