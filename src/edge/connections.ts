@@ -49,7 +49,6 @@ export class Connections {
       now: () => clock.now(),
       userAgent: `integ/${settings.version}`,
       proxy: {
-        httpProxy: env.http_proxy,
         httpsProxy: env.https_proxy ?? env.HTTPS_PROXY,
         noProxy: env.no_proxy ?? env.NO_PROXY,
       },

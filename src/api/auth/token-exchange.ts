@@ -60,7 +60,6 @@ export function createTokens(options: TokensOptions): Tokens {
 export interface ClientCredentialsRequest extends TokenEndpoint {
   readonly clientId: string;
   readonly clientSecret: string;
-  readonly signal?: AbortSignal;
 }
 
 export interface ExchangeOptions {
@@ -97,7 +96,7 @@ async function ask(
   request: ClientCredentialsRequest,
   { transport }: ExchangeOptions,
 ): Promise<Exchange> {
-  const { tokenEndpoint, clientId, clientSecret, audience, clientAuth, signal } = request;
+  const { tokenEndpoint, clientId, clientSecret, audience, clientAuth } = request;
   const authentication =
     clientAuth === "client_secret_post" ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
   const parameters: Record<string, string> = audience === undefined ? {} : { audience };
@@ -110,7 +109,6 @@ async function ask(
           ...splitAddress(tokenEndpoint),
           headers,
           body: String(body),
-          signal,
         });
         // Nothing of the answer goes this way: what broke, and what is no 200, is told better by ourselves.
         return new Response();
@@ -157,7 +155,7 @@ export function checkToken(token: string): void {
  * @throws Failure `usage` where the endpoint is no address
  */
 export async function exchangeAtEndpoint(
-  { endpoint, secret, signal }: { readonly endpoint: string; readonly secret: string; readonly signal?: AbortSignal },
+  { endpoint, secret }: { readonly endpoint: string; readonly secret: string },
   { transport, now }: ExchangeOptions,
 ): Promise<Attempt<TokenGrant>> {
   const exchange = await transport.exchange({
@@ -165,7 +163,6 @@ export async function exchangeAtEndpoint(
     ...splitAddress(endpoint),
     headers: { accept: "application/json", "content-type": "application/json" },
     body: JSON.stringify({ secret }),
-    signal,
   });
   const read = (answer: Answer): TokenGrant => readLegacyGrant(jsonOf(answer).value, now());
   return toAttempt(exchange, { success: [200, 201], read, now });

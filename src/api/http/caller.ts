@@ -2,7 +2,7 @@
 import { Failure, type Problem } from "../../errors.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
-import type { BodyBuffer, Exchange, Transport } from "./exchange.ts";
+import { type BodyBuffer, type Exchange, maxPageBytes, type Transport } from "./exchange.ts";
 import type { NetworkErrorReason } from "./network-error.ts";
 import { withoutSecrets } from "./redaction.ts";
 import { parseRetryAfter } from "./retry.ts";
@@ -90,7 +90,7 @@ export class Caller {
       if (body !== undefined) headers["content-type"] = "application/json";
       Object.assign(headers, request.headers);
       if (credential !== undefined) headers.authorization = credential;
-      const maxBytes = page ? transport.limits.pageBytes : undefined;
+      const maxBytes = page ? maxPageBytes : undefined;
       exchange = await transport.exchange({ method, baseUrl, path, headers, body, signal, buffer, maxBytes });
     } catch (error) {
       return notSent(error);

@@ -8,20 +8,13 @@ import { Failure } from "../../errors.ts";
 import { NoConnection } from "./network-error.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
-/** Proxy settings as the environment spells them. They apply to https alone: plain http never leaves this machine. */
+/** Proxy settings as the environment spells them. There is none for plain http: it never leaves this machine. */
 export interface ProxySettings {
-  readonly httpProxy?: string;
   readonly httpsProxy?: string;
   readonly noProxy?: string;
 }
 
 type Connect = BuildConnector.connector;
-
-export interface ConnectionPlan {
-  readonly proxy: ProxySettings | undefined;
-  /** The most that an answer's head may have, bytes. */
-  readonly headerBytes: number;
-}
 
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
@@ -31,12 +24,12 @@ export interface Connection {
 
 /** Which connection carries which request: one at a time, one idle one kept for each origin. */
 export class ConnectionPool {
-  readonly #plan: ConnectionPlan;
+  readonly #proxy: ProxySettings | undefined;
   readonly #idle = new Map<string, Connection>();
   #closed = false;
 
-  constructor(plan: ConnectionPlan) {
-    this.#plan = plan;
+  constructor(proxy: ProxySettings | undefined) {
+    this.#proxy = proxy;
   }
 
   /**
@@ -46,7 +39,7 @@ export class ConnectionPool {
   async take(target: Target, fresh: boolean): Promise<Connection> {
     const kept = fresh ? undefined : this.#idle.get(target.origin);
     if (kept) this.#idle.delete(target.origin);
-    return kept ?? open(target, this.#plan);
+    return kept ?? open(target, this.#proxy);
   }
 
   give({ origin }: Target, { connection, reusable }: { connection: Connection; reusable: boolean }): void {
@@ -62,14 +55,13 @@ export class ConnectionPool {
 }
 
 /** Makes ready to send to a target; the connection itself is made with the first request. */
-async function open(target: Target, plan: ConnectionPlan): Promise<Connection> {
-  const { proxy } = plan;
+async function open(target: Target, proxy: ProxySettings | undefined): Promise<Connection> {
   const sockets = new Set<Socket>();
   const connect = trackSockets(buildConnector(connectOptions), sockets);
   const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
   const dispatcher = httpsProxy
-    ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, plan })
-    : new Client(target.origin, { ...clientOptions(plan), connect: guard(connect, "direct") });
+    ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets })
+    : new Client(target.origin, { ...clientOptions, connect: guard(connect, "direct") });
   return {
     dispatcher,
     destroy() {
@@ -83,9 +75,8 @@ async function open(target: Target, plan: ConnectionPlan): Promise<Connection> {
 /** `rejectUnauthorized` is said aloud: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
 const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 
-function clientOptions({ headerBytes }: ConnectionPlan): Client.Options {
-  return { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: headerBytes };
-}
+/** `maxHeaderSize`: the most that an answer's head may have, bytes. The times are the exchange's own. */
+const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
 function trackSockets(connect: Connect, sockets: Set<Socket>): Connect {
   return (options, callback) => {
@@ -116,15 +107,15 @@ function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
     });
 }
 
-interface ProxyWork extends Record<"connect", Connect> {
+interface ProxyWork {
+  readonly connect: Connect;
   readonly sockets: Set<Socket>;
-  readonly plan: ConnectionPlan;
 }
 
 /** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded where there is a proxy, and nowhere else. */
 async function openThroughProxy(
   { httpsProxy, noProxy }: Required<Pick<ProxySettings, "httpsProxy" | "noProxy">>,
-  { connect, sockets, plan }: ProxyWork,
+  { connect, sockets }: ProxyWork,
 ): Promise<Dispatcher> {
   const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
   const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
@@ -137,7 +128,7 @@ async function openThroughProxy(
     });
   try {
     return new EnvHttpProxyAgent({
-      ...clientOptions(plan),
+      ...clientOptions,
       connect,
       // Empty, not absent: absent would be looked up in the environment.
       httpProxy: "",

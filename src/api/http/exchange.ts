@@ -8,9 +8,7 @@ export interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** On a connection of its own, closed afterwards. Default: true for all but GET and HEAD. */
-  readonly fresh?: boolean;
-  /** Bound on the decoded body in bytes; default `limits.bodyBytes`. */
+  /** Bound on the decoded body in bytes; default `maxBodyBytes`. */
   readonly maxBytes?: number;
   /** Instead of the transport's: the caller decides how long an answer is waited for after an interruption. */
   readonly signal?: AbortSignal;
@@ -41,16 +39,11 @@ export type Exchange =
 
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-export interface Limits {
-  /** Decoded body of a list page, bytes. */
-  readonly pageBytes: number;
-  /** Decoded body of anything else, bytes. */
-  readonly bodyBytes: number;
-  /** All header names and values of a response, bytes. */
-  readonly headerBytes: number;
-}
-
-export const defaultLimits: Limits = { pageBytes: 64 * 1024 * 1024, bodyBytes: 1024 * 1024, headerBytes: 32 * 1024 };
+const mebibyte = 1024 * 1024;
+/** The longest decoded body of a list page, bytes. */
+export const maxPageBytes = 64 * mebibyte;
+/** The longest decoded body of anything else, bytes. */
+export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
@@ -58,7 +51,6 @@ export interface Transport {
    * @throws Failure `usage` for a request that HTTP cannot carry, or an address it must not go to: nothing was sent
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
-  readonly limits: Limits;
   /** Closes every idle connection. Safe to repeat. */
   close(): void;
 }

@@ -2,14 +2,7 @@
 // connection, and holds every limit on what comes back.
 import { setFlagsFromString } from "node:v8";
 import { ConnectionPool, type ProxySettings } from "./connections.ts";
-import {
-  type DebugEvent,
-  defaultLimits,
-  type Exchange,
-  type ExchangeRequest,
-  type Limits,
-  type Transport,
-} from "./exchange.ts";
+import { type DebugEvent, type Exchange, type ExchangeRequest, maxBodyBytes, type Transport } from "./exchange.ts";
 import { decodeBody, Reception } from "./reception.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
 import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
@@ -25,7 +18,6 @@ export interface TransportOptions {
   readonly userAgent: string;
   readonly proxy?: ProxySettings;
   readonly debug?: (event: DebugEvent) => void;
-  readonly limits?: Partial<Limits>;
 }
 
 /** The longest delay that a timer of Node can hold. */
@@ -33,12 +25,10 @@ const maxTimerMs = 2 ** 31 - 1;
 
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
-  const limits: Limits = { ...defaultLimits, ...options.limits };
   keepParserAsItIs();
-  const pool = new ConnectionPool({ proxy: options.proxy, headerBytes: limits.headerBytes });
+  const pool = new ConnectionPool(options.proxy);
   const log = createExchangeLog(options);
   return {
-    limits,
     close: () => pool.close(),
     async exchange(request) {
       checkWireRequest(request);
@@ -47,7 +37,7 @@ export function createTransport(options: TransportOptions): Transport {
       if (located === undefined) return interrupted;
       const target = parseTarget(located);
       const logEnd = log(request, target);
-      const maxBytes = request.maxBytes ?? limits.bodyBytes;
+      const maxBytes = request.maxBytes ?? maxBodyBytes;
       const exchange = await sendOnce(pool, { request, target, signal, options, maxBytes });
       return logEnd(withoutEchoes(request, await decoded(exchange, maxBytes)));
     },
@@ -93,7 +83,8 @@ async function sendOnce(
   { request, target, signal, options, maxBytes }: SendOptions,
 ): Promise<Exchange> {
   const { method, body, buffer } = request;
-  const fresh = request.fresh ?? (method !== "GET" && method !== "HEAD");
+  // A change has a connection of its own, closed afterwards (`reset`).
+  const fresh = method !== "GET" && method !== "HEAD";
   const connection = await pool.take(target, fresh);
   if (signal.aborted) {
     pool.give(target, { connection, reusable: false });
@@ -119,7 +110,6 @@ async function sendOnce(
     signal.addEventListener("abort", onAbort, { once: true });
     const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
     const path = target.prefix + request.path;
-    // `reset`: the connection is closed afterwards.
     connection.dispatcher.dispatch(
       { origin: target.origin, method, path, headers, body, reset: fresh || undefined },
       reception,

@@ -263,7 +263,7 @@ describe("a proxy", () => {
     const address = `http://127.0.0.1:${proxy.port}`;
     const dead = await deadPort();
     const transport = transportTo({
-      proxy: { httpsProxy: address, httpProxy: address, noProxy: "localhost,.example.com" },
+      proxy: { httpsProxy: address, noProxy: "localhost,.example.com" },
     });
     expect(await transport.exchange(post(`https://localhost:${dead}`))).toMatchObject({
       sent: false,
