@@ -40,8 +40,10 @@ export interface FailureDetails {
   readonly hint?: string;
   /** The service's own words. They are untrusted text: only `output/` may show them. */
   readonly problem?: Problem;
-  /** Where it happened, e.g. `profile prod (eu) · POST /v1/oauth_clients`. */
+  /** Where it happened, e.g. `profile prod (eu)`. */
   readonly where?: string;
+  /** The request that it was about, if it may have left this machine: `POST /v1/oauth_clients`. */
+  readonly request?: string | undefined;
   /** The journal entry that keeps the work. */
   readonly entry?: string;
   /** Proven that no byte of the last request left this machine: it has no place at the service to be told. */

@@ -144,13 +144,13 @@ export async function giveBack(bench: Workbench, entry: string, destination?: De
 
 /** Adds where it happened and which entry keeps it to a failure's details. */
 export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
-  return { ...details, entry: entry.id, where: details.where ?? whereOf(entry, details) };
+  const here = { where: `profile ${entry.profile} (${entry.region})`, request: requestOf(entry, details) };
+  return { ...(details.where === undefined && here), ...details, entry: entry.id };
 }
 
 /** The request is named only where it, or an earlier attempt at it, may have left this machine. */
-function whereOf(entry: Entry, { unsent = false }: FailureDetails): string {
-  const profile = `profile ${entry.profile} (${entry.region})`;
-  return unsent || entry.attempts === 0 ? profile : `${profile} · ${entry.method} ${entry.path}`;
+function requestOf(entry: Entry, { unsent = false }: FailureDetails): string | undefined {
+  return unsent || entry.attempts === 0 ? undefined : `${entry.method} ${entry.path}`;
 }
 
 /** The failure with the id of the answer that it followed from, where it has none of its own. */

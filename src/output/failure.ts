@@ -66,11 +66,12 @@ const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undeli
 
 /** Where, the request's id, the error's address, the exit code. */
 function whereLine({ kind, details }: Failure, exitCode: number): string {
-  const { where, problem } = details;
-  const wasRequest = /\b[A-Z]{3,7} \//.test(where ?? "") || problem !== undefined || kind === "outcome_unknown";
+  const { where, request, problem } = details;
+  const wasRequest = request !== undefined || problem !== undefined || kind === "outcome_unknown";
   const id = problem?.request_id ?? (answered.has(kind) ? undefined : "unknown");
   const parts = [
     where,
+    request,
     wasRequest && id !== undefined ? `request id ${id}` : undefined,
     problem?.status === undefined ? undefined : `status ${problem.status}`,
     problem?.doc_url,

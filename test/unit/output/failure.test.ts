@@ -6,11 +6,13 @@ const person = { format: "table", colour: false, exitCode: 7 };
 const lost = new Failure("outcome_unknown", 'no answer to "create OAuth client" (connection closed after 30 s)', {
   meaning: "The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
   hint: "integ journal recover 6k2f9",
-  where: "profile prod (eu) · POST /v1/oauth_clients",
+  where: "profile prod (eu)",
+  request: "POST /v1/oauth_clients",
 });
 const refused = new Failure("conflict", "the service refused the request", {
   hint: "integ oauth-clients list",
-  where: "profile prod (eu) · POST /v1/oauth_clients",
+  where: "profile prod (eu)",
+  request: "POST /v1/oauth_clients",
   problem: {
     status: 409,
     code: "invalid_request",
@@ -49,12 +51,13 @@ describe("a failure, for a person", () => {
   });
 
   it("does not call the id of an answer unknown that came and is not at hand", () => {
-    const where = "profile prod (eu) · POST /v1/oauth_clients";
+    const where = "profile prod (eu)";
+    const request = "POST /v1/oauth_clients";
     const told = (kind: FailureKind, problem?: { request_id: string }) =>
-      renderFailure(new Failure(kind, "x", { where, problem }), person).split("\n")[1];
-    expect(told("undelivered")).toBe(`  ${where} · exit 7`);
-    expect(told("undelivered", { request_id: "req_1" })).toBe(`  ${where} · request id req_1 · exit 7`);
-    expect(told("unreachable")).toBe(`  ${where} · request id unknown · exit 7`);
+      renderFailure(new Failure(kind, "x", { where, request, problem }), person).split("\n")[1];
+    expect(told("undelivered")).toBe(`  ${where} · ${request} · exit 7`);
+    expect(told("undelivered", { request_id: "req_1" })).toBe(`  ${where} · ${request} · request id req_1 · exit 7`);
+    expect(told("unreachable")).toBe(`  ${where} · ${request} · request id unknown · exit 7`);
   });
 
   it("is as short as what is known", () => {
