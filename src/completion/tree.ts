@@ -107,7 +107,7 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
       flags: own.map((option) => flagOf(option, path)),
       nodes: command.commands.map((child) => nodeOf(child, [...path, child.name()])),
       examples: notes?.examples ?? [],
-      ...(notes?.more !== undefined && { more: notes.more }),
+      more: notes?.more,
     };
   };
   return { root: nodeOf(root, []), globals: [...globals.map((option) => flagOf(option, [])), help] };
@@ -123,12 +123,12 @@ function flagOf(option: DeclaredOption, path: readonly string[]): Flag {
   const long = option.long ?? option.short!;
   const standard = option.negate || option.defaultValue === undefined ? undefined : standardOf(option.defaultValue);
   return {
-    ...(option.short !== undefined && option.long !== undefined && { short: option.short }),
+    short: option.long === undefined ? undefined : option.short,
     long,
     summary: option.description,
-    ...((option.required || option.optional) && { value: valueOf(option, { long, path }) }),
+    value: option.required || option.optional ? valueOf(option, { long, path }) : undefined,
     mandatory: option.mandatory,
-    ...(standard !== undefined && { standard }),
+    standard,
   };
 }
 

@@ -190,7 +190,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
         profiles: rooms,
         signal: cut,
-        ...(issuedBy && { issuedBy }),
+        issuedBy,
         note: tellNote,
       });
     },

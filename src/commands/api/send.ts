@@ -144,7 +144,7 @@ export function requestOf(path: string, flags: ApiFlags, input: string | undefin
       ...(body !== undefined && !hasContentType(headers) && { "content-type": "application/json" }),
       ...headers,
     },
-    ...(body !== undefined && { body }),
+    body,
   };
 }
 

@@ -231,8 +231,8 @@ function again(place: SecretOptions, { secretFormat, force }: SecretOptions, isA
   if (isAsked) return place;
   return {
     ...place,
-    ...(secretFormat !== undefined && { secretFormat }),
-    ...(place.secretFile !== undefined && { force: force === true || place.force === true }),
+    secretFormat: secretFormat ?? place.secretFormat,
+    force: place.secretFile === undefined ? undefined : force === true || place.force === true,
   };
 }
 

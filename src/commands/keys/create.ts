@@ -60,11 +60,11 @@ async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreatio
   return {
     request: {
       name,
-      ...(typeof expiry?.at === "string" && { expiresAt: expiry.at }),
-      ...(flags.type !== undefined && { keyType: flags.type }),
-      ...(flags.scope !== undefined && { scopes: flags.scope }),
+      expiresAt: expiry?.at ?? undefined,
+      keyType: flags.type,
+      scopes: flags.scope,
     },
-    ...(expiry !== undefined && { expiry: expiry.twin }),
+    expiry: expiry?.fingerprint,
     marked: flags.nameMarker === true,
   };
 }

@@ -36,7 +36,7 @@ export interface Expiry {
   /** The time that is sent; null: never. */
   readonly at: string | null;
   /** The same intent written the same way: `in 90d` is the same tomorrow. */
-  readonly twin: string;
+  readonly fingerprint: string;
 }
 
 /**
@@ -47,10 +47,10 @@ export interface Expiry {
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {
   if (expiresAt !== undefined && expiresIn !== undefined)
     throw new Failure("usage", "--expires-at and --expires-in contradict each other.", { hint: "Keep one of them." });
-  if (expiresAt === "never" || expiresIn === "never") return { at: null, twin: "never" };
-  if (expiresAt !== undefined) return { at: expiresAt, twin: expiresAt };
+  if (expiresAt === "never" || expiresIn === "never") return { at: null, fingerprint: "never" };
+  if (expiresAt !== undefined) return { at: expiresAt, fingerprint: expiresAt };
   if (expiresIn === undefined) return undefined;
   const ms = parseDuration(expiresIn, "--expires-in");
   if (ms <= 0) throw new Failure("usage", "--expires-in: the key would be born expired.", { hint: "--expires-in 90d" });
-  return { at: new Date(nowMs + ms).toISOString(), twin: `in ${ms} ms` };
+  return { at: new Date(nowMs + ms).toISOString(), fingerprint: `in ${ms} ms` };
 }

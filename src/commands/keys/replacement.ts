@@ -74,7 +74,7 @@ async function requestOf(
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
   return {
     oldId: id,
-    ...(isBound && old.createdByUserId !== undefined && { boundTo: old.createdByUserId }),
+    boundTo: isBound ? old.createdByUserId : undefined,
     creation,
     overlapMs,
   };
@@ -132,9 +132,9 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
           ? `Nothing was sent. The old key's expiry, ${old.expiresAt}, is past or no time.`
           : "Nothing was sent: what is not known is not guessed.",
     });
-  const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, ...(expiresAt && { expiresAt }) };
+  const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, expiresAt: expiresAt || undefined };
   checkAccessKey(request, nowMs);
-  return { request, ...(expiry && { expiry: expiry.twin }), marked: flags.nameMarker === true };
+  return { request, expiry: expiry?.fingerprint, marked: flags.nameMarker === true };
 }
 
 /** null: never; nothing where the row does not tell, or tells a time that no new key can have. */

@@ -154,7 +154,7 @@ export async function checkUpdatable(context: Context, profile: ActiveProfile, i
   const refuse = (why: string, hint?: string): Failure =>
     new Failure("usage", `--update-profile: ${why}.`, {
       meaning: "Nothing was sent.",
-      ...(hint !== undefined && { hint }),
+      hint,
     });
   const stored = (await context.profiles.store()).get(profile.name);
   if (stored === undefined)

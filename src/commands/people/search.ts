@@ -22,9 +22,7 @@ export const command = defineVerb({
     if (params.length === 0 && (text ?? "").trim() === "")
       throw new Failure("usage", "There is nothing to search for.", { hint: "integ people search <text>" });
     const service = await context.connect();
-    const { value } = await read(context, "search people", () =>
-      service.people.search({ ...(text !== undefined && { text }), params }),
-    );
+    const { value } = await read(context, "search people", () => service.people.search({ text, params }));
     await printRows(context, value, { columns: [], singular: "person", plural: "people" });
   },
 });
