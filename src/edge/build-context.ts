@@ -7,7 +7,8 @@ import { Connections, once, EmbeddedSandbox } from "./connections.ts";
 import { configFolder, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
 import { Failure } from "../errors.ts";
-import { createOutput, type Choice } from "../output/output.ts";
+import type { Choice } from "../output/asking/pick-list.ts";
+import { createOutput } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 

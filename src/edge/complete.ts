@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
 import type { Tree } from "../completion/tree.ts";
 import type { LiveNames } from "../completion/values.ts";
-import type { Choice } from "../output/output.ts";
+import type { Choice } from "../output/asking/pick-list.ts";
 
 /**
  * @param words those before the cursor, and the one at it with a colon before; without that one the tree is asked for, as

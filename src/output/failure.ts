@@ -1,10 +1,9 @@
-// Owns: how a failure is told: to a person in words, to a program as one JSON object. Must not know: streams, what to
-// do about it. Everything in it may have come from elsewhere: it goes through the sanitiser. Source: cli.md §2 (errors).
+// Everything in a failure may have come from elsewhere: it goes through the sanitiser.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
 
-export interface FailureLook {
+export interface FailureStyle {
   readonly format: string;
   /** A level as chalk has it, or whether to colour at all. */
   readonly colour: boolean | number;
@@ -16,17 +15,17 @@ const longestText = 2000;
 
 /**
  * A failure as it goes to standard error, with its last new line. For `json` and `ndjson` one line, a JSON object of
- * the keys that apply; else what happened, what it means, what to type next, and where it was.
+ * the keys that apply; otherwise what happened, what it means, what to type next, and where it was.
  */
-export function renderFailure(failure: Failure, look: FailureLook): string {
-  return look.format === "json" || look.format === "ndjson" ? asJson(failure, look) : forPerson(failure, look);
+export function renderFailure(failure: Failure, style: FailureStyle): string {
+  return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : forPerson(failure, style);
 }
 
-function asJson(failure: Failure, { exitCode }: FailureLook): string {
+function asJson(failure: Failure, { exitCode }: FailureStyle): string {
   const { hint, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
-    // The object has no key for the meaning (cli.md §2): a program is told all the same what a person is told.
+    // The object has no key for the meaning, and a program has to read what a person reads.
     message: hint === undefined || meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,
@@ -42,14 +41,14 @@ function asJson(failure: Failure, { exitCode }: FailureLook): string {
   return `${visibleJson(JSON.stringify({ error }))}\n`;
 }
 
-function forPerson(failure: Failure, look: FailureLook): string {
-  const paint = painter(look.colour);
+function forPerson(failure: Failure, style: FailureStyle): string {
+  const paint = painter(style.colour);
   const { meaning, hint, problem } = failure.details;
   const lines = [`${paint.red.bold("integ:")} ${oneLine(failure.message)}`];
   if (problem !== undefined) lines.push(...serviceWords(problem));
   if (meaning !== undefined) lines.push(indented(meaning, "  "));
   if (hint !== undefined) lines.push(`  ${paint.bold("Next:")} ${indented(hint, "        ").trimStart()}`);
-  lines.push(`  ${paint.dim(whereLine(failure, look.exitCode))}`);
+  lines.push(`  ${paint.dim(whereLine(failure, style.exitCode))}`);
   return `${lines.join("\n")}\n`;
 }
 
@@ -61,7 +60,7 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`  The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** What follows from an answer that came: its id is told where it is at hand, and is not «unknown» where it is not. */
+/** What follows from an answer that came: its id is shown if it is at hand, and is not "unknown" if it is not. */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
 /** Where, the request's id, the error's address, the exit code. */
@@ -86,20 +85,20 @@ function whereLine({ kind, details }: Failure, exitCode: number): string {
 
 /**
  * An error that nobody foresaw, with its stack: a bug of this program.
- * @param look JSON formats get the same object as a failure, kind `failed`
+ * @param style JSON formats get the same object as a failure, kind `failed`
  */
-export function renderBug(error: unknown, look?: FailureLook): string {
+export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const message = `a bug in integ: ${error instanceof Error ? error.message : String(error)}`;
-  if (look?.format === "json" || look?.format === "ndjson") {
-    return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: look.exitCode } }))}\n`;
+  if (style?.format === "json" || style?.format === "ndjson") {
+    return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: style.exitCode } }))}\n`;
   }
-  const paint = painter(look?.colour ?? false);
+  const paint = painter(style?.colour ?? false);
   return [
     `${paint.red.bold("integ:")} ${oneLine(message)}`,
     "  This should never happen. Please report it with the lines below, once you have looked through them.",
     indented(stack, "    "),
-    `  ${paint.dim(`exit ${look?.exitCode ?? exitCodes.failed}`)}\n`,
+    `  ${paint.dim(`exit ${style?.exitCode ?? exitCodes.failed}`)}\n`,
   ].join("\n");
 }
 

@@ -1,7 +1,199 @@
-// Owns: what may be done to JSON text without losing any of it: laying it out, blanking keys, picking fields. Pure.
-// Must not know: which resource it is, where it goes. Source: cli.md §2 (json), §1 (`--fields`), quality.md traps.
 import { Failure } from "../errors.ts";
-import { type JsonNode, type JsonTree, memberOf, parseJson, textOf } from "./json-tree.ts";
+
+/** How deep arrays and objects may stand in each other: far more than any answer needs, far less than the stack. */
+export const maxNesting = 200;
+
+/** A value and where it stands: `[start, end)` in UTF-16 units of the source text. */
+export type JsonNode = JsonScalar | JsonArray | JsonObject;
+
+/** A string, number, `true`, `false` or `null`; its text is `source.slice(start, end)`. */
+export interface JsonScalar {
+  readonly kind: "string" | "number" | "literal";
+  readonly start: number;
+  readonly end: number;
+}
+
+interface JsonArray {
+  readonly kind: "array";
+  readonly start: number;
+  readonly end: number;
+  readonly items: readonly JsonNode[];
+}
+
+export interface JsonObject {
+  readonly kind: "object";
+  readonly start: number;
+  readonly end: number;
+  /** In the order of the text, duplicates included. `key` is decoded, `keyNode` is where it stands. */
+  readonly members: readonly JsonMember[];
+}
+
+interface JsonMember {
+  readonly key: string;
+  readonly keyNode: JsonScalar;
+  readonly value: JsonNode;
+}
+
+/** A whole JSON text and its tree. */
+export interface JsonTree {
+  readonly source: string;
+  readonly root: JsonNode;
+}
+
+/**
+ * Reads a whole JSON text.
+ * @throws Failure `unreachable` where the text is no JSON (RFC 8259) or nests deeper than {@link maxNesting}
+ */
+export function parseJson(source: string): JsonTree {
+  const reader = new Reader(source);
+  return { source, root: reader.whole() };
+}
+
+/** The text of a node as it came. */
+export function textOf(tree: JsonTree, node: JsonNode): string {
+  return tree.source.slice(node.start, node.end);
+}
+
+/** The decoded string of a string node. */
+export function stringOf(tree: JsonTree, node: JsonScalar): string {
+  return decoded(tree.source.slice(node.start, node.end));
+}
+
+/** The member that counts: of duplicate keys the last, as every JSON reader takes it. */
+export function memberOf(node: JsonNode, key: string): JsonNode | undefined {
+  if (node.kind !== "object") return undefined;
+  return node.members.findLast((member) => member.key === key)?.value;
+}
+
+const whiteSpace = /[ \t\r\n]*/y;
+const numberOrLiteral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+
+/** A recursive reader; recursion is bounded by {@link maxNesting}. */
+class Reader {
+  position = 0;
+  depth = 0;
+
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+
+  whole(): JsonNode {
+    const root = this.value();
+    this.skip();
+    if (this.position !== this.source.length) throw this.broken();
+    return root;
+  }
+
+  value(): JsonNode {
+    this.skip();
+    const first = this.source[this.position];
+    if (first === "{") return this.nested(() => this.object());
+    if (first === "[") return this.nested(() => this.array());
+    return this.scalar();
+  }
+
+  nested(read: () => JsonNode): JsonNode {
+    this.depth += 1;
+    if (this.depth > maxNesting) throw broken(`nested deeper than ${maxNesting}`);
+    const node = read();
+    this.depth -= 1;
+    return node;
+  }
+
+  object(): JsonObject {
+    const start = this.position;
+    const members: JsonMember[] = [];
+    this.sequence("}", () => {
+      const keyNode = this.string();
+      this.skip();
+      if (!this.take(":")) throw this.broken();
+      const key = decoded(this.source.slice(keyNode.start, keyNode.end));
+      members.push({ key, keyNode, value: this.value() });
+    });
+    return { kind: "object", start, end: this.position, members };
+  }
+
+  array(): JsonArray {
+    const start = this.position;
+    const items: JsonNode[] = [];
+    this.sequence("]", () => items.push(this.value()));
+    return { kind: "array", start, end: this.position, items };
+  }
+
+  /** `open (item (, item)*)? close`, the opening bracket being the next character. */
+  sequence(close: string, item: () => void): void {
+    this.position += 1;
+    this.skip();
+    if (this.take(close)) return;
+    do {
+      this.skip();
+      item();
+      this.skip();
+    } while (this.take(","));
+    if (!this.take(close)) throw this.broken();
+  }
+
+  scalar(): JsonScalar {
+    const start = this.position;
+    const first = this.source[start];
+    if (first === '"') return this.string();
+    numberOrLiteral.lastIndex = start;
+    if (!numberOrLiteral.test(this.source)) throw this.broken();
+    this.position = numberOrLiteral.lastIndex;
+    return { kind: /[a-z]/.test(first ?? "") ? "literal" : "number", start, end: this.position };
+  }
+
+  /** Up to the first quote that no backslash escapes; what stands between is judged by `JSON.parse`. */
+  string(): JsonScalar {
+    const start = this.position;
+    if (this.source[start] !== '"') throw this.broken();
+    let quote = start;
+    do {
+      quote = this.source.indexOf('"', quote + 1);
+      if (quote === -1) throw this.broken();
+    } while (this.isEscaped(quote));
+    try {
+      JSON.parse(this.source.slice(start, quote + 1));
+    } catch {
+      throw this.broken();
+    }
+    this.position = quote + 1;
+    return { kind: "string", start, end: this.position };
+  }
+
+  isEscaped(quote: number): boolean {
+    let first = quote;
+    while (this.source[first - 1] === "\\") first -= 1;
+    return (quote - first) % 2 === 1;
+  }
+
+  take(character: string): boolean {
+    if (this.source[this.position] !== character) return false;
+    this.position += 1;
+    return true;
+  }
+
+  skip(): void {
+    whiteSpace.lastIndex = this.position;
+    whiteSpace.test(this.source);
+    this.position = whiteSpace.lastIndex;
+  }
+
+  broken(): Failure {
+    return broken(`unexpected ${this.position < this.source.length ? "text" : "end"} at character ${this.position}`);
+  }
+}
+
+function decoded(text: string): string {
+  const value: string = JSON.parse(text);
+  return value;
+}
+
+function broken(what: string): Failure {
+  return new Failure("unreachable", `the answer is not the JSON it should be: ${what}`);
+}
 
 /** JSON text on one line, no white space outside of strings; every token as it came. @throws Failure as `parseJson` */
 export function compactJson(text: string): string {
@@ -56,62 +248,3 @@ export function withNulls(text: string, keys: readonly string[]): string {
   }
   return result + text.slice(from);
 }
-
-/** One field of `--fields`: as typed, and as the way to the value. */
-export interface FieldPath {
-  readonly name: string;
-  readonly steps: readonly string[];
-}
-
-/**
- * The fields of `--fields a,b.c`.
- * @param names as split at the commas; white space around a name is dropped
- * @throws Failure `usage` where a name, or a step of one, is empty or a name stands twice
- */
-export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
-  const trimmed = names.map((name) => name.trim());
-  const twice = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
-  if (twice !== undefined) throw new Failure("usage", `--fields names "${twice}" twice`);
-  return trimmed.map((name) => {
-    const steps = name.split(".");
-    if (steps.includes("")) {
-      throw new Failure("usage", `--fields has an empty name in "${names.join(",")}"`, {
-        meaning: "It takes names separated by commas, and a dot to reach into a nested object",
-      });
-    }
-    return { name, steps };
-  });
-}
-
-/**
- * The value at a path: a key that has the whole path as its name, else step by step; a step into an array is an index
- * from 0. Undefined where there is none.
- */
-export function valueAt(root: JsonNode, path: FieldPath): JsonNode | undefined {
-  const whole = memberOf(root, path.name);
-  if (whole !== undefined) return whole;
-  let node: JsonNode | undefined = root;
-  for (const step of path.steps) {
-    if (node === undefined) return undefined;
-    node = node.kind === "array" && /^\d+$/.test(step) ? node.items[Number(step)] : memberOf(node, step);
-  }
-  return node;
-}
-
-/**
- * An object of exactly the fields asked for, in the order asked for, each under the path as typed; a field that is
- * missing is `null`. Values keep their text.
- * @param missing is told each field that was not there
- * @returns compact JSON text
- */
-export function projected(text: string, fields: readonly FieldPath[], missing?: (name: string) => void): string {
-  const tree = parseJson(text);
-  const parts = fields.map((field) => {
-    const node = valueAt(tree.root, field);
-    if (node === undefined) missing?.(field.name);
-    return `${JSON.stringify(field.name)}:${node === undefined ? "null" : printNode(tree, node, compact)}`;
-  });
-  return `{${parts.join(",")}}`;
-}
-
-const compact = { indent: 0, level: 0 } as const;

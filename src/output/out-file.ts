@@ -1,20 +1,32 @@
-// Owns: a file that a list is written to (`--out`): never over another one unasked, and with the place beside it up to
-// which it is whole, so that a later run goes on there. Must not know: which list it is, the API. Source: cli.md §6.
+// A list's file (`--out`) and, beside it, the note of how far it is whole (`.resume`), so that a later run continues there.
+// A file that exists is never replaced unasked.
 import {
   accessSync,
   closeSync,
   constants,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
   openSync,
-  writeSync,
+  readFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { replaceFile } from "../disk/atomic-write.ts";
+import { errorCode } from "../disk/error-words.ts";
+import { removeFile, writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
-import type { ListEnd, Sink } from "./list.ts";
-import { codeOf, notePlace, type Place, placeIn, placePath, removeIfThere, type WalkIdentity } from "./walk-place.ts";
+import type { ListEnd, Sink } from "./formats/format.ts";
+
+/** What makes a walk the same walk: another value of any of them is another list. Shown in messages. */
+export type WalkIdentity = Readonly<Record<string, string | number | boolean | null>>;
+
+/** How far a file is whole. `rows` and `bytes` count from its beginning. */
+export interface ResumePoint extends ListEnd {
+  readonly rows: number;
+  readonly bytes: number;
+}
 
 export interface OutFileOptions {
   readonly force: boolean;
@@ -30,25 +42,25 @@ export interface OutFileOptions {
  * The place is written down at most so often: what is noted must be on the disk before, and a sync a page would take
  * longer than the page. After a crash the rows since then are cut off and asked for again.
  */
-const noteEveryMs = 1000;
+const writtenEveryMs = 1000;
 
 /** A list's file. Nothing is created, cut or overwritten before there is something to write. */
 export class OutFile implements Sink {
   readonly path: string;
   /** Where an earlier run came to. */
-  readonly before: Place | undefined;
+  readonly before: ResumePoint | undefined;
   readonly #options: OutFileOptions;
   #fd: number | undefined;
   #bytes: number;
-  #place: Place | undefined;
+  #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
   /** @throws Failure `usage` where the file is in the way, is no file, or belongs to another walk */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
-    const exists = lookAt(path);
-    this.before = options.resume ? placeIn(path, { exists, identity: options.identity }) : undefined;
+    const exists = existsAsFile(path);
+    this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;
     if (exists && !options.force && this.before === undefined) throw inTheWay(path, options.resume);
   }
@@ -57,16 +69,15 @@ export class OutFile implements Sink {
     const bytes = typeof data === "string" ? Buffer.from(data) : data;
     this.#try("write to", () => {
       const fd = this.#open();
-      for (let done = 0; done < bytes.length; )
-        done += writeSync(fd, bytes, done, bytes.length - done, this.#bytes + done);
+      writeAll(fd, bytes, this.#bytes);
       this.#bytes += bytes.length;
     });
   }
 
   /** The rows so far are whole: a later run may go on here. */
   mark(at: ListEnd & { readonly rows: number }): void {
-    this.#place = { ...at, bytes: this.#bytes };
-    if (this.#options.now() - this.#notedAt >= noteEveryMs) this.#note();
+    this.#resumePoint = { ...at, bytes: this.#bytes };
+    if (this.#options.now() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
   /** The list is whole: synced, and nothing to go on from any more. */
@@ -74,7 +85,7 @@ export class OutFile implements Sink {
     this.#try("finish", () => {
       fsyncSync(this.#open());
       this.#close();
-      removeIfThere(placePath(this.path));
+      removeFile(resumePointPath(this.path));
     });
   }
 
@@ -84,8 +95,8 @@ export class OutFile implements Sink {
    */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
-    if (forGood) removeIfThere(placePath(this.path));
-    else if (this.#place !== undefined) this.#note();
+    if (forGood) removeFile(resumePointPath(this.path));
+    else if (this.#resumePoint !== undefined) this.#note();
     this.#close();
   }
 
@@ -94,7 +105,7 @@ export class OutFile implements Sink {
     const { force, identity, from } = this.#options;
     // Before the file is there or cut: whenever the process ends from now on, --resume knows what to do with it.
     if (this.before === undefined)
-      notePlace(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
+      writeResumePoint(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
@@ -108,7 +119,7 @@ export class OutFile implements Sink {
       return openSync(this.path, how, 0o600);
     } catch (error) {
       // Whatever is in the way now is not ours to go on with.
-      if (this.before === undefined) removeIfThere(placePath(this.path));
+      if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }
   }
@@ -116,7 +127,7 @@ export class OutFile implements Sink {
   #note(): void {
     this.#try("note the place in", () => {
       fdatasyncSync(this.#open());
-      notePlace(this.path, { identity: this.#options.identity, ...this.#place! });
+      writeResumePoint(this.path, { identity: this.#options.identity, ...this.#resumePoint! });
       this.#notedAt = this.#options.now();
     });
   }
@@ -140,7 +151,7 @@ export class OutFile implements Sink {
 }
 
 /** @returns whether there is a file; throws where something else is in the way */
-function lookAt(path: string): boolean {
+function existsAsFile(path: string): boolean {
   let stats: ReturnType<typeof lstatSync>;
   try {
     stats = lstatSync(path);
@@ -182,4 +193,89 @@ function inTheWay(path: string, resume: boolean): Failure {
     : new Failure("usage", `--out: ${path} is there already.`, {
         hint: "Name a new file, or add --force to replace it, or --resume to go on with a walk that broke.",
       });
+}
+
+type IdentifiedPoint = ResumePoint & { readonly identity: WalkIdentity };
+
+/** The file beside a list's file that says how far it is whole. */
+export function resumePointPath(path: string): string {
+  return `${path}.resume`;
+}
+
+function codeOf(error: unknown): string {
+  return errorCode(error) ?? "unknown error";
+}
+
+/** @throws Failure `usage` where the file belongs to another walk or is shorter than what was noted */
+function resumePointOf(path: string, known: { exists: boolean; identity: WalkIdentity }): ResumePoint | undefined {
+  const noted = readResumePoint(resumePointPath(path));
+  if (noted === undefined || !known.exists) return undefined;
+  const differs = Object.keys({ ...noted.identity, ...known.identity }).filter(
+    (name) => noted.identity[name] !== known.identity[name],
+  );
+  if (differs.length > 0)
+    throw new Failure(
+      "usage",
+      `--resume: ${path} belongs to another walk (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
+      {
+        meaning: differs
+          .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${known.identity[name] ?? "none"} now`)
+          .join("; "),
+        hint: "The same command as then, with --resume; or --force to begin anew.",
+      },
+    );
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    if (fstatSync(fd).size >= noted.bytes) return noted;
+  } finally {
+    closeSync(fd);
+  }
+  throw new Failure("usage", `--resume: ${path} is shorter than when its walk stopped.`, {
+    hint: "--force begins anew.",
+  });
+}
+
+function readResumePoint(path: string): IdentifiedPoint | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new Failure("usage", `--resume: ${path} cannot be read (${codeOf(error)}).`);
+  }
+  const point = parsed(text);
+  if (point) return point;
+  throw new Failure("usage", `--resume: ${path} is damaged.`, { hint: "--force begins anew." });
+}
+
+function parsed(text: string): IdentifiedPoint | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || !("object" in value) || value.object !== "integ_walk")
+    return undefined;
+  const { version, identity, rows, bytes, nextPageToken, hasMore } = value as Record<string, unknown>;
+  const isResumePoint =
+    version === 1 &&
+    typeof identity === "object" &&
+    identity !== null &&
+    isCount(rows) &&
+    isCount(bytes) &&
+    (nextPageToken === null || typeof nextPageToken === "string") &&
+    typeof hasMore === "boolean";
+  return isResumePoint ? (value as unknown as IdentifiedPoint) : undefined;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** A crash leaves the old note or the new one; the walk continues from either. */
+function writeResumePoint(path: string, point: IdentifiedPoint): void {
+  const file = resumePointPath(path);
+  const text = `${JSON.stringify({ object: "integ_walk", version: 1, ...point })}\n`;
+  replaceFile(file, text, { durable: "content", temporary: `${file}.tmp` });
 }

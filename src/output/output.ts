@@ -1,18 +1,26 @@
-// Owns: what commands may say and ask, each in the format and on the stream it belongs to.
-// Must not know: a resource by name, the API, exit codes. Source: cli.md §1 (global options), §2, §6.
-import { documentText, type Format, LazyList, resourceText } from "./formats.ts";
-import { fieldPaths } from "./json-text.ts";
-import type { ListTarget, ListView, ListWriter, Report, ResourceView, Sink } from "./list.ts";
-import { type Label, LiveLine, type Progress, silentProgress, type Timers } from "./live-line.ts";
+// Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
+// standard error. A format's module is loaded when there is something to write in it.
+import { createQuestions, type Questions } from "./asking/questions.ts";
+import { fieldPaths } from "./fields.ts";
+import type {
+  Format,
+  Formatter,
+  ListEnd,
+  ListTarget,
+  ListView,
+  ListWriter,
+  PageWriter,
+  Report,
+  ResourceView,
+  ShownResource,
+  Sink,
+} from "./formats/format.ts";
+import { withNulls } from "./json-text.ts";
+import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
-import { createQuestions, type Questions } from "./questions.ts";
+import { type RowPage, rowCount } from "./row-page.ts";
 import type { Terminal } from "./terminal.ts";
 import { visibleLines } from "./visible-text.ts";
-
-export type { Format } from "./formats.ts";
-export type { Column, ListView, ResourceView } from "./list.ts";
-export type { Progress } from "./live-line.ts";
-export type { Choice } from "./pick-list.ts";
 
 export interface OutputOptions {
   readonly terminal: Terminal;
@@ -24,8 +32,6 @@ export interface OutputOptions {
   readonly yes: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Those of the machine unless told otherwise. */
-  readonly timers?: Timers;
   /** Ends a question that is being asked; its reason is thrown. */
   readonly interruption?: AbortSignal;
 }
@@ -70,46 +76,75 @@ export interface Output extends Questions {
 
 const longWaitMs = 5_000;
 
-/** Where a resource is shown, and how. */
-interface Shown {
-  readonly view: ResourceView;
-  readonly target: ListTarget;
-}
-type Print = (text: string, how: { view: ResourceView; print: (shown: Shown) => Promise<void> }) => Promise<void>;
+const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
+  table: async () => (await import("./formats/table.ts")).table,
+  json: async () => (await import("./formats/json.ts")).json,
+  ndjson: async () => (await import("./formats/json.ts")).ndjson,
+  csv: async () => (await import("./formats/csv.ts")).csv,
+  yaml: async () => (await import("./formats/yaml.ts")).yaml,
+};
 
-/** @throws Failure `usage` where `--fields` names nothing */
+/** @throws Failure `usage` if `--fields` names nothing */
 export function createOutput(options: OutputOptions): Output {
-  const { terminal, format, quiet } = options;
-  const live = new LiveLine(terminal, options.timers);
+  const { terminal, quiet } = options;
+  const live = new LiveLine(terminal);
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb;
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
   const note = (text: string): void => (quiet ? undefined : say("note", text));
-  const target = stdoutTarget(options, note);
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
-  const show: Print = async (text, { view, print }) => {
+  return {
+    format: options.format,
+    fields: options.fields,
+    ...createQuestions(options, live),
+    ...createPrinting(options, note),
+    note,
+    warn: (text) => say("warning", text),
+    hint: (text) => (quiet ? undefined : say("hint", text)),
+    progress: (label) => begin(() => [label]),
+    countdown(label, ms) {
+      const end = options.now() + ms;
+      // A log and a screen reader get one line of it, if it is long enough to wonder.
+      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s).`);
+      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`]);
+    },
+    close: () => live.close(),
+  };
+}
+
+/** The part of the output that prints results. */
+function createPrinting(
+  options: OutputOptions,
+  note: (text: string) => void,
+): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text"> {
+  const { terminal, format } = options;
+  const target = stdoutTarget(options, note);
+  const show = async (
+    { text, view }: { text: string; view: ResourceView },
+    print: (text: string, shown: ShownResource) => Promise<void>,
+  ): Promise<void> => {
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
-    await print(secretField === undefined ? { view, target } : withSecret(secretField, { view, target }));
+    const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
+    await print(view.nulls?.length ? withNulls(text, view.nulls) : text, shown);
     if (secretField !== undefined)
       note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
   };
   return {
-    format,
-    fields: options.fields,
-    ...createQuestions(options, live),
     resource: (text, view) =>
-      show(text, {
-        view,
-        print: async (shown) => terminal.writeOut(await resourceText(text, { format, ...shown })),
+      show({ text, view }, async (blanked, shown) => {
+        const { resource } = await formatters[format]();
+        await terminal.writeOut(await resource(blanked, shown));
       }),
-    report(view) {
-      const list = new LazyList(view, { format, target });
-      return { list, receipt: (text, of) => show(text, { view: of, print: (shown) => list.receipt(text, shown) }) };
-    },
     async document(value) {
-      await terminal.writeOut(await documentText(JSON.stringify(value), { format, target }));
+      // For a person it reads best as YAML.
+      const { resource } = await formatters[format === "table" ? "yaml" : format]();
+      await terminal.writeOut(await resource(JSON.stringify(value), { view: { columns: [] }, target }));
     },
     list: (view, { sink, rowsBefore = 0 } = {}) =>
       new LazyList(view, { format, target: sink === undefined ? target : { ...fileTarget(target, sink), rowsBefore } }),
+    report(view) {
+      const list = new LazyList(view, { format, target });
+      return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
+    },
     async file(path, chosen) {
       const { OutFile } = await import("./out-file.ts");
       return new OutFile(path, { ...chosen, now: options.now });
@@ -118,18 +153,67 @@ export function createOutput(options: OutputOptions): Output {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
-    note,
-    warn: (text) => say("warning", text),
-    hint: (text) => (quiet ? undefined : say("hint", text)),
-    progress: (label) => begin(() => [label]),
-    countdown(label, ms) {
-      const end = options.now() + ms;
-      // A log and a screen reader get one line of it, where it is long enough to wonder.
-      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s).`);
-      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`]);
-    },
-    close: () => live.close(),
   };
+}
+
+/**
+ * A list whose format is loaded when there is something to write. If the view has no columns, those of a table and of
+ * CSV are the keys of the first rows that come.
+ */
+class LazyList implements ListWriter {
+  rowsWritten: number;
+  readonly #view: ListView;
+  readonly #options: { readonly format: Format; readonly target: ListTarget };
+  #writer: PageWriter | undefined;
+  #receipts = 0;
+
+  constructor(view: ListView, options: { readonly format: Format; readonly target: ListTarget }) {
+    this.#view = view;
+    this.#options = options;
+    this.rowsWritten = options.target.rowsBefore ?? 0;
+  }
+
+  /** A resource that comes before the rows: inside the list's own document if the format is one. */
+  async receipt(text: string, { view, target }: ShownResource): Promise<void> {
+    const { resource, receipt = resource } = await formatters[this.#options.format]();
+    const receiptsBefore = this.#receipts++;
+    await target.sink.write(await receipt(text, { view, target: { ...target, receiptsBefore } }));
+  }
+
+  async page(page: RowPage): Promise<void> {
+    if (this.#writer === undefined && this.#lacksColumns()) {
+      if (rowCount(page) === 0) return;
+      const { keysOf } = await import("./formats/cells.ts");
+      const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true }));
+      this.#writer = await this.#begin({ ...this.#view, columns });
+    }
+    this.#writer ??= await this.#begin(this.#view);
+    await this.#writer.page(page);
+    this.rowsWritten += rowCount(page);
+  }
+
+  async end(state: ListEnd): Promise<void> {
+    if (this.#writer === undefined && this.#lacksColumns()) {
+      if (this.#options.target.isTerminal) this.#options.target.note(`no ${this.#view.plural}`);
+      return;
+    }
+    this.#writer ??= await this.#begin(this.#view);
+    await this.#writer.end(state);
+  }
+
+  async abandon(): Promise<void> {
+    await this.#writer?.abandon?.();
+  }
+
+  async #begin(view: ListView): Promise<PageWriter> {
+    const { format, target } = this.#options;
+    return (await formatters[format]()).list(view, { ...target, receiptsBefore: this.#receipts });
+  }
+
+  #lacksColumns(): boolean {
+    const { format, target } = this.#options;
+    return this.#view.columns.length === 0 && target.fields === undefined && (format === "csv" || format === "table");
+  }
 }
 
 /** Further lines stand further in, so that no line that came from elsewhere passes for one of ours. */
@@ -147,7 +231,7 @@ function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: str
     colour: terminal.colour.stdout,
     now,
     note,
-    ...(fields === undefined ? {} : { fields: fieldPaths(fields) }),
+    fields: fields && fieldPaths(fields),
   };
 }
 
@@ -164,7 +248,7 @@ function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceVie
 }
 
 /** A secret is there once: `--fields` or the columns of a CSV that leave it out would lose it. */
-function withSecret(name: string, { view, target }: Shown): Shown {
+function withSecret(name: string, { view, target }: ShownResource): ShownResource {
   const { fields } = target;
   const isColumn = view.columns.some(({ path }) => path === name);
   const columns = isColumn ? view.columns : [...view.columns, { path: name, heading: name }];

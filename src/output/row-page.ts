@@ -1,5 +1,4 @@
-// Owns: a page of rows as bytes of the answer it came in, and how rows are put one after the other without reading them.
-// Must not know: what a row means, the API. Source: cli.md §6, quality.md Performance (NDJSON needs no copy).
+// Rows as bytes of the answer they came in, put one after the other without reading or copying them.
 import { isAscii } from "node:buffer";
 import { compactJson } from "./json-text.ts";
 

@@ -1,9 +1,7 @@
-// Owns: the three standard streams as facts (terminal or not, width, colour) and the only way to write to them: whole,
-// in order, every error seen. Must not know: what is written, formats, questions. Source: cli.md §2, quality.md traps.
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
-import { type ColourLevel, colourLevel } from "./colour.ts";
 
 /** An input stream as Node hands it out. */
 export type InputStream = Readable & { readonly isTTY?: boolean };
@@ -24,8 +22,6 @@ export interface TerminalFacts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `--no-color` was typed. */
   readonly noColor?: boolean;
-  /** Writes bytes to an open file and says how many it took; `fs.writeSync` unless told otherwise. */
-  readonly writeFile?: (fd: number, data: Buffer, offset: number) => number;
 }
 
 /** The reader of standard output is gone. Success for a list that somebody stopped reading; main decides. */
@@ -55,14 +51,13 @@ export class Terminal {
   live: LiveText | undefined;
   /** True while the last thing on a terminal's stdout was no whole line: nothing may be drawn there. */
   midLine = false;
-  private readonly writeFile: (fd: number, data: Buffer, offset: number) => number;
-  private readonly files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
-  private readonly facts: TerminalFacts;
-  private outError: unknown;
+  readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
+  readonly #facts: TerminalFacts;
+  #outError: unknown;
 
   constructor(facts: TerminalFacts) {
     const { stdout, stderr, env, noColor: noColour = false } = facts;
-    this.facts = facts;
+    this.#facts = facts;
     this.stdout = stdout;
     this.stderr = stderr;
     this.env = env;
@@ -78,17 +73,16 @@ export class Terminal {
       stdout: colourLevel({ env, isTerminal: this.isTTY.stdout, noColour }),
       stderr: colourLevel({ env, isTerminal: this.isTTY.stderr, noColour }),
     };
-    this.writeFile = facts.writeFile ?? ((fd, data, offset) => writeSync(fd, data, offset));
-    this.files = { stdout: openFile(stdout), stderr: openFile(stderr) };
+    this.#files = { stdout: openFile(stdout), stderr: openFile(stderr) };
     // Without a listener an EPIPE between two writes would end the process with a stack.
     stdout.on("error", (error) => {
-      this.outError ??= error;
+      this.#outError ??= error;
     });
     stderr.on("error", () => {});
   }
 
   get stdin(): InputStream {
-    return this.facts.stdin;
+    return this.#facts.stdin;
   }
 
   /** Columns of the terminal standard output is, at this moment; 80 where nobody says. */
@@ -114,11 +108,11 @@ export class Terminal {
       this.midLine = data.at(-1) !== "\n" && data.at(-1) !== 10;
     }
     try {
-      if (this.outError !== undefined) throw this.outError;
-      if (this.files.stdout === undefined) await throughStream(this.stdout, data);
-      else this.wholeFile(this.files.stdout, data);
+      if (this.#outError !== undefined) throw this.#outError;
+      if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
+      else wholeFile(this.#files.stdout, data);
     } catch (error) {
-      this.outError ??= error;
+      this.#outError ??= error;
       throw writeFailure(error);
     }
   }
@@ -128,8 +122,8 @@ export class Terminal {
     if (text === "") return;
     this.live?.clear();
     try {
-      if (this.files.stderr === undefined) this.stderr.write(text);
-      else this.wholeFile(this.files.stderr, text);
+      if (this.#files.stderr === undefined) this.stderr.write(text);
+      else wholeFile(this.#files.stderr, text);
     } catch {
       // Nobody to tell.
     }
@@ -139,17 +133,11 @@ export class Terminal {
   close(): void {
     this.live?.close();
   }
+}
 
-  /** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the answer. */
-  private wholeFile(fd: number, data: string | Buffer): void {
-    const bytes = typeof data === "string" ? Buffer.from(data) : data;
-    let written = 0;
-    while (written < bytes.length) {
-      const taken = this.writeFile(fd, bytes, written);
-      if (taken <= 0) throw new Error("the file takes no more");
-      written += taken;
-    }
-  }
+/** Node writes to a file once and does not look how much was taken: a nearly full disk would cut the answer. */
+function wholeFile(fd: number, data: string | Buffer): void {
+  writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }
 
 /** The descriptor of a stream that stands for a file or a device, which Node writes to synchronously. */
@@ -180,4 +168,38 @@ function writeFailure(error: unknown): Error {
     meaning: code === "ENOSPC" ? "The disk is full; what was written so far is not the whole result." : undefined,
     cause: error,
   });
+}
+
+/** 0 none, 1 the sixteen colours, 2 256 colours, 3 true colour. */
+export type ColourLevel = 0 | 1 | 2 | 3;
+
+export interface ColourFacts {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isTerminal: boolean;
+  /** `--no-color` was typed. */
+  readonly noColour: boolean;
+}
+
+/**
+ * The colour level of one stream. In this order: `--no-color`, `NO_COLOR` (not empty, no-color.org), `FORCE_COLOR`
+ * (0 to 3, `true`, `false`, empty is 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, no terminal, `TERM=dumb`, what `COLORTERM`
+ * and `TERM` say the terminal can do.
+ */
+export function colourLevel({ env, isTerminal, noColour }: ColourFacts): ColourLevel {
+  if (noColour || isSet(env.NO_COLOR)) return 0;
+  const forced = env.FORCE_COLOR;
+  if (forced !== undefined) return forcedLevel(forced);
+  if (isSet(env.CLICOLOR_FORCE) && env.CLICOLOR_FORCE !== "0") return 1;
+  if (env.CLICOLOR === "0" || !isTerminal || env.TERM === "dumb") return 0;
+  if (env.COLORTERM === "truecolor" || env.COLORTERM === "24bit") return 3;
+  return /256(color)?$/.test(env.TERM ?? "") ? 2 : 1;
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== "";
+}
+
+function forcedLevel(value: string): ColourLevel {
+  if (value === "0" || value === "false") return 0;
+  return value === "2" ? 2 : value === "3" ? 3 : 1;
 }

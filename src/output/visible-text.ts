@@ -1,6 +1,3 @@
-// Owns: the one sanitiser: text that came from elsewhere, made harmless to a terminal and honest to a reader. Pure.
-// Must not know: where the text came from, colours, widths. Source: cli.md §2 (table), quality.md Security 9.
-
 /**
  * What a reader cannot see or a terminal may act on: C0, C1, DEL, format and bidi controls, line separators, lone
  * surrogates, and everything Unicode says may be ignored in display (zero-width characters, tags, variation selectors,
@@ -57,4 +54,43 @@ function escapeJson(character: string): string {
     escaped += `\\u${character.charCodeAt(unit).toString(16).padStart(4, "0")}`;
   }
   return escaped;
+}
+
+export interface DisplayWidth {
+  /** Columns of a text that `visibleText` has been over. */
+  of(text: string): number;
+  /** At most `columns` wide, `…` at the end where something was cut. */
+  fit(text: string, columns: number): string;
+}
+
+const ascii = /^[\x20-\x7e]*$/;
+
+export function isAscii(text: string): boolean {
+  return ascii.test(text);
+}
+
+/** For text of which it is known that it is ASCII. */
+export const asciiWidth: DisplayWidth = {
+  of: (text) => text.length,
+  fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),
+};
+
+/** For any text. */
+export async function unicodeWidth(): Promise<DisplayWidth> {
+  const { default: stringWidth } = await import("string-width");
+  const of = (text: string): number => (isAscii(text) ? text.length : stringWidth(text));
+  const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  const fit = (text: string, columns: number): string => {
+    if (isAscii(text)) return asciiWidth.fit(text, columns);
+    if (of(text) <= columns) return text;
+    let cut = "";
+    let left = columns - 1;
+    for (const { segment } of segmenter.segment(text)) {
+      left -= of(segment);
+      if (left < 0) break;
+      cut += segment;
+    }
+    return `${cut}…`;
+  };
+  return { of, fit };
 }

@@ -10,7 +10,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { Report } from "../../output/list.ts";
+import type { Report } from "../../output/formats/format.ts";
 import type { SecretOptions } from "../../secrets/choice.ts";
 import { commandMark } from "../../secrets/command-mark.ts";
 import type { Destination, DestinationRecord } from "../../secrets/destination.ts";

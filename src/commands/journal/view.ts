@@ -1,8 +1,7 @@
 import type { Entry } from "../../journal/entry.ts";
 import { publicEntry } from "../../journal/entry.ts";
-import type { ListView } from "../../output/list.ts";
-import type { ResourceView } from "../../output/output.ts";
-import { pageOf, type RowPage } from "../../output/row-page.ts";
+import type { ListView, ResourceView } from "../../output/formats/format.ts";
+import { type RowPage, pageOf } from "../../output/row-page.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 
 const columns = [

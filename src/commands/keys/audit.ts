@@ -7,7 +7,7 @@ import { read, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { ListView } from "../../output/output.ts";
+import type { ListView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({

@@ -2,7 +2,8 @@
 // the legacy contract would need the network and a permission.
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { Choice, Column, ResourceView } from "../../output/output.ts";
+import type { Choice } from "../../output/asking/pick-list.ts";
+import type { Column, ResourceView } from "../../output/formats/format.ts";
 
 export const accessKeyColumns: readonly Column[] = [
   { path: "id", heading: "id" },

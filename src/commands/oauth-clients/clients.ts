@@ -3,7 +3,8 @@
 import type { Context } from "../../context.ts";
 import { validationMessage } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { Choice, ResourceView } from "../../output/output.ts";
+import type { Choice } from "../../output/asking/pick-list.ts";
+import type { ResourceView } from "../../output/formats/format.ts";
 
 export const oauthClientView: ResourceView = {
   columns: [

@@ -3,7 +3,7 @@
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
 import { type Entry, type EntryState, isSettled } from "../../journal/entry.ts";
-import type { Choice } from "../../output/output.ts";
+import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
 /** Where names are read from. */

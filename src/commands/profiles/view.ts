@@ -1,5 +1,5 @@
 // Everything of a profile is shown but secrets, which only say where they are kept.
-import type { ResourceView } from "../../output/output.ts";
+import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, whereIsCredential } from "../../profiles/profile.ts";
 
 export const profileColumns = [

@@ -9,7 +9,7 @@ import { type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
 import { readAnswer, whereOf } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { ListView, ListWriter } from "../../output/list.ts";
+import type { ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile } from "../../output/out-file.ts";
 import type { RowPage } from "../../output/row-page.ts";
 

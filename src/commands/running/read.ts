@@ -3,7 +3,8 @@ import type { Answered, Attempt } from "../../api/http/attempt.ts";
 import { retryRead } from "../../api/http/retry.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
-import type { Column, Progress } from "../../output/output.ts";
+import type { Column } from "../../output/formats/format.ts";
+import type { Progress } from "../../output/live-line.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 /**

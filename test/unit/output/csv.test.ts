@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Cell } from "../../../src/output/cells.ts";
-import { csvLine } from "../../../src/output/csv.ts";
+import type { Cell } from "../../../src/output/formats/cells.ts";
+import { csvLine } from "../../../src/output/formats/csv.ts";
 
 /** A reader after the grammar of RFC 4180 §2, written for this test alone. */
 function readCsv(text: string): string[][] {

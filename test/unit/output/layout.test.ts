@@ -2,9 +2,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { fittedWidths, gap } from "../../../src/output/column-widths.ts";
-import { relativeTime, relativeTimeWidth } from "../../../src/output/relative-time.ts";
-import { yamlText } from "../../../src/output/yaml.ts";
+import { fittedWidths, gap, relativeTime, relativeTimeWidth } from "../../../src/output/formats/table.ts";
+import { yamlText } from "../../../src/output/formats/yaml.ts";
 import { now } from "./streams.ts";
 
 describe("column widths", () => {

@@ -1,7 +1,7 @@
 // Every format of a list: on a pipe, on a terminal, with fields, empty, broken off.
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Format, ListView } from "../../../src/output/output.ts";
+import type { Format, ListView } from "../../../src/output/formats/format.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { stage, type StageOptions } from "./streams.ts";
 

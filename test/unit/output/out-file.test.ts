@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { OutFile, type OutFileOptions } from "../../../src/output/out-file.ts";
-import { placePath } from "../../../src/output/walk-place.ts";
+import { OutFile, type OutFileOptions, resumePointPath } from "../../../src/output/out-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "integ-out-file-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -25,7 +24,7 @@ function open(options: Partial<OutFileOptions> = {}): OutFile {
 }
 
 const content = (): string => readFileSync(path, "utf8");
-const note = (): Record<string, unknown> => JSON.parse(readFileSync(placePath(path), "utf8")) as never;
+const note = (): Record<string, unknown> => JSON.parse(readFileSync(resumePointPath(path), "utf8")) as never;
 
 function refusal(make: () => unknown): Failure {
   try {
@@ -67,17 +66,17 @@ describe("a new file", () => {
     expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: null, hasMore: true, identity });
     await file.write("b\n");
     file.finish();
-    expect([content(), existsSync(placePath(path))]).toEqual(["a\nb\n", false]);
+    expect([content(), existsSync(resumePointPath(path))]).toEqual(["a\nb\n", false]);
   });
 
   it("is there even where nothing was written to it", () => {
     open().finish();
-    expect([content(), existsSync(placePath(path))]).toEqual(["", false]);
+    expect([content(), existsSync(resumePointPath(path))]).toEqual(["", false]);
   });
 
   it("is not there where the walk broke before its first row", () => {
     open().abandon();
-    expect([existsSync(path), existsSync(placePath(path))]).toEqual([false, false]);
+    expect([existsSync(path), existsSync(resumePointPath(path))]).toEqual([false, false]);
   });
 
   it("notes where a walk begins that does not begin at the first page", async () => {
@@ -114,7 +113,7 @@ describe("a new file", () => {
     const file = open();
     writeFileSync(path, "somebody else's");
     await expect(file.write("a\n")).rejects.toMatchObject({ kind: "failed" });
-    expect([content(), existsSync(placePath(path))]).toEqual(["somebody else's", false]);
+    expect([content(), existsSync(resumePointPath(path))]).toEqual(["somebody else's", false]);
   });
 });
 
@@ -135,7 +134,7 @@ describe("going on", () => {
     await file.write("c\n");
     expect(content()).toBe("a\nb\nc\n");
     file.finish();
-    expect([content(), existsSync(placePath(path))]).toEqual(["a\nb\nc\n", false]);
+    expect([content(), existsSync(resumePointPath(path))]).toEqual(["a\nb\nc\n", false]);
   });
 
   it("begins behind the last whole page where the walk was broken off in order", async () => {
@@ -183,12 +182,12 @@ describe("going on", () => {
 
   it("is refused at every cut of the noted place but the last, which wants a new line alone", async () => {
     await killed();
-    const whole = readFileSync(placePath(path));
+    const whole = readFileSync(resumePointPath(path));
     for (let length = 0; length < whole.length - 1; length++) {
-      writeFileSync(placePath(path), whole.subarray(0, length));
+      writeFileSync(resumePointPath(path), whole.subarray(0, length));
       expect(refusal(() => open({ resume: true })).message).toContain("damaged");
     }
-    writeFileSync(placePath(path), whole.subarray(0, -1));
+    writeFileSync(resumePointPath(path), whole.subarray(0, -1));
     expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4 });
   });
 
@@ -204,7 +203,7 @@ describe("going on", () => {
     ["object", "list"],
   ])("is refused where the noted %s is %j", async (name, value) => {
     await killed();
-    writeFileSync(placePath(path), JSON.stringify({ ...note(), [name]: value }));
+    writeFileSync(resumePointPath(path), JSON.stringify({ ...note(), [name]: value }));
     expect(refusal(() => open({ resume: true })).message).toContain("damaged");
   });
 });

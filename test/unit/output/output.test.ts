@@ -1,12 +1,15 @@
 // What goes to which stream, what is silent when, what is asked of whom.
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { Failure } from "../../../src/errors.ts";
-import type { Format, Output, ResourceView } from "../../../src/output/output.ts";
+import type { Format, ResourceView } from "../../../src/output/formats/format.ts";
+import type { Output } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { shown } from "../../terminal/screen.ts";
 import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
+
+afterEach(() => vi.useRealTimers());
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const view: ResourceView = {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compactJson, indentedJson } from "../../../src/output/json-text.ts";
-import { isCompact, joinedRows, pageOf, type RowPage, rowTexts } from "../../../src/output/row-page.ts";
+import { type RowPage, isCompact, joinedRows, pageOf, rowTexts } from "../../../src/output/row-page.ts";
 
 /** Rows with everything in them that looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc

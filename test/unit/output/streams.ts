@@ -1,7 +1,8 @@
 // Streams as Node would hand them out, with what was written kept.
 import { PassThrough, Writable } from "node:stream";
-import type { Timers } from "../../../src/output/live-line.ts";
-import { createOutput, type Format, type Output } from "../../../src/output/output.ts";
+import { vi } from "vitest";
+import type { Format } from "../../../src/output/formats/format.ts";
+import { type Output, createOutput } from "../../../src/output/output.ts";
 import { Terminal } from "../../../src/output/terminal.ts";
 
 /** 2026-11-21, the time every test lives at. */
@@ -75,36 +76,19 @@ export interface StageOptions {
   readonly clock?: HandClock;
 }
 
-/** A clock that stands until it is moved on, and calls back what is due on the way. */
-export class HandClock implements Timers {
-  now = now;
-  readonly #due = new Set<{ at: number; every?: number; call: () => void }>();
-
-  after(ms: number, call: () => void): () => void {
-    return this.#add({ at: this.now + ms, call });
+/** A clock that stands until it is moved on, and calls back what is due on the way. End it with `vi.useRealTimers`. */
+export class HandClock {
+  constructor() {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"], now });
   }
 
-  every(ms: number, call: () => void): () => void {
-    return this.#add({ at: this.now + ms, every: ms, call });
+  get now(): number {
+    return Date.now();
   }
 
   /** Moves on, in the order in which things are due. */
   pass(ms: number): void {
-    const end = this.now + ms;
-    for (;;) {
-      const [next] = [...this.#due].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
-      if (next === undefined) break;
-      this.now = next.at;
-      if (next.every === undefined) this.#due.delete(next);
-      else next.at += next.every;
-      next.call();
-    }
-    this.now = end;
-  }
-
-  #add(timer: { at: number; every?: number; call: () => void }): () => void {
-    this.#due.add(timer);
-    return () => void this.#due.delete(timer);
+    vi.advanceTimersByTime(ms);
   }
 }
 
@@ -122,9 +106,8 @@ export function stage(options: StageOptions = {}): Stage {
     noInput,
     yes,
     now: () => clock?.now ?? now,
-    ...(clock ? { timers: clock } : {}),
-    ...(fields ? { fields } : {}),
-    ...(interruption ? { interruption } : {}),
+    fields,
+    interruption,
   });
   return { terminal, output, stdin, stdout, stderr };
 }

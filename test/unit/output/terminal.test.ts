@@ -1,12 +1,23 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import fs from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { colourLevel } from "../../../src/output/colour.ts";
-import { BrokenPipe, Terminal, type TerminalFacts } from "../../../src/output/terminal.ts";
+import { BrokenPipe, colourLevel, Terminal, type TerminalFacts } from "../../../src/output/terminal.ts";
 import { KeptStream, TerminalStream } from "./streams.ts";
+
+type WriteFile = (fd: number, data: Buffer, offset: number) => number;
+
+const { writeSync } = fs;
+
+/** Puts another function in the place of `fs.writeSync`, for every module. */
+function replaceWriteSync(write: unknown): void {
+  Object.assign(fs, { writeSync: write });
+  syncBuiltinESMExports();
+}
 
 const folder = mkdtempSync(join(tmpdir(), "integ-terminal-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -26,19 +37,18 @@ function errno(code: string): Error {
 }
 
 describe("writing to a file", () => {
-  async function written(
-    data: string,
-    writeFile: (fd: number, data: Buffer, offset: number) => number,
-  ): Promise<{ content: string; error: unknown }> {
+  async function written(data: string, write: WriteFile): Promise<{ content: string; error: unknown }> {
+    replaceWriteSync(write);
     const path = join(folder, "out");
     const fd = openSync(path, "w");
     const stdout = Object.assign(new KeptStream(), { fd });
     try {
-      await terminal({ stdout, writeFile }).writeOut(data);
+      await terminal({ stdout }).writeOut(data);
       return { content: readFileSync(path, "utf8"), error: undefined };
     } catch (error) {
       return { content: readFileSync(path, "utf8"), error };
     } finally {
+      replaceWriteSync(writeSync);
       closeSync(fd);
       expect(stdout.text).toBe("");
     }

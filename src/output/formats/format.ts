@@ -1,7 +1,7 @@
-// Owns: what a list is to those who print one: columns, pages, its end, and what breaks it off.
-// Must not know: formats, terminals, the API.
-import type { FieldPath } from "./json-text.ts";
-import type { RowPage } from "./row-page.ts";
+import type { FieldPath } from "../fields.ts";
+import type { RowPage } from "../row-page.ts";
+
+export type Format = "table" | "json" | "ndjson" | "csv" | "yaml";
 
 /** One documented field of a row or a resource. */
 export interface Column {
@@ -27,14 +27,18 @@ export interface ListEnd {
   readonly hasMore: boolean;
 }
 
-/** Prints a list page by page, in one format. Nothing of a page is kept after its promise resolves. */
-export interface ListWriter {
+/** Prints the pages of a list in one format. Nothing of a page is kept after its promise resolves. */
+export interface PageWriter {
   /** Prints the rows of a page; their bytes may be overwritten. Resolves when they are written. */
   page(page: RowPage): Promise<void>;
   /** Closes the list. Called once, last. */
   end(state: ListEnd): Promise<void>;
   /** The walk broke: what was printed stays, whole rows only, and a JSON document stays unclosed. */
-  abandon(): Promise<void>;
+  abandon?(): Promise<void>;
+}
+
+/** A list that a command prints page by page. */
+export interface ListWriter extends Required<PageWriter> {
   readonly rowsWritten: number;
 }
 
@@ -80,4 +84,18 @@ export interface ListTarget {
   readonly receiptsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;
+}
+
+/** A resource on its way to a format: how it is read, and where it goes. */
+export interface ShownResource {
+  readonly view: ResourceView;
+  readonly target: ListTarget;
+}
+
+/** What each format can do. The text of a resource is a JSON object. */
+export interface Formatter {
+  readonly resource: (text: string, shown: ShownResource) => string | Promise<string>;
+  /** A resource inside the document of the list that follows; absent if the format knows no such document. */
+  readonly receipt?: (text: string, shown: ShownResource) => string;
+  readonly list: (view: ListView, target: ListTarget) => PageWriter;
 }

@@ -1,11 +1,9 @@
-// Owns: what stands in a cell: the value of a field in a row, read quickly where that loses nothing, as text.
-// Must not know: the format it goes to, widths. Source: cli.md §2 (table, csv), quality.md Performance (tables).
-import { Failure } from "../errors.ts";
-import { type FieldPath, printNode, valueAt } from "./json-text.ts";
-import { type JsonTree, parseJson, stringOf, textOf } from "./json-tree.ts";
-import type { Column } from "./list.ts";
-import { isAdjacent, pageOf, type RowPage, rowCount, rowText, rowTexts } from "./row-page.ts";
-import { visibleText } from "./visible-text.ts";
+import { Failure } from "../../errors.ts";
+import { type FieldPath, valueAt } from "../fields.ts";
+import { type JsonTree, parseJson, printNode, stringOf, textOf } from "../json-text.ts";
+import { type RowPage, isAdjacent, pageOf, rowCount, rowText, rowTexts } from "../row-page.ts";
+import { visibleText } from "../visible-text.ts";
+import type { Column } from "./format.ts";
 
 /**
  * A value as a cell takes it: a string is text; null is `null`; undefined is a field that is not there. Anything else
@@ -22,16 +20,19 @@ interface Verbatim {
 
 /** A row, parsed the quick way, and the lossless way when something asks for it. */
 export class Row {
-  private tree: JsonTree | undefined;
+  #tree: JsonTree | undefined;
 
-  constructor(
-    readonly value: unknown,
-    private readonly place: { readonly page: RowPage; readonly row: number },
-  ) {}
+  readonly value: unknown;
+  readonly #place: { readonly page: RowPage; readonly row: number };
+
+  constructor(value: unknown, place: { readonly page: RowPage; readonly row: number }) {
+    this.value = value;
+    this.#place = place;
+  }
 
   lossless(): JsonTree {
-    this.tree ??= parseJson(rowText(this.place.page, this.place.row));
-    return this.tree;
+    this.#tree ??= parseJson(rowText(this.#place.page, this.#place.row));
+    return this.#tree;
   }
 }
 

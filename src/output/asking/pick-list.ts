@@ -1,8 +1,5 @@
-// Owns: picking from what is known, with the arrows: one of a list, or several; and the way on where it is none of them.
-// Must not know: what is picked, whether asking is allowed. Source: cli.md §4 («asks for what is missing»), issue «made for
-// people»: the choices known.
-import { type Asking, asked, askedInOneLine } from "./asking.ts";
-import { shortened, visibleText } from "./visible-text.ts";
+import { shortened, visibleText } from "../visible-text.ts";
+import { askInOneLine, askOnTerminal, type PromptContext } from "./prompts.ts";
 
 /** Something that is known, offered by its own name. */
 export interface Choice {
@@ -44,12 +41,12 @@ interface Option {
  * @returns undefined where the person picked none: Escape, Ctrl-D or a closed input
  * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
  */
-export async function pickOne(asking: Asking, list: PickList): Promise<Picked | undefined> {
-  if (asking.terminal.isDumb) return writtenOut(asking, list);
+export async function pickOne(context: PromptContext, list: PickList): Promise<Picked | undefined> {
+  if (context.terminal.isDumb) return writtenOut(context, list);
   const { autocomplete, select } = await import("@clack/prompts");
   const options = optionsOf(list);
   const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
-  const key = await asked(asking, (streams) =>
+  const key = await askOnTerminal(context, (streams) =>
     options.length < searchedFrom
       ? select({ ...streams, ...shown })
       : autocomplete({ ...streams, ...shown, filter: fits, validate: isSomething }),
@@ -64,17 +61,17 @@ export async function pickOne(asking: Asking, list: PickList): Promise<Picked | 
  * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
  */
 export async function pickSome(
-  asking: Asking,
+  context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
 ): Promise<Picked | undefined> {
-  if (asking.terminal.isDumb) {
-    asking.terminal.writeErr(lines(list.choices));
+  if (context.terminal.isDumb) {
+    context.terminal.writeErr(lines(list.choices));
     return { values: [], somethingElse: true };
   }
   const { autocompleteMultiselect } = await import("@clack/prompts");
   const options = optionsOf(list);
   let hasBegun = false;
-  const keys = await asked(asking, (streams) =>
+  const keys = await askOnTerminal(context, (streams) =>
     // Not clack's `multiselect`: that marks the row one is on by its colour alone. This one shows the hint there.
     autocompleteMultiselect({
       ...streams,
@@ -138,13 +135,13 @@ function lines(choices: readonly Choice[]): string {
 }
 
 /** Where no cursor can be moved: the choices a line each, and one of them is typed as it is written. */
-async function writtenOut(asking: Asking, { question, choices, other }: PickList): Promise<Picked | undefined> {
-  asking.terminal.writeErr(lines(choices));
+async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked | undefined> {
+  context.terminal.writeErr(lines(choices));
   if (other !== undefined) return { values: [], somethingElse: true };
   for (;;) {
-    const answer = await askedInOneLine(asking, visibleText(question));
+    const answer = await askInOneLine(context, visibleText(question));
     if (answer === undefined) return undefined;
     if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
-    asking.terminal.writeErr("One of these, as it is written.\n");
+    context.terminal.writeErr("One of these, as it is written.\n");
   }
 }

@@ -1,13 +1,11 @@
-// Owns: one question on a terminal, from the first line drawn to its answer, its end or its interruption.
-// Must not know: what is asked, or in which form. Source: quality.md traps (clack hangs on a closed stdin; the end of input
-// is not a yes).
-import { Writable } from "node:stream";
 import type { Key } from "node:readline";
-import { Failure } from "../errors.ts";
-import type { OutputStream, Terminal } from "./terminal.ts";
+import { Writable } from "node:stream";
+import { Failure } from "../../errors.ts";
+import type { OutputStream, Terminal } from "../terminal.ts";
+import { visibleText } from "../visible-text.ts";
 
-/** Where a question is asked, and what ends it from outside; its reason is thrown. */
-export interface Asking {
+/** Where a question is askOnTerminal, and what ends it from outside; its reason is thrown. */
+export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
 }
@@ -25,8 +23,8 @@ const escape: Key = { name: "escape", sequence: "\u001b" };
  * Asks, and gives up when the input ends. @returns a symbol where it was called off: Escape, Ctrl-D or a closed input
  * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
  */
-export async function asked<T>(
-  { terminal, interruption }: Asking,
+export async function askOnTerminal<T>(
+  { terminal, interruption }: PromptContext,
   ask: (streams: Streams) => Promise<T | symbol>,
 ): Promise<T | symbol> {
   const { stdin } = terminal;
@@ -79,7 +77,10 @@ function outputOf(terminal: Terminal): Writable {
 }
 
 /** A question and a line typed. @returns undefined at the end of the input */
-export async function askedInOneLine({ terminal, interruption }: Asking, prompt: string): Promise<string | undefined> {
+export async function askInOneLine(
+  { terminal, interruption }: PromptContext,
+  prompt: string,
+): Promise<string | undefined> {
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
   interruption.throwIfAborted();
@@ -95,4 +96,69 @@ export async function askedInOneLine({ terminal, interruption }: Asking, prompt:
   interruption.removeEventListener("abort", onAbort);
   interruption.throwIfAborted();
   return answer;
+}
+
+export interface Question {
+  /** What is typed is not shown. */
+  readonly hidden?: boolean;
+  /** Says what is wrong with an answer, or undefined. */
+  readonly validate?: (answer: string) => string | undefined;
+}
+
+/**
+ * Yes or no. Escape, Ctrl-D and a closed input are no.
+ * @param destructive no is what Enter means
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ */
+export async function askYesOrNo(
+  context: PromptContext,
+  { question, destructive }: { question: string; destructive: boolean },
+): Promise<boolean> {
+  const message = visibleText(question);
+  if (context.terminal.isDumb) {
+    const answer = await askInOneLine(context, `${message} (${destructive ? "y/N" : "Y/n"})`);
+    return answer === undefined ? false : answer === "" ? !destructive : /^y(es)?$/i.test(answer);
+  }
+  const { confirm } = await import("@clack/prompts");
+  const answer = await askOnTerminal(context, (streams) =>
+    confirm({ ...streams, message, initialValue: !destructive }),
+  );
+  return answer === true;
+}
+
+/**
+ * A text. @returns undefined where the person gave none: Escape, Ctrl-D or a closed input; and for a hidden text on a
+ * terminal that cannot hide it
+ * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ */
+export async function askText(
+  context: PromptContext,
+  { question, ...options }: Question & { question: string },
+): Promise<string | undefined> {
+  const { hidden = false, validate } = options;
+  const message = visibleText(question);
+  const problem = (given: string | undefined): string | undefined => {
+    const found = validate?.(given ?? "");
+    return found === undefined ? undefined : visibleText(found);
+  };
+  if (context.terminal.isDumb) return hidden ? undefined : plainText(context, { message, problem });
+  const { password, text } = await import("@clack/prompts");
+  const answer = await askOnTerminal(context, (streams) =>
+    (hidden ? password : text)({ ...streams, message, validate: problem }),
+  );
+  return typeof answer === "string" ? answer : undefined;
+}
+
+/** The same question where no cursor can be moved: asked in a line, and again where the answer is not right. */
+async function plainText(
+  context: PromptContext,
+  { message, problem }: { message: string; problem: (given: string) => string | undefined },
+): Promise<string | undefined> {
+  for (;;) {
+    const answer = await askInOneLine(context, message);
+    if (answer === undefined) return undefined;
+    const found = problem(answer);
+    if (found === undefined) return answer;
+    context.terminal.writeErr(`${found}\n`);
+  }
 }

@@ -1,27 +1,23 @@
-// Owns: YAML 1.2 for a person to read and a program to trust: block style out of JSON text, numbers as they came.
-// Must not know: which resource. Source: cli.md §1 (`-o yaml`), YAML 1.2.2 §10. Own code, because a YAML library reads
-// numbers into its language's own and loses digits.
-import { FieldWatch } from "./field-watch.ts";
-import { projected } from "./json-text.ts";
-import { type JsonNode, type JsonObject, type JsonTree, parseJson, stringOf, textOf } from "./json-tree.ts";
-import type { ListTarget, ListView, ListWriter } from "./list.ts";
-import { rowCount, rowTexts } from "./row-page.ts";
-import { visibleYaml } from "./visible-text.ts";
+// Own code, because a YAML library reads numbers into its language's own and loses digits (YAML 1.2.2 §10).
+import { ChosenFields, projected } from "../fields.ts";
+import { type JsonNode, type JsonObject, type JsonTree, parseJson, stringOf, textOf } from "../json-text.ts";
+import { rowCount, rowTexts } from "../row-page.ts";
+import { visibleYaml } from "../visible-text.ts";
+import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** Words that every reader takes for text: letters first, nothing that YAML 1.1 or 1.2 gives a meaning. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
-/** One resource as a YAML document. @param text JSON */
-export function yamlResource(text: string, target: ListTarget): string {
-  return `${yamlText(target.fields === undefined ? text : projected(text, target.fields))}\n`;
-}
-
-/** A receipt of the list that follows, in its document before `data`. @param text JSON */
-export function yamlReceipt(text: string, target: ListTarget): string {
-  const head = target.receiptsBefore === 0 ? "object: list\nreceipts:\n" : "";
-  return `${head}  - ${yamlText(target.fields === undefined ? text : projected(text, target.fields), "    ")}\n`;
-}
+/** Block style out of JSON text, numbers as they came. */
+export const yaml: Formatter = {
+  resource: (text, { target }) => `${yamlText(projected(text, target.fields))}\n`,
+  receipt(text, { target }) {
+    const head = target.receiptsBefore === 0 ? "object: list\nreceipts:\n" : "";
+    return `${head}  - ${yamlText(projected(text, target.fields), "    ")}\n`;
+  },
+  list: yamlList,
+};
 
 /** JSON text as YAML block text, without a new line at the end; every line but the first begins with `margin`. */
 export function yamlText(json: string, margin = ""): string {
@@ -30,32 +26,23 @@ export function yamlText(json: string, margin = ""): string {
 }
 
 /** A list as the envelope of §2.1 in YAML, its rows as they come; a broken walk leaves it without its last two keys. */
-export function yamlList(view: ListView, target: ListTarget): ListWriter {
-  const { fields, sink } = target;
-  const watch = new FieldWatch(fields);
-  let rowsWritten = target.rowsBefore ?? 0;
-  const opening = target.receiptsBefore ? "" : "object: list\n";
+function yamlList(view: ListView, { sink, fields, rowsBefore = 0, receiptsBefore, note }: ListTarget): PageWriter {
+  const chosen = new ChosenFields(fields);
+  const opening = receiptsBefore ? "" : "object: list\n";
+  let isFirst = rowsBefore === 0;
   return {
-    get rowsWritten() {
-      return rowsWritten;
-    },
     async page(page) {
       if (rowCount(page) === 0) return;
-      const rows = rowTexts(page).map((text) => {
-        watch.look(() => parseJson(text));
-        return `  - ${yamlText(fields === undefined ? text : projected(text, fields), "    ")}\n`;
-      });
-      await sink.write((rowsWritten === 0 ? `${opening}data:\n` : "") + rows.join(""));
-      rowsWritten += rowCount(page);
+      const rows = rowTexts(page).map((text) => `  - ${yamlText(chosen.of(text), "    ")}\n`);
+      await sink.write((isFirst ? `${opening}data:\n` : "") + rows.join(""));
+      isFirst = false;
     },
     async end({ nextPageToken, hasMore }) {
-      const head = rowsWritten === 0 ? `${opening}data: []\n` : "";
+      const head = isFirst ? `${opening}data: []\n` : "";
       const token = nextPageToken === null ? "null" : scalar(nextPageToken);
       await sink.write(`${head}next_page_token: ${token}\nhas_more: ${hasMore}\n`);
-      const verdict = watch.verdict(view.singular);
-      if (verdict !== undefined) target.note(verdict);
+      chosen.noteMissing(view.singular, note);
     },
-    async abandon() {},
   };
 }
 

@@ -1,11 +1,8 @@
-// Owns: whether a person can be asked, and what a command gets to know: an answer, or a failure that names the flag.
-// Must not know: how a question is drawn (prompts.ts, pick-list.ts). Source: cli.md §1 (`--yes`, `--no-input`, CI).
-import { Failure } from "../errors.ts";
-import type { Asking } from "./asking.ts";
-import type { LiveLine } from "./live-line.ts";
+import { Failure } from "../../errors.ts";
+import type { LiveLine } from "../live-line.ts";
+import type { Terminal } from "../terminal.ts";
 import type { Choice, Picked } from "./pick-list.ts";
-import type { Question } from "./prompts.ts";
-import type { Terminal } from "./terminal.ts";
+import type { PromptContext, Question } from "./prompts.ts";
 
 export interface AskOptions extends Question {
   /** What to type on the command line instead, e.g. `--scope <scope>`. */
@@ -68,7 +65,7 @@ export function createQuestions(
   live: LiveLine,
 ): Questions {
   const interactive = !noInput && !isCi(terminal) && terminal.isTTY.stderr && terminal.isTTY.stdin;
-  const asking = { terminal, interruption };
+  const context = { terminal, interruption };
   const begin = (refused: string, hint?: string): void => {
     if (!interactive) throw new Failure("usage", refused, { meaning: nobody, hint });
     live.close();
@@ -79,7 +76,7 @@ export function createQuestions(
     const { askText } = await import("./prompts.ts");
     const problem = (given: string): string | undefined =>
       given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
-    const answer = await askText(asking, { question, ...rest, validate: problem });
+    const answer = await askText(context, { question, ...rest, validate: problem });
     if (answer === undefined) throw new Failure("usage", missing);
     return answer;
   };
@@ -90,9 +87,9 @@ export function createQuestions(
       if (yes) return true;
       begin(`This asks first: ${question}`, withYes);
       const { askYesOrNo } = await import("./prompts.ts");
-      return askYesOrNo(asking, { question, destructive });
+      return askYesOrNo(context, { question, destructive });
     },
-    ...picks(asking, { begin, ask }),
+    ...picks(context, { begin, ask }),
   };
 }
 
@@ -100,7 +97,7 @@ export function createQuestions(
 const nothingKnown: Picked = { values: [], somethingElse: true };
 
 function picks(
-  asking: Asking,
+  context: PromptContext,
   { begin, ask }: Pick<Questions, "ask"> & { begin: (refused: string) => void },
 ): Pick<Questions, "pick" | "pickSome"> {
   return {
@@ -109,7 +106,7 @@ function picks(
       begin(missing);
       const { pickOne } = await import("./pick-list.ts");
       const list = { question, choices, other: other?.label };
-      const picked = choices.length === 0 ? nothingKnown : await pickOne(asking, list);
+      const picked = choices.length === 0 ? nothingKnown : await pickOne(context, list);
       if (picked?.somethingElse && other) return ask(other.question, { validate: other.validate, flag });
       const [value] = picked?.values ?? [];
       if (value === undefined) throw new Failure("usage", missing);
@@ -120,7 +117,7 @@ function picks(
       begin(missing);
       const { pickSome } = await import("./pick-list.ts");
       const list = { question, choices, other: other.label, chosen };
-      const picked = choices.length === 0 ? nothingKnown : await pickSome(asking, list);
+      const picked = choices.length === 0 ? nothingKnown : await pickSome(context, list);
       if (picked === undefined) throw new Failure("usage", missing);
       const { values, somethingElse } = picked;
       const more = somethingElse ? split(await ask(other.question, { validate: other.validate, flag })) : [];

@@ -1,16 +1,14 @@
-// Owns: CSV as RFC 4180 has it, safe to open in a spreadsheet. Must not know: which rows, terminals' colours.
-// Source: cli.md §2 (csv), RFC 4180 §2.
+import { ChosenFields } from "../fields.ts";
+import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf, type Row, rowOf, rowsOf } from "./cells.ts";
-import { FieldWatch } from "./field-watch.ts";
-import type { Column, ListTarget, ListView, ListWriter } from "./list.ts";
-import { shortened, visibleText } from "./visible-text.ts";
+import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** Begins a formula in a spreadsheet, also where a field starts with a tab, a line end or a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** As many names of undocumented fields as are remembered, and as much of them as is told. */
+/** Limits of the names of undocumented fields: how many are remembered, how long a note of them is. */
 const mostExtras = 1000;
-const longestTelling = 400;
+const longestNote = 400;
 
 /**
  * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
@@ -27,53 +25,50 @@ function csvCell(cell: Cell): string {
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A list as CSV: the header, also of an empty list; the documented fields or those asked for; the others told once. */
-export function csvList(view: ListView, target: ListTarget): ListWriter {
+/** RFC 4180, safe to open in a spreadsheet. */
+export const csv: Formatter = {
+  /** A header and a line; without documented fields, all the resource has. */
+  resource(text, { view, target }) {
+    const row = rowOf(text);
+    const documented = cellColumns(view.columns, target.fields);
+    const extras = new ExtraFields(documented);
+    if (target.fields === undefined) extras.collect(row);
+    if (documented.length > 0) extras.noteThem(target.note);
+    const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
+    return headerLine(columns, target) + rowLine(row, { columns, target });
+  },
+  list: csvList,
+};
+
+/** A list as CSV: the header, also of an empty list; the documented fields or those asked for; the others named once in a note. */
+function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
-  const watch = new FieldWatch(target.fields);
-  const extras = new Extras(columns);
-  let rowsWritten = target.rowsBefore ?? 0;
-  let header = rowsWritten === 0 ? headerLine(columns, target) : "";
+  const chosen = new ChosenFields(target.fields);
+  const extras = new ExtraFields(columns);
+  let header = target.rowsBefore ? "" : headerLine(columns, target);
   return {
-    get rowsWritten() {
-      return rowsWritten;
-    },
     async page(page) {
       const rows = rowsOf(page);
-      // The header waits for the first row: whoever goes on after no rows writes it.
+      // The header waits for the first row: a run that continues after no rows writes it.
       if (rows.length === 0) return;
       let text = header;
       header = "";
       for (const row of rows) {
-        if (target.fields === undefined) extras.look(row);
-        else watch.look(() => row.lossless());
+        if (target.fields === undefined) extras.collect(row);
+        else chosen.see(() => row.lossless());
         text += rowLine(row, { columns, target });
       }
       await target.sink.write(text);
-      rowsWritten += rows.length;
     },
     async end() {
       await target.sink.write(header);
-      extras.tell(target.note);
-      const verdict = watch.verdict(view.singular);
-      if (verdict !== undefined) target.note(verdict);
+      extras.noteThem(target.note);
+      chosen.noteMissing(view.singular, target.note);
     },
     async abandon() {
-      extras.tell(target.note);
+      extras.noteThem(target.note);
     },
   };
-}
-
-/** One resource as a header and a line; without documented fields, all it has. @param text JSON object */
-export function csvResource(text: string, options: { columns: readonly Column[]; target: ListTarget }): string {
-  const { target } = options;
-  const row = rowOf(text);
-  const documented = cellColumns(options.columns, target.fields);
-  const extras = new Extras(documented);
-  if (target.fields === undefined) extras.look(row);
-  if (documented.length > 0) extras.tell(target.note);
-  const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
-  return headerLine(columns, target) + rowLine(row, { columns, target });
 }
 
 /** A key that may have a dot in it. */
@@ -97,26 +92,26 @@ function rowLine(row: Row, { columns, target }: { columns: readonly CellColumn[]
 }
 
 /** The top-level fields that rows have and no column shows. */
-class Extras {
+class ExtraFields {
   readonly names: string[] = [];
-  private readonly known: Set<string>;
+  readonly #known: Set<string>;
 
   constructor(columns: readonly CellColumn[]) {
-    this.known = new Set(columns.flatMap(({ field }) => [field.name, field.steps[0] ?? ""]));
+    this.#known = new Set(columns.flatMap(({ field }) => [field.name, field.steps[0] ?? ""]));
   }
 
-  look({ value }: Row): void {
+  collect({ value }: Row): void {
     if (typeof value !== "object" || value === null) return;
     for (const key of Object.keys(value)) {
-      if (this.known.has(key) || this.names.length >= mostExtras) continue;
-      this.known.add(key);
+      if (this.#known.has(key) || this.names.length >= mostExtras) continue;
+      this.#known.add(key);
       this.names.push(key);
     }
   }
 
-  tell(note: (text: string) => void): void {
+  noteThem(note: (text: string) => void): void {
     if (this.names.length === 0) return;
-    const names = shortened(this.names.map(visibleText).join(", "), longestTelling);
+    const names = shortened(this.names.map(visibleText).join(", "), longestNote);
     note(`not in the CSV: ${names} (--fields chooses the columns)`);
   }
 }

@@ -1,0 +1,98 @@
+import { Failure } from "../errors.ts";
+import { type JsonNode, type JsonTree, memberOf, parseJson, printNode } from "./json-text.ts";
+import { visibleText } from "./visible-text.ts";
+
+/** One field of `--fields`: as typed, and as the way to the value. */
+export interface FieldPath {
+  readonly name: string;
+  readonly steps: readonly string[];
+}
+
+/**
+ * The fields of `--fields a,b.c`.
+ * @param names as split at the commas; white space around a name is dropped
+ * @throws Failure `usage` where a name, or a step of one, is empty or a name stands twice
+ */
+export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
+  const trimmed = names.map((name) => name.trim());
+  const twice = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
+  if (twice !== undefined) throw new Failure("usage", `--fields names "${twice}" twice`);
+  return trimmed.map((name) => {
+    const steps = name.split(".");
+    if (steps.includes("")) {
+      throw new Failure("usage", `--fields has an empty name in "${names.join(",")}"`, {
+        meaning: "It takes names separated by commas, and a dot to reach into a nested object",
+      });
+    }
+    return { name, steps };
+  });
+}
+
+/**
+ * The value at a path: a key that has the whole path as its name, else step by step; a step into an array is an index
+ * from 0. Undefined where there is none.
+ */
+export function valueAt(root: JsonNode, path: FieldPath): JsonNode | undefined {
+  const whole = memberOf(root, path.name);
+  if (whole !== undefined) return whole;
+  let node: JsonNode | undefined = root;
+  for (const step of path.steps) {
+    if (node === undefined) return undefined;
+    node = node.kind === "array" && /^\d+$/.test(step) ? node.items[Number(step)] : memberOf(node, step);
+  }
+  return node;
+}
+
+/**
+ * An object of exactly the fields asked for, in the order asked for, each under the path as typed; a field that is
+ * missing is `null`. Values keep their text.
+ * @param fields without them the text stays as it came
+ * @returns compact JSON text
+ */
+export function projected(text: string, fields: readonly FieldPath[] | undefined): string {
+  if (fields === undefined) return text;
+  const tree = parseJson(text);
+  const parts = fields.map((field) => {
+    const node = valueAt(tree.root, field);
+    return `${JSON.stringify(field.name)}:${node === undefined ? "null" : printNode(tree, node, compact)}`;
+  });
+  return `{${parts.join(",")}}`;
+}
+
+const compact = { indent: 0, level: 0 } as const;
+
+/**
+ * The fields asked for in a list, and which of them no row has had so far: most likely a typing mistake, which a row of
+ * nulls would not show.
+ */
+export class ChosenFields {
+  readonly #fields: readonly FieldPath[] | undefined;
+  readonly #unseen: Set<FieldPath>;
+  #rows = 0;
+
+  constructor(fields: readonly FieldPath[] | undefined) {
+    this.#fields = fields;
+    this.#unseen = new Set(fields);
+  }
+
+  /** A row with only the fields asked for, or as it came if none were. */
+  of(row: string): string {
+    this.see(() => parseJson(row));
+    return projected(row, this.#fields);
+  }
+
+  /** Takes note of a row; costs nothing once every field was seen. @param tree the row, read when needed */
+  see(tree: () => JsonTree): void {
+    this.#rows += 1;
+    if (this.#unseen.size === 0) return;
+    const { root } = tree();
+    for (const field of this.#unseen) if (valueAt(root, field) !== undefined) this.#unseen.delete(field);
+  }
+
+  /** At the end: names the fields that no row had. @param singular what a row is called */
+  noteMissing(singular: string, note: (text: string) => void): void {
+    if (this.#rows === 0 || this.#unseen.size === 0) return;
+    const names = [...this.#unseen].map(({ name }) => `"${visibleText(name)}"`).join(", ");
+    note(`no ${singular} here has the field ${names}`);
+  }
+}
