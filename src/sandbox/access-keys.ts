@@ -1,14 +1,21 @@
-// Owns: API access keys of the legacy contract (§2.4, §3.2, §4.4) and the exchange of a key's secret (§5.3).
-// Must not know: `/v1`.
+import {
+  type Answer,
+  type Call,
+  type LegacyCaller,
+  Problem,
+  headerOf,
+  invalidRequest,
+  jsonAnswer,
+  notFound,
+  timestamp,
+} from "./call.ts";
+import { accessTokenSeconds, hashOf, legacyToken, randomName } from "./credentials.ts";
+import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, readBody } from "./request-bodies.ts";
+import { serviceEmail } from "./seed.ts";
+import type { AccessKeyRecord } from "./state.ts";
+
 // @assumed everything but the creation's request and response (§4.4 «not shown»), and what becomes of a key's status (§3.2 «not
 // shown»): a rotated key stays active, a revoked one stays revoked
-import { type Call, headerOf, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
-import { accessTokenSeconds, legacyToken } from "./credentials.ts";
-import { type Answer, invalidRequest, notFound, Problem } from "./problem.ts";
-import { AccessKeyCreation, AccessKeyRotation, isEmptyBody, readBody, SecretExchange } from "./request-bodies.ts";
-import { serviceEmail } from "./seed.ts";
-import { hashOf, randomName } from "./signing.ts";
-import type { AccessKeyRecord } from "./state.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };

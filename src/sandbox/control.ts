@@ -1,16 +1,49 @@
-// Owns: the control address: faults, the log of requests, and changes of the world that the service has no operation for.
-// Must not know: the rules of the service. Only whoever knows the address (it is in the state file) can use it.
-import { cleanupOf, controlBodies, readControl } from "./control-bodies.ts";
-import { controlPrefix, type Host } from "./host.ts";
-import { type Answer, invalidRequest, notFound, Problem, problemAnswer } from "./problem.ts";
+import * as z from "zod/mini";
+import { type Answer, Problem, invalidRequest, jsonAnswer, notFound, problemAnswer } from "./call.ts";
+import { randomName } from "./credentials.ts";
+import { type ControlRequest, type Host, controlPrefix } from "./host.ts";
 import { complete } from "./oauth-clients.ts";
-import { randomName } from "./signing.ts";
-import { type OAuthClientRecord, type RegionState, slotsHeld, type State } from "./state.ts";
+import { type OAuthClientRecord, type RegionState, type State, clientStatuses, slotsHeld } from "./state.ts";
 
-export interface ControlRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly body: Buffer | Problem;
+const time = z.optional(z.nullable(z.int()));
+
+/** Times are epoch milliseconds. A field that is left out stays as it is. */
+export const controlBodies = {
+  fault: z.strictObject({ fault: z.string() }),
+  oauthClient: z.strictObject({
+    status: z.optional(z.enum(clientStatuses)),
+    cleanup: z.optional(z.enum(["open", "confirmed"])),
+  }),
+  serviceAccount: z.strictObject({
+    status: z.optional(z.enum(["active", "disabled"])),
+    permissions: z.optional(z.array(z.string())),
+    assignedVersion: z.optional(z.string()),
+  }),
+  organization: z.strictObject({ oauth_enabled: z.boolean() }),
+  apiKey: z.strictObject({
+    status: z.optional(z.enum(["active", "revoked", "disabled"])),
+    scopes: z.optional(z.nullable(z.array(z.string()))),
+    expiresAt: time,
+  }),
+  accessKey: z.strictObject({
+    status: z.optional(z.enum(["active", "revoked"])),
+    createdAt: z.optional(z.int()),
+    lastUsedAt: time,
+    expiresAt: time,
+  }),
+  contractVersion: z.strictObject({ version: z.string().check(z.regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)) }),
+};
+
+/** @throws Problem 400 */
+export function readControl<Schema extends z.ZodMiniType>(schema: Schema, body: unknown): z.output<Schema> {
+  const read = schema.safeParse(body);
+  if (read.success) return read.data;
+  const issue = read.error.issues[0]!;
+  throw invalidRequest(`${issue.path.join(".") || "The body"}: ${issue.message}`);
+}
+
+export function cleanupOf(word: "open" | "confirmed", now: number): number | "open" {
+  return word === "open" ? "open" : now;
 }
 
 interface Order {
@@ -19,21 +52,19 @@ interface Order {
   readonly body: unknown;
 }
 
-function json(body: unknown, status = 200): Answer {
-  return { status, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-}
+const json = (body: unknown, status = 200): Answer => jsonAnswer(status, body);
 
 /** Answers one request to the control address. Never throws. */
-export async function control(host: Host, asked: ControlRequest): Promise<Answer> {
+export async function control(host: Host, request: ControlRequest): Promise<Answer> {
   try {
-    const path = asked.url.split("?")[0]!.slice(controlPrefix.length);
+    const path = request.url.split("?")[0]!.slice(controlPrefix.length);
     const [token, noun = "", id = "", ...rest] = path.split("/").map(decodeURIComponent);
     const here = (await host.store.current())[host.region];
     if (token !== here.controlToken || rest.length > 0) throw notFound("This service has no such path.");
-    const order = { host, id, body: parsed(asked.body) };
-    if (noun === "") return atRoot(order, asked.method);
-    if (asked.method === "GET" && id === "") return await tell(order, noun);
-    if (asked.method === "POST") return json(await change(order, noun));
+    const order = { host, id, body: parsed(request.body) };
+    if (noun === "") return atRoot(order, request.method);
+    if (request.method === "GET" && id === "") return await list(order, noun);
+    if (request.method === "POST") return json(await change(order, noun));
     throw new Problem(405, "method_not_allowed", "The control address takes GET, POST and DELETE.");
   } catch (error) {
     const problem = error instanceof Problem ? error : invalidRequest(error instanceof Error ? error.message : "");
@@ -59,9 +90,9 @@ function atRoot({ host, body }: Order, method: string): Answer {
   return json({ object: "control", faults: [] });
 }
 
-async function tell({ host }: Order, noun: string): Promise<Answer> {
+async function list({ host }: Order, noun: string): Promise<Answer> {
   const here = (await host.store.current())[host.region];
-  const now = host.now();
+  const now = Date.now();
   if (noun === "oauth_clients") {
     const keyOf = (client: OAuthClientRecord) => here.receipts.find((receipt) => receipt.oauthClientId === client.id);
     return json(
@@ -135,6 +166,6 @@ function changeClient(here: RegionState, { order }: { order: Order }): unknown {
     client.status = status;
     if (status !== "pending") client.pending = null;
   }
-  if (cleanup !== undefined) client.cleanup = cleanupOf(cleanup, order.host.now());
+  if (cleanup !== undefined) client.cleanup = cleanupOf(cleanup, Date.now());
   return clientFacts(client);
 }

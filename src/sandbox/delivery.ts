@@ -1,9 +1,6 @@
-// Owns: putting an answer on the wire, whole or as a fault wants it: cut, slow, strange.
-// Must not know: what the answer means.
 import type { ServerResponse } from "node:http";
+import type { Answer } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
-import { strangeBody } from "./fault-bodies.ts";
-import type { Answer } from "./problem.ts";
 
 /** A slow answer goes out in pieces, one each so often. */
 const beatMs = 100;
@@ -34,9 +31,9 @@ function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonN
 
 async function deliverSlowly(response: ServerResponse, given: { body: Buffer; bytesPerSecond: number }): Promise<void> {
   const { body, bytesPerSecond } = given;
-  const startMs = Date.now();
+  const startMs = performance.now();
   for (let at = 0; at < body.length && !response.destroyed; ) {
-    const due = Math.min(body.length, Math.ceil(((Date.now() - startMs + beatMs) / 1000) * bytesPerSecond));
+    const due = Math.min(body.length, Math.ceil(((performance.now() - startMs + beatMs) / 1000) * bytesPerSecond));
     if (due > at) response.write(body.subarray(at, due));
     at = Math.max(at, due);
     await pause(beatMs);
@@ -90,4 +87,138 @@ export async function deliver(
   response.writeHead(answer.status, { ...answer.headers, ...length });
   if (effects.slow) return await deliverSlowly(response, { body, bytesPerSecond: effects.slow });
   response.end(body);
+}
+
+/** Text that a terminal, a spreadsheet or a log must not take at its word. */
+export const hostileTexts = [
+  "\u001b[31mred\u001b[0m\u001b[2J",
+  "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
+  "\u001b]52;c;ZXZpbA==\u0007",
+  "\u001bP+q544e\u001b\\dcs",
+  "\u009b31mC1",
+  "line\nbreak\r\nand \u2028 more\u2029",
+  "\u202Egnp.exe\u202C \u2066isolate\u2069",
+  "zero\u200Bwidth\uFEFF\u00AD",
+  "\u0000nul\u0008\u0007\u007F",
+  '=HYPERLINK("https://evil.example";"x")',
+  "\u{E0041}\u{E007F}tags",
+  "\r\u001b[1A\u001b[Kintegrity ok",
+];
+
+const namedFields = new Set([
+  "display_name",
+  "displayName",
+  "name",
+  "title",
+  "detail",
+  "error_description",
+  "boundEmail",
+]);
+
+function withHostileText(body: string): string {
+  let next = 0;
+  return JSON.stringify(
+    JSON.parse(body, (key, value: unknown) =>
+      namedFields.has(key) && typeof value === "string" ? hostileTexts[next++ % hostileTexts.length] : value,
+    ),
+  );
+}
+
+type List = Record<string, unknown>;
+
+function asList(body: string): List | undefined {
+  try {
+    const value: List | null = JSON.parse(body);
+    return value?.object === "list" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): void {
+  if (how === "broken") Object.assign(list, { has_more: true, next_page_token: null });
+  if (how === "token-at-end") Object.assign(list, { has_more: false, next_page_token: "bm90LXRoZS1lbmQ" });
+  if (how === "empty-token") Object.assign(list, { has_more: true, next_page_token: "" });
+  if (how === "no-token-key") delete list.next_page_token;
+  if (how === "no-data") delete list.data;
+}
+
+/** The answer as the content faults leave it: hostile text, broken envelope, repeated token. */
+export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
+  const { effects, pageToken } = given;
+  let body = answer.body ?? "";
+  const list = effects.envelope || effects.token ? asList(body) : undefined;
+  if (list) {
+    if (effects.envelope) breakEnvelope(list, effects.envelope);
+    if (effects.token && pageToken !== null) Object.assign(list, { has_more: true, next_page_token: pageToken });
+    body = JSON.stringify(list);
+  }
+  if (effects.text && body !== "") body = withHostileText(body);
+  return body === (answer.body ?? "") ? answer : { ...answer, body };
+}
+
+/** A body as bytes, in pieces, with the headers that it comes with. */
+export interface StrangeBody {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pieces: Iterable<Buffer | string>;
+}
+
+const html =
+  "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1>" +
+  "<p>The proxy could not reach the server.</p></body></html>\n";
+
+const mebibyte = 1_048_576;
+const enormousMebibytes = 512;
+const deepLevels = 200_000;
+
+function* enormous(): Generator<Buffer | string> {
+  yield '{"object":"list","next_page_token":null,"has_more":false,"data":["';
+  const piece = Buffer.alloc(mebibyte, "a");
+  for (let sent = 0; sent < enormousMebibytes; sent++) yield piece;
+  yield '"]}';
+}
+
+/**
+ * A gzip stream of a few megabytes that unpacks to more than a gigabyte of spaces, made by hand: one block of fixed
+ * codes (RFC 1951 §3.2.6), a literal and then nothing but «258 bytes again from distance 1». Eight of those are 13 bytes.
+ */
+function* gzipBomb(): Generator<Buffer> {
+  yield Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+  // Codes go in bit by bit, their highest bit first, into bytes that fill from their lowest bit.
+  const literalSpace = "01010000";
+  const again = "1100010100000";
+  const head = `110${literalSpace}`; // last block, fixed codes
+  let bits = head;
+  while (bits.length % 8 !== 0) bits += again;
+  yield bytesOf(bits);
+  const eight = bytesOf(again.repeat(8));
+  const piece = Buffer.concat(Array.from({ length: 20_000 }, () => eight));
+  for (let sent = 0; sent < 30; sent++) yield piece;
+  yield bytesOf("0000000".padEnd(8, "0"));
+  const trailer = Buffer.alloc(8);
+  trailer.writeUInt32LE(0xf4725b01, 0); // CRC-32 of so many spaces: a reader that went all the way finds a sound stream
+  trailer.writeUInt32LE(1_238_400_259, 4);
+  yield trailer;
+}
+
+function bytesOf(bits: string): Buffer {
+  const bytes = Buffer.alloc(bits.length / 8);
+  for (let index = 0; index < bits.length; index++) {
+    if (bits[index] === "1") bytes[index >> 3]! |= 1 << (index & 7);
+  }
+  return bytes;
+}
+
+/** The body that replaces a good one. `truncated` ends in the middle, and says so to nobody: its length fits. */
+export function strangeBody(kind: NonNullable<FaultEffects["body"]>, good: string): StrangeBody {
+  const json = { "Content-Type": "application/json" };
+  const bodies: Record<typeof kind, () => StrangeBody> = {
+    html: () => ({ headers: { "Content-Type": "text/html; charset=utf-8" }, pieces: [html] }),
+    truncated: () => ({ headers: json, pieces: [good.slice(0, Math.floor(good.length / 2))] }),
+    empty: () => ({ headers: json, pieces: [] }),
+    deep: () => ({ headers: json, pieces: ["[".repeat(deepLevels), "]".repeat(deepLevels)] }),
+    enormous: () => ({ headers: json, pieces: enormous() }),
+    "gzip-bomb": () => ({ headers: { ...json, "Content-Encoding": "gzip" }, pieces: gzipBomb() }),
+  };
+  return bodies[kind]();
 }

@@ -1,5 +1,3 @@
-// Owns: what a person or a script is told of a sandbox: addresses, credentials and names, region by region.
-// Must not know: how it is printed.
 import { legacyToken } from "./credentials.ts";
 import { cohortIds } from "./entities.ts";
 import { controlPrefix } from "./host.ts";

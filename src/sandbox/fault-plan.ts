@@ -1,7 +1,5 @@
-// Owns: which faults meet a request: counting, skipping, chance, rates.
-// Must not know: how a fault is played.
 import { type Fault, type FaultEffects, parseFault } from "./fault.ts";
-import { Throttle } from "./throttle.ts";
+import { Throttle } from "./service.ts";
 
 interface Standing {
   readonly fault: Fault;

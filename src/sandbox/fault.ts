@@ -1,6 +1,3 @@
-// Owns: the language of faults: `METHOD path-glob key=value…`, what each key may be, and one sentence on each.
-// Must not know: how a fault is played.
-
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
 /** `500ms`, `2s`, `1m`; a bare number is seconds. @returns ms */
@@ -127,7 +124,7 @@ function badFault(sentence: string): Error {
 const knownMethods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
 
 /** Words of a spec; a value may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
-function wordsOf(spec: string): string[] {
+function splitSpec(spec: string): string[] {
   return (spec.match(/(?:[^\s"]+|"[^"]*")+/g) ?? []).map((word) => word.replaceAll('"', ""));
 }
 
@@ -170,9 +167,9 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
 
 const whenKeys = new Set<string>(["times", "after", "probability"]);
 
-/** Reads a spec. @throws Error with a sentence that names what is wrong and what is known */
+/** Reads a spec. @throws Error with code `bad_fault` and a sentence that names what is wrong and what is known */
 export function parseFault(spec: string): Fault {
-  const [method, glob, ...rest] = wordsOf(spec);
+  const [method, glob, ...rest] = splitSpec(spec);
   const methods = methodsOf(method, spec);
   const path = pathOf(glob, spec);
   const effects = effectsOf(rest, spec);
@@ -182,11 +179,6 @@ export function parseFault(spec: string): Fault {
   return {
     spec,
     effects,
-    matches: (asked, at) => (methods === undefined || methods.has(asked)) && path.test(at),
+    matches: (given, at) => (methods === undefined || methods.has(given)) && path.test(at),
   };
-}
-
-/** @throws Error with code `bad_fault` and a sentence that names what is wrong and what is known */
-export function checkFault(spec: string): void {
-  parseFault(spec);
 }

@@ -1,16 +1,12 @@
-// Owns: one regional host: reads a request, meets it with faults, has it served, answers, keeps the log of requests.
-// Must not know: the rules of the service.
 import { channel } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Wishes } from "./call.ts";
-import { deliver } from "./delivery.ts";
-import type { FaultEffects } from "./fault.ts";
+import { type Answer, Problem, type Wishes, problemAnswer, problemOfStatus } from "./call.ts";
+import { hashOf, randomName } from "./credentials.ts";
+import { deliver, spoiled } from "./delivery.ts";
 import { FaultPlan } from "./fault-plan.ts";
-import { spoiled } from "./fault-bodies.ts";
-import { type Answer, Problem, problemAnswer, problemOfStatus } from "./problem.ts";
+import type { FaultEffects } from "./fault.ts";
 import { accessTokenPath, tokenPath } from "./routes.ts";
 import { Service } from "./service.ts";
-import { hashOf, randomName } from "./signing.ts";
 import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
 
@@ -42,11 +38,18 @@ export interface LoggedRequest {
   request_id: string;
 }
 
+/** A request to the control address. */
+export interface ControlRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly body: Buffer | Problem;
+}
+
 export interface HostSettings {
   readonly region: Region;
   readonly store: Store;
-  readonly now: () => number;
   readonly plan: FaultPlan;
+  readonly control: (host: Host, request: ControlRequest) => Promise<Answer>;
   readonly log: ((line: string) => void) | undefined;
 }
 
@@ -54,18 +57,18 @@ export class Host {
   readonly region: Region;
   readonly store: Store;
   readonly plan: FaultPlan;
-  readonly now: () => number;
   requests: LoggedRequest[] = [];
   /** Set once the server listens. */
   baseUrl = "";
   readonly #service: Service;
-  readonly #log: ((line: string) => void) | undefined;
+  readonly #control: HostSettings["control"];
+  readonly #log: HostSettings["log"];
 
   constructor(settings: HostSettings) {
     this.region = settings.region;
     this.store = settings.store;
     this.plan = settings.plan;
-    this.now = settings.now;
+    this.#control = settings.control;
     this.#log = settings.log;
     this.#service = new Service(settings);
   }
@@ -74,7 +77,7 @@ export class Host {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;
-      if (path.startsWith(controlPrefix)) await this.#control(request, response);
+      if (path.startsWith(controlPrefix)) await this.#controlled(request, response);
       else await this.#exchange(request, response);
     } catch (error) {
       if (response.headersSent) response.destroy();
@@ -90,10 +93,9 @@ export class Host {
     await deliver(response, { answer: withRequestId(problemAnswer(problem, requestId), requestId), effects: {} });
   }
 
-  async #control(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { control } = await import("./control.ts");
+  async #controlled(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await bodyOf(request);
-    const answer = await control(this, { method: request.method ?? "", url: request.url ?? "", body });
+    const answer = await this.#control(this, { method: request.method ?? "", url: request.url ?? "", body });
     await deliver(response, { answer, effects: {} });
   }
 
@@ -102,13 +104,13 @@ export class Host {
     const [path, ...query] = (request.url ?? "/").split("?");
     const requestId = randomName(`req_${this.region}_`);
     const credential = hashOf(request.headers.authorization ?? "");
-    const effects = settled(this.plan.meet({ method, path: path!, credential, now: this.now() }));
+    const effects = settled(this.plan.meet({ method, path: path!, credential, now: Date.now() }));
     const body = await bodyOf(request);
     const logged = this.#keep(request, { path: path!, body, requestId });
     if (effects.latency) await new Promise((resolve) => setTimeout(resolve, effects.latency));
     if (effects.drop === "before") {
       response.destroy();
-      this.#tell(logged, "dropped before it was handled");
+      this.#logLine(logged, "dropped before it was handled");
       return;
     }
     const search = new URLSearchParams(query.join("?"));
@@ -117,7 +119,7 @@ export class Host {
     if (effects.drop !== "after" && !effects.cut) logged.status = sent.status;
     answers.publish({ request, response, faults: effects });
     await deliver(response, { answer: sent, effects });
-    this.#tell(logged, logged.status === null ? `${sent.status}, lost on the way` : "");
+    this.#logLine(logged, logged.status === null ? `${sent.status}, lost on the way` : "");
   }
 
   async #answerOf(given: {
@@ -131,7 +133,7 @@ export class Host {
     const { effects, requestId } = given;
     if (given.body instanceof Problem) return problemAnswer(given.body, requestId);
     const replaces = effects.status !== undefined || effects.redirect !== undefined;
-    if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: this.now() });
+    if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: Date.now() });
     const answer = await this.#service.answer({
       method: given.request.method ?? "",
       path: given.path,
@@ -142,7 +144,7 @@ export class Host {
       wishes: wishesOf(effects),
       requestId,
     });
-    return replaces ? faultAnswer(effects, { requestId, now: this.now() }) : answer;
+    return replaces ? faultAnswer(effects, { requestId, now: Date.now() }) : answer;
   }
 
   #keep(request: IncomingMessage, given: { path: string; body: Buffer | Problem; requestId: string }): LoggedRequest {
@@ -157,7 +159,7 @@ export class Host {
       body: given.path === tokenPath || given.path === accessTokenPath ? null : text,
       body_sha256: hashOf(text),
       idempotency_key: typeof key === "string" ? key : null,
-      at: new Date(this.now()).toISOString(),
+      at: new Date(Date.now()).toISOString(),
       status: null,
       request_id: given.requestId,
     };
@@ -166,7 +168,7 @@ export class Host {
     return logged;
   }
 
-  #tell(logged: LoggedRequest, note: string): void {
+  #logLine(logged: LoggedRequest, note: string): void {
     // What a client sent is shown with its control characters escaped: the line goes to a terminal.
     const path = JSON.stringify(logged.path).slice(1, -1);
     this.#log?.(
@@ -189,12 +191,7 @@ function settled(effects: FaultEffects): FaultEffects {
 
 function wishesOf(effects: FaultEffects): Wishes {
   const { pending, secret, effect, cleanup } = effects;
-  return {
-    ...(pending === undefined ? {} : { pending }),
-    ...(secret === undefined ? {} : { secret }),
-    ...(effect === undefined ? {} : { effect }),
-    ...(cleanup === undefined ? {} : { cleanup }),
-  };
+  return { pending, secret, effect, cleanup };
 }
 
 function retryAfterText(given: string, now: number): string {

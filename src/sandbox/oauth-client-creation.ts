@@ -1,11 +1,7 @@
-// Owns: POST /v1/oauth_clients: receipts by retry identity, rule 4 on authority, slots (§3.1, §4.2, §8).
-// Must not know: how an answer travels.
-import { type Call, headerOf, type V1Caller } from "./call.ts";
-import { requirePermission } from "./credentials.ts";
+import { type Answer, type Call, Problem, type V1Caller, headerOf, invalidRequest, notFound } from "./call.ts";
+import { randomName, requirePermission } from "./credentials.ts";
 import { clientAnswer, complete, inspect, management, requireOAuth } from "./oauth-clients.ts";
-import { type Answer, invalidRequest, notFound, Problem } from "./problem.ts";
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
-import { randomName } from "./signing.ts";
 import { type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
 
 /** Clients per service account (§8). */

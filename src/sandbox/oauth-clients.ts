@@ -1,9 +1,5 @@
-// Owns: an OAuth client as the wire shows it, inspection of a pending one, retrieval and revocation (§2.3, §3.1, §4.2).
-// Must not know: idempotency keys.
-import { type Call, jsonAnswer, timestamp, type V1Caller } from "./call.ts";
-import { requirePermission } from "./credentials.ts";
-import { type Answer, notFound } from "./problem.ts";
-import { hashOf, randomName } from "./signing.ts";
+import { type Answer, type Call, type V1Caller, jsonAnswer, notFound, timestamp } from "./call.ts";
+import { hashOf, randomName, requirePermission } from "./credentials.ts";
 import type { OAuthClientRecord, Region } from "./state.ts";
 
 export const management = "service_account:manage";

@@ -1,20 +1,18 @@
-// Owns: people of the legacy contract: search and membership (§4.4).
-// Must not know: `/v1`.
-// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 «not shown»)
 import { requireFullAccess, requireOrganization } from "./access-keys.ts";
-import { type Call, jsonAnswer, type LegacyCaller, timestamp } from "./call.ts";
+import { type Answer, type Call, type LegacyCaller, invalidRequest, jsonAnswer, notFound, timestamp } from "./call.ts";
 import { cohortIds, populationOf, sizeOfCohort } from "./entities.ts";
 import {
+  type Population,
   createdAt,
   displayNameAt,
   emailAt,
   entityId,
   indexOf,
-  type Population,
   statusAt,
   typeAt,
 } from "./population.ts";
-import { type Answer, invalidRequest, notFound } from "./problem.ts";
+
+// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 «not shown»)
 
 /** At most so many people are found by one search. */
 const mostFound = 50;

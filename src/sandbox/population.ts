@@ -1,5 +1,3 @@
-// Owns: the entities of an organization (§2.2), computed from a seed: any number of them costs no memory.
-// Must not know: requests, pages.
 import type { Region } from "./state.ts";
 
 export interface Population {

@@ -1,8 +1,5 @@
-// Owns: the JSON bodies that the service takes, strictly: an unknown field is refused and named.
-// Must not know: who sent them. Loads zod: only operations with a body open this file.
 import * as z from "zod/mini";
-import { type Call, headerOf } from "./call.ts";
-import { invalidRequest, Problem } from "./problem.ts";
+import { type Call, Problem, headerOf, invalidRequest } from "./call.ts";
 
 /** Limits of §8. */
 const mostScopes = 100;

@@ -1,9 +1,6 @@
-// Owns: which operation a method and a path are, what it takes, and who may call it. The heavy ones load on first use.
-// Must not know: sockets, the state file.
-import type { Call, Handler, LegacyCaller, V1Caller } from "./call.ts";
+import { type Call, type Handler, type LegacyCaller, Problem, type V1Caller, notFound } from "./call.ts";
 import { listEntities, listMembers } from "./entities.ts";
 import { getOAuthClient, retrievalChanges, revokeOAuthClient } from "./oauth-clients.ts";
-import { notFound, Problem } from "./problem.ts";
 import { issueToken } from "./token-endpoint.ts";
 
 interface RouteFacts {
@@ -22,123 +19,48 @@ export type Route = RouteFacts &
     | { readonly scheme: "none"; readonly open: () => Handler<void> | Promise<Handler<void>> }
   );
 
-const accessKeys = () => import("./access-keys.ts");
-const documents = () => import("./openapi/documents.ts");
-
 export const tokenPath = "/oauth/token";
 export const accessTokenPath = "/api/v1/access-tokens";
 
-const v1: readonly Route[] = [
-  {
-    method: "GET",
-    path: "/v1/entities",
-    query: ["limit", "page_token", "type"],
-    scheme: "v1",
-    open: () => listEntities,
-  },
-  {
-    method: "GET",
-    path: "/v1/cohorts/{id}/members",
-    query: ["limit", "page_token"],
-    scheme: "v1",
-    open: () => listMembers,
-  },
-  {
-    method: "POST",
-    path: "/v1/oauth_clients",
-    changes: true,
-    scheme: "v1",
-    open: async () => (await import("./oauth-client-creation.ts")).createOAuthClient,
-  },
-  {
-    method: "GET",
-    path: "/v1/oauth_clients/{id}",
-    changes: retrievalChanges,
-    scheme: "v1",
-    open: () => getOAuthClient,
-  },
-  { method: "DELETE", path: "/v1/oauth_clients/{id}", changes: true, scheme: "v1", open: () => revokeOAuthClient },
+const keys = <Name extends keyof typeof import("./access-keys.ts")>(name: Name) => {
+  return async () => (await import("./access-keys.ts"))[name];
+};
+const people = <Name extends keyof typeof import("./people.ts")>(name: Name) => {
+  return async () => (await import("./people.ts"))[name];
+};
+const creation = async () => (await import("./oauth-client-creation.ts")).createOAuthClient;
+const v1Reference = <Name extends "publishCurrent" | "publishVersion">(name: Name) => {
+  return async () => (await import("./openapi/v1-document.ts"))[name];
+};
+const legacyReference = <Name extends "publishLegacy" | "publishTokenEndpoint">(name: Name) => {
+  return async () => (await import("./openapi/legacy-document.ts"))[name];
+};
+
+const client = "/v1/oauth_clients/{id}";
+const key = "/api/v1/access-keys/{id}";
+const listQuery = ["limit", "page_token"];
+
+export const routes: readonly Route[] = [
+  { method: "GET", path: "/v1/entities", query: [...listQuery, "type"], scheme: "v1", open: () => listEntities },
+  { method: "GET", path: "/v1/cohorts/{id}/members", query: listQuery, scheme: "v1", open: () => listMembers },
+  { method: "POST", path: "/v1/oauth_clients", changes: true, scheme: "v1", open: creation },
+  { method: "GET", path: client, changes: retrievalChanges, scheme: "v1", open: () => getOAuthClient },
+  { method: "DELETE", path: client, changes: true, scheme: "v1", open: () => revokeOAuthClient },
   { method: "POST", path: tokenPath, scheme: "none", open: () => issueToken },
-];
 
-const legacy: readonly Route[] = [
-  {
-    method: "POST",
-    path: "/api/v1/access-keys",
-    changes: true,
-    scheme: "legacy",
-    open: async () => (await accessKeys()).createAccessKey,
-  },
-  {
-    method: "GET",
-    path: "/api/v1/access-keys",
-    scheme: "legacy",
-    open: async () => (await accessKeys()).listAccessKeys,
-  },
-  {
-    method: "POST",
-    path: "/api/v1/access-keys/{id}/rotate",
-    changes: true,
-    scheme: "legacy",
-    open: async () => (await accessKeys()).rotateAccessKey,
-  },
-  {
-    method: "DELETE",
-    path: "/api/v1/access-keys/{id}",
-    changes: true,
-    scheme: "legacy",
-    open: async () => (await accessKeys()).revokeAccessKey,
-  },
-  {
-    method: "POST",
-    path: accessTokenPath,
-    changes: true,
-    scheme: "none",
-    open: async () => (await accessKeys()).exchangeSecret,
-  },
-  {
-    method: "GET",
-    path: "/api/v1/people/search",
-    query: ["query"],
-    scheme: "legacy",
-    open: async () => (await import("./people.ts")).searchPeople,
-  },
-  {
-    method: "GET",
-    path: "/api/v1/people/{personId}/membership",
-    scheme: "legacy",
-    open: async () => (await import("./people.ts")).getMembership,
-  },
-];
+  { method: "POST", path: "/api/v1/access-keys", changes: true, scheme: "legacy", open: keys("createAccessKey") },
+  { method: "GET", path: "/api/v1/access-keys", scheme: "legacy", open: keys("listAccessKeys") },
+  { method: "POST", path: `${key}/rotate`, changes: true, scheme: "legacy", open: keys("rotateAccessKey") },
+  { method: "DELETE", path: key, changes: true, scheme: "legacy", open: keys("revokeAccessKey") },
+  { method: "POST", path: accessTokenPath, changes: true, scheme: "none", open: keys("exchangeSecret") },
+  { method: "GET", path: "/api/v1/people/search", query: ["query"], scheme: "legacy", open: people("searchPeople") },
+  { method: "GET", path: "/api/v1/people/{personId}/membership", scheme: "legacy", open: people("getMembership") },
 
-const published: readonly Route[] = [
-  {
-    method: "GET",
-    path: "/v1-reference/openapi-v1.json",
-    scheme: "none",
-    open: async () => (await documents()).publishCurrent,
-  },
-  {
-    method: "GET",
-    path: "/v1-reference/openapi/{file}",
-    scheme: "none",
-    open: async () => (await documents()).publishVersion,
-  },
-  {
-    method: "GET",
-    path: "/api/v1-reference/openapi.json",
-    scheme: "none",
-    open: async () => (await documents()).publishLegacy,
-  },
-  {
-    method: "GET",
-    path: "/oauth/openapi.json",
-    scheme: "none",
-    open: async () => (await documents()).publishTokenEndpoint,
-  },
+  { method: "GET", path: "/v1-reference/openapi-v1.json", scheme: "none", open: v1Reference("publishCurrent") },
+  { method: "GET", path: "/v1-reference/openapi/{file}", scheme: "none", open: v1Reference("publishVersion") },
+  { method: "GET", path: "/api/v1-reference/openapi.json", scheme: "none", open: legacyReference("publishLegacy") },
+  { method: "GET", path: "/oauth/openapi.json", scheme: "none", open: legacyReference("publishTokenEndpoint") },
 ];
-
-export const routes: readonly Route[] = [...v1, ...legacy, ...published];
 
 function partsOf(template: string, path: string): Record<string, string> | undefined {
   const wanted = template.split("/");

@@ -1,5 +1,151 @@
-// Owns: what the rest of the program may ask of the sandbox. Must not know: how any of it works.
-export type { RegionDescription, SandboxDescription } from "./description.ts";
-export { checkFault, faultKeys } from "./fault.ts";
-export { describeSandbox, resetSandbox, type RunningSandbox, startSandbox } from "./server.ts";
-export type { SandboxSettings } from "./settings.ts";
+import { createServer, type Server } from "node:http";
+import { errorCode } from "../disk/error-words.ts";
+import { invalidRequest, problemAnswer } from "./call.ts";
+import { randomName } from "./credentials.ts";
+import { type Addresses, type SandboxDescription, describe } from "./description.ts";
+import { FaultPlan, seededRandom } from "./fault-plan.ts";
+import { Host, type HostSettings } from "./host.ts";
+import { newState } from "./seed.ts";
+import { type Region, type State, regions } from "./state.ts";
+import { Store } from "./store.ts";
+
+export interface SandboxSettings {
+  /** Folder of the state file; made 0700 where it is missing. */
+  stateDir: string;
+  /** Entities of each organization, 0 to 100,000,000; absent: what is kept, else 120. */
+  entities?: number;
+  /** Seed of the population and of the chance in faults; absent: what is kept, else 1. */
+  seed?: number;
+  /** Faults of both hosts, see `parseFault`. */
+  faults?: string[];
+  /** Loopback ports; absent or 0: any free one. */
+  portUs?: number;
+  portEu?: number;
+  /** A line a request. */
+  log?: (line: string) => void;
+}
+
+const mostEntities = 100_000_000;
+const mostSeed = 4_294_967_295;
+
+/** @throws Error with a sentence, where a number is out of its range */
+function checkSettings(settings: SandboxSettings): void {
+  const inRange = (name: string, given: { value: number | undefined; most: number }) => {
+    const { value, most } = given;
+    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) return;
+    const message = `${name} must be a whole number from 0 to ${most} (not ${value}).`;
+    throw Object.assign(new Error(message), { code: "bad_setting" });
+  };
+  inRange("entities", { value: settings.entities, most: mostEntities });
+  inRange("seed", { value: settings.seed, most: mostSeed });
+  inRange("portUs", { value: settings.portUs, most: 65_535 });
+  inRange("portEu", { value: settings.portEu, most: 65_535 });
+}
+
+/** @throws Error with code `settings_differ` where a setting is given that the kept state was not made with */
+function checkKept(settings: SandboxSettings, state: State): void {
+  for (const name of ["entities", "seed"] as const) {
+    const wanted = settings[name];
+    const kept = state.settings[name];
+    if (wanted === undefined || wanted === kept) continue;
+    const message =
+      `The sandbox's state was made with ${name} ${kept}, not ${wanted}. ` +
+      `Leave the setting out, or start afresh with: integ sandbox reset`;
+    throw Object.assign(new Error(message), { code: "settings_differ" });
+  }
+}
+
+export interface RunningSandbox {
+  /** The object of `sandbox start -o json`, with a legacy bearer token issued now. */
+  describe(): SandboxDescription;
+  /** Ends at once: open connections are dropped. */
+  close(): Promise<void>;
+}
+
+function listen(host: Host, port: number): Promise<Server> {
+  const server = createServer({ keepAlive: true, keepAliveTimeout: 60_000 }, (request, response) => {
+    void host.serve(request, response);
+  });
+  server.on("clientError", (_error, socket) => {
+    if (socket.writable) socket.end(refusal(host.region));
+    else socket.destroy();
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: "127.0.0.1", port, backlog: 1024 }, () => {
+      const address = server.address();
+      if (address !== null && typeof address === "object") host.baseUrl = `http://127.0.0.1:${address.port}`;
+      resolve(server);
+    });
+  });
+}
+
+/** The answer to what is no HTTP: no request was read, so it goes to the socket as it stands. */
+function refusal(region: Region): string {
+  const requestId = randomName(`req_${region}_`);
+  const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);
+  const headers = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nRequest-Id: ${requestId}\r\n`;
+  return `HTTP/1.1 400 Bad Request\r\n${headers}Connection: close\r\n\r\n${body}`;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+function portError(error: unknown, port: number): Error {
+  const code = errorCode(error);
+  const message =
+    code === "EADDRINUSE" ? `Port ${port} is in use already.` : `Port ${port} cannot be listened on (${code}).`;
+  return Object.assign(new Error(message, { cause: error }), { code });
+}
+
+/** Loaded when a request to the control address comes. */
+const controlled: HostSettings["control"] = async (host, request) =>
+  (await import("./control.ts")).control(host, request);
+
+function hostOf(region: Region, given: { settings: SandboxSettings; store: Store; state: State }): Host {
+  const { settings, store, state } = given;
+  const random = seededRandom(state.settings.seed + regions.indexOf(region));
+  const plan = new FaultPlan({ specs: settings.faults ?? [], random });
+  return new Host({ region, store, plan, control: controlled, log: settings.log });
+}
+
+/**
+ * Starts both hosts on 127.0.0.1; ready when it resolves.
+ * @throws Error with code `settings_differ`, `state_damaged`, `EADDRINUSE`, or a sentence on a bad setting or fault
+ */
+export async function startSandbox(settings: SandboxSettings): Promise<RunningSandbox> {
+  checkSettings(settings);
+  const { entities, seed } = settings;
+  const store = new Store(settings.stateDir, () => newState({ now: Date.now(), entities, seed }));
+  const state = await store.current();
+  checkKept(settings, state);
+  const hosts = { us: hostOf("us", { settings, store, state }), eu: hostOf("eu", { settings, store, state }) };
+  const ports = { us: settings.portUs ?? 0, eu: settings.portEu ?? 0 };
+  const servers: Server[] = [];
+  for (const region of regions) {
+    try {
+      servers.push(await listen(hosts[region], ports[region]));
+    } catch (error) {
+      await Promise.all(servers.map(close));
+      throw portError(error, ports[region]);
+    }
+  }
+  return {
+    describe: () => describe(store.latest(), { addresses: addressesOf(hosts), now: Date.now() }),
+    close: async () => void (await Promise.all(servers.map(close))),
+  };
+}
+
+function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
+  return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
+}
+
+/** The sandbox over `stateDir` while nothing listens, for `sandbox status`; makes the state where it is missing. */
+export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
+  const store = new Store(stateDir, () => newState({ now: Date.now() }));
+  return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });
+}

@@ -1,6 +1,4 @@
-// Owns: the world as it is when a state folder is new: organizations, service accounts, credentials, access keys.
-// Must not know: files, HTTP.
-import { hashOf, randomName } from "./signing.ts";
+import { hashOf, randomName } from "./credentials.ts";
 import type { AccessKeyRecord, ApiKey, Region, RegionState, State } from "./state.ts";
 
 const defaultEntities = 120;

@@ -1,16 +1,20 @@
-// Owns: the way of one request through the service of one region: route, credential, rate, query, operation, answer.
-// Must not know: sockets, faults on the wire.
-import { codeOf } from "./failure-code.ts";
-import { type Call, type Handler, headerOf, type Wishes } from "./call.ts";
-import { legacyCaller, v1Caller } from "./credentials.ts";
-import { type Answer, invalidRequest, Problem, problemAnswer, problemOfStatus } from "./problem.ts";
+import {
+  type Answer,
+  type Call,
+  type Handler,
+  Problem,
+  type Wishes,
+  headerOf,
+  invalidRequest,
+  problemAnswer,
+  problemOfStatus,
+} from "./call.ts";
+import { hashOf, legacyCaller, v1Caller } from "./credentials.ts";
 import { type Route, routeOf } from "./routes.ts";
-import { hashOf } from "./signing.ts";
 import type { Region, State } from "./state.ts";
 import type { Store } from "./store.ts";
-import { everydayRate, Throttle } from "./throttle.ts";
 
-export interface Asked {
+export interface ServiceRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -24,7 +28,6 @@ export interface Asked {
 export interface ServiceSettings {
   readonly region: Region;
   readonly store: Store;
-  readonly now: () => number;
 }
 
 /** An unknown or repeated query parameter is refused by its name (§4.3 rule 3). */
@@ -46,23 +49,23 @@ export class Service {
   }
 
   /** The service's answer. Never throws: what is refused, and what breaks inside, is an error object. */
-  async answer(asked: Asked): Promise<Answer> {
+  async answer(request: ServiceRequest): Promise<Answer> {
     try {
-      return await this.#handle(asked);
+      return await this.#handle(request);
     } catch (error) {
-      return problemAnswer(asProblem(error), asked.requestId);
+      return problemAnswer(asProblem(error), request.requestId);
     }
   }
 
-  async #handle(asked: Asked): Promise<Answer> {
-    const { route, parts } = routeOf(asked.method, asked.path);
+  async #handle(request: ServiceRequest): Promise<Answer> {
+    const { route, parts } = routeOf(request.method, request.path);
     const run = await this.#prepared(route);
     const { store } = this.#settings;
-    const call = this.#callOf(asked, { state: await store.current(), parts });
+    const call = this.#callOf(request, { state: await store.current(), parts });
     const changes = typeof route.changes === "function" ? route.changes(call) : route.changes;
     if (!changes) return await run(call);
     return await store.change((state) => {
-      const answer = run(this.#callOf(asked, { state, parts }));
+      const answer = run(this.#callOf(request, { state, parts }));
       if (answer instanceof Promise) throw new Error("A change of the state must be made at once.");
       return answer;
     });
@@ -91,9 +94,9 @@ export class Service {
     throw new Problem(429, "rate_limited", "Too many requests with this credential.", { headers });
   }
 
-  #callOf(asked: Asked, found: { state: State; parts: Record<string, string> }): Call {
-    const { region, now } = this.#settings;
-    const { method, path, query, headers, body, baseUrl, wishes } = asked;
+  #callOf(request: ServiceRequest, found: { state: State; parts: Record<string, string> }): Call {
+    const { region } = this.#settings;
+    const { method, path, query, headers, body, baseUrl, wishes } = request;
     return {
       method,
       path,
@@ -107,7 +110,7 @@ export class Service {
       contractVersions: found.state.contractVersions,
       settings: found.state.settings,
       here: found.state[region],
-      now: now(),
+      now: Date.now(),
     };
   }
 }
@@ -115,6 +118,38 @@ export class Service {
 function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const isOurs = codeOf(error) === "state_damaged";
+  const isOurs = error instanceof Error && "code" in error && error.code === "state_damaged";
   return problemOfStatus(isOurs ? 503 : 500, message);
+}
+
+export interface Rate {
+  readonly capacity: number;
+  readonly perSecond: number;
+}
+
+/** @assumed numeric limits (§8 «not shown»): wide enough for a walk at full speed, met by a loop that does nothing else */
+export const everydayRate: Rate = { capacity: 5_000, perSecond: 2_500 };
+
+const mostBuckets = 10_000;
+
+export class Throttle {
+  readonly #rate: Rate;
+  readonly #buckets = new Map<string, { level: number; at: number }>();
+
+  constructor(rate: Rate) {
+    this.#rate = rate;
+  }
+
+  /** Takes one token of `credential`'s bucket. @returns 0, or whole seconds until one is there again */
+  take(credential: string, now: number): number {
+    const { capacity, perSecond } = this.#rate;
+    const bucket = this.#buckets.get(credential) ?? { level: capacity, at: now };
+    bucket.level = Math.min(capacity, bucket.level + (Math.max(0, now - bucket.at) / 1000) * perSecond);
+    bucket.at = now;
+    if (this.#buckets.size >= mostBuckets) this.#buckets.clear();
+    this.#buckets.set(credential, bucket);
+    if (bucket.level < 1) return Math.ceil((1 - bucket.level) / perSecond);
+    bucket.level -= 1;
+    return 0;
+  }
 }

@@ -1,6 +1,3 @@
-// Owns: what the sandbox remembers (§2, §3), as plain data that goes into its state file, and the few facts read from it.
-// Must not know: files, HTTP, the shapes of answers.
-
 export const regions = ["us", "eu"] as const;
 export type Region = (typeof regions)[number];
 

@@ -1,38 +1,19 @@
-// Owns: the state file: one consistent state for every server of every process over one folder.
-// Must not know: what the state means, HTTP.
-//
-// The file is replaced, never changed in place, so a reader needs no lock: it compares the head of the file (revision
-// and checksum) with what it has in memory. A change takes the lock, reloads, works, replaces.
-import { codeOf } from "./failure-code.ts";
-import { createHash, randomBytes } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { withLock } from "./lock.ts";
+// The state file is replaced, never changed in place, so a reader needs no lock: it compares the head of the file
+// (checksum) with what it has in memory. A change takes the lock, reloads, works, replaces.
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from "node:fs";
+import { replaceFile } from "../disk/atomic-write.ts";
+import { errorCode } from "../disk/error-words.ts";
+import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
+/** The file, and what killed writers left of it. */
+const stateFiles = /^sandbox\.json(?:\.new-[0-9a-f]+|\.[0-9a-f]+\.new)?$/;
 const headLength = `{"format":1,"sha256":"${"0".repeat(64)}","state":`.length;
 const tail = "}\n";
 
-export interface Store {
-  /** The state as it is now. Read it before the next `await`; never change it. */
-  current(): Promise<State>;
-  /** The state as it is now where that can be told at once, else as it was last seen; after `current()` only. */
-  latest(): State;
-  /** Runs `work` alone on the newest state and keeps what it changed; where it throws nothing is kept. */
-  change<T>(work: (state: State) => T): Promise<T>;
-}
-
-export function stateFile(stateDir: string): string {
+function stateFile(stateDir: string): string {
   return `${stateDir}/${fileName}`;
 }
 
@@ -63,7 +44,7 @@ function readHead(path: string): string | undefined {
   try {
     file = openSync(path, "r");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
   try {
@@ -74,22 +55,32 @@ function readHead(path: string): string | undefined {
   }
 }
 
+/** The file is whole at every moment; what a power cut takes back is a sandbox's. */
 function replace(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.new`;
+  replaceFile(path, text, { durable: "none" });
+}
+
+/**
+ * Runs `work` while no other process changes the state. `work` is synchronous: the lock is held for its time only.
+ * @throws Error naming a living process that keeps the lock for longer than ten seconds
+ */
+async function whileLocked<T>(path: string, work: () => T): Promise<T> {
+  const lockPath = `${path}.lock`;
+  const lock = await waitForLock(lockPath, {
+    whenHeld: (owner) => {
+      const who = owner === undefined ? "another process" : `process ${owner.pid}`;
+      return new Error(`The sandbox's state is held by ${who} and was not given back in time (${lockPath}).`);
+    },
+  });
   try {
-    writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-    renameSync(temporary, path);
-  } catch (error) {
-    try {
-      unlinkSync(temporary);
-    } catch {
-      // it was never made
-    }
-    throw error;
+    return work();
+  } finally {
+    lock.release();
   }
 }
 
-class FileStore implements Store {
+/** One consistent state for every server of every process over one folder (0600 in a folder that is made 0700). */
+export class Store {
   readonly #path: string;
   readonly #fresh: () => State;
   #head: string | undefined;
@@ -97,12 +88,14 @@ class FileStore implements Store {
   #state: State | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
+  /** @param fresh makes the state if there is none */
   constructor(stateDir: string, fresh: () => State) {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     this.#path = stateFile(stateDir);
     this.#fresh = fresh;
   }
 
+  /** The state as it is now. Read it before the next `await`; never change it. */
   async current(): Promise<State> {
     const head = readHead(this.#path);
     if (head !== undefined && head === this.#head && this.#state) return this.#state;
@@ -110,13 +103,15 @@ class FileStore implements Store {
     return this.#load();
   }
 
+  /** The state as it is now if that can be told at once, else as it was last seen; after `current()` only. */
   latest(): State {
     const head = readHead(this.#path);
     return head === undefined || (head === this.#head && this.#state) ? this.#state! : this.#load();
   }
 
+  /** Runs `work` alone on the newest state and keeps what it changed; if it throws nothing is kept. */
   change<T>(work: (state: State) => T): Promise<T> {
-    const turn = this.#queue.then(() => withLock(`${this.#path}.lock`, () => this.#changeLocked(work)));
+    const turn = this.#queue.then(() => whileLocked(this.#path, () => this.#changeLocked(work)));
     this.#queue = turn.catch(() => undefined);
     return turn;
   }
@@ -160,54 +155,11 @@ class FileStore implements Store {
   }
 }
 
-class MemoryStore implements Store {
-  #text: string;
-  #state: State;
-
-  constructor(state: State) {
-    this.#state = state;
-    this.#text = JSON.stringify(state);
-  }
-
-  current(): Promise<State> {
-    return Promise.resolve(this.#state);
-  }
-
-  latest(): State {
-    return this.#state;
-  }
-
-  change<T>(work: (state: State) => T): Promise<T> {
-    try {
-      const result = work(this.#state);
-      this.#text = JSON.stringify(this.#state);
-      return Promise.resolve(result);
-    } catch (error) {
-      const before: State = JSON.parse(this.#text);
-      this.#state = before;
-      return Promise.reject(error);
-    }
-  }
-}
-
-/** The state in `stateDir` (0600 in a folder that is made 0700), made by `fresh` where there is none. */
-export function openStore(stateDir: string, fresh: () => State): Store {
-  return new FileStore(stateDir, fresh);
-}
-
-/** A state that lives as long as this object. */
-export function memoryStore(state: State): Store {
-  return new MemoryStore(state);
-}
-
 /** Removes the state. A server that is running over it makes a new one at its next request. */
 export async function removeState(stateDir: string): Promise<void> {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const path = stateFile(stateDir);
-  await withLock(`${path}.lock`, () => {
-    for (const name of readdirSync(stateDir)) {
-      if (name === fileName || (name.startsWith(`${fileName}.`) && name.endsWith(".new")))
-        unlinkSync(`${stateDir}/${name}`);
-    }
+  await whileLocked(path, () => {
+    for (const name of readdirSync(stateDir)) if (stateFiles.test(name)) unlinkSync(`${stateDir}/${name}`);
   });
 }

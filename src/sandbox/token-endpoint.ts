@@ -1,12 +1,9 @@
-// Owns: the client credentials grant (RFC 6749 §4.4) for OAuth clients (§5.2), with `client_secret_basic` and `_post`.
-// Must not know: Basic as `/v1` uses it.
-// @assumed the whole exchange (§5.2 rule 7 «not shown»)
-import { type Call, headerOf, jsonAnswer } from "./call.ts";
-import { accessTokenSeconds, basicPair, oauthToken } from "./credentials.ts";
+import { type Answer, type Call, headerOf, jsonAnswer } from "./call.ts";
+import { accessTokenSeconds, basicPair, hashOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
-import type { Answer } from "./problem.ts";
-import { hashOf } from "./signing.ts";
 import type { OAuthClientRecord } from "./state.ts";
+
+// @assumed the whole exchange (§5.2 rule 7 «not shown»)
 
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkFault, faultKeys } from "../../src/sandbox/sandbox.ts";
+import { faultKeys, parseFault } from "../../src/sandbox/fault.ts";
 import { coverageDocument } from "./coverage.ts";
 import { readDocuments } from "./openapi-check.ts";
 import { startWorld } from "./world.ts";
@@ -37,7 +37,7 @@ describe("docs/sandbox.md", () => {
     const examples = [...sandbox.matchAll(/[|'"] ?`?((?:GET|POST|DELETE|\*) \/[^`'"]+=[^`'"]+)[`'"]/g)].map(
       (match) => match[1]!,
     );
-    for (const example of examples) expect(() => checkFault(example), example).not.toThrow();
+    for (const example of examples) expect(() => parseFault(example), example).not.toThrow();
     for (const key of Object.keys(faultKeys))
       expect(
         examples.some((example) => example.includes(` ${key}=`)),

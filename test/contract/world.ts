@@ -1,4 +1,8 @@
-// A sandbox for one case: in memory, with a clock that the case moves.
+// A sandbox for one case, in a folder of its own, with a clock that the case moves.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { vi } from "vitest";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import type { Description } from "./player.ts";
 
@@ -10,13 +14,19 @@ export interface World {
 
 export async function startWorld(): Promise<World> {
   let now = Date.UTC(2026, 10, 21);
-  const sandbox: RunningSandbox = await startSandbox({ stateDir: "", persist: false, entities: 120, now: () => now });
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now);
+  const stateDir = mkdtempSync(join(tmpdir(), "integ-world-"));
+  const sandbox: RunningSandbox = await startSandbox({ stateDir, entities: 120 });
   const { us, eu } = sandbox.describe();
   return {
     description: { us: { ...us }, eu: { ...eu } },
     wait: (seconds) => {
       now += seconds * 1000;
     },
-    close: () => sandbox.close(),
+    async close() {
+      await sandbox.close();
+      clock.mockRestore();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
   };
 }

@@ -3,10 +3,11 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { faultKeys, type RegionDescription } from "../../src/sandbox/sandbox.ts";
+import type { RegionDescription } from "../../src/sandbox/description.ts";
+import { faultKeys } from "../../src/sandbox/fault.ts";
 import { root } from "../support/program.ts";
 import { startService } from "../support/service.ts";
-import { aSandbox, ask, basic, type Came, control, create, list } from "../unit/sandbox/a-sandbox.ts";
+import { aSandbox, ask, basic, type Came, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
 
 const document = readFileSync(join(root, "docs/sandbox.md"), "utf8");
 
@@ -161,11 +162,9 @@ describe("the examples of faults", () => {
   });
 
   it.each([...examples])("%s: %s", async (key, example) => {
-    let now = startMs;
-    const { us } = await aSandbox({ faults: [example], now: () => now });
-    const wait = (seconds: number) => {
-      now += seconds * 1000;
-    };
+    setTime(startMs);
+    const { us } = await aSandbox({ faults: [example] });
+    const wait = (seconds: number) => setTime(Date.now() + seconds * 1000);
     await seen[key]!({ us, wait });
   });
 

@@ -9,8 +9,8 @@ export const command = defineVerb({
     const question = "Throw away everything that was made in the sandbox of this machine?";
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was reset: the answer was no.");
-    const { resetSandbox } = await import("../../sandbox/sandbox.ts");
-    await resetSandbox(context.settings.stateDir);
+    const { removeState } = await import("../../sandbox/store.ts");
+    await removeState(context.settings.stateDir);
     context.output.note("The sandbox is as new.");
   },
 });

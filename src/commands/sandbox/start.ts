@@ -1,4 +1,4 @@
-import type { SandboxDescription } from "../../sandbox/sandbox.ts";
+import type { SandboxDescription } from "../../sandbox/description.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { sandboxFailure } from "./failure.ts";

@@ -1,10 +1,19 @@
-// Owns: the OpenAPI document of the legacy contract at `/api/v1` (§4.4, §9 rule 4).
-// Must not know: how it is served.
+import { type Answer, type Call, jsonAnswer } from "../call.ts";
+import {
+  type JsonObject,
+  answer,
+  choice,
+  exactly,
+  jsonBody,
+  noStore,
+  opening,
+  operation,
+  pathParameter,
+  reference,
+  schemaOf,
+} from "./schemas.ts";
 import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request-bodies.ts";
-import { answer, jsonBody, noStore, opening, operation, pathParameter } from "./parts.ts";
 import * as schemas from "./schemas.ts";
-import { choice, exactly, type JsonObject, reference } from "./schemas.ts";
-import { schemaOf } from "./v1-document.ts";
 
 /** §9 rule 4: the label of the contract and its information version. */
 const label = "2026-08-05";
@@ -204,4 +213,14 @@ export function tokenDocument(baseUrl: string): JsonObject {
       securitySchemes: { clientSecretBasic: { type: "http", scheme: "basic" } },
     },
   };
+}
+
+/** GET /api/v1-reference/openapi.json @assumed its address (§4.5 shows those of `/v1`) */
+export function publishLegacy(call: Call): Answer {
+  return jsonAnswer(200, legacyDocument(call.baseUrl));
+}
+
+/** GET /oauth/openapi.json @assumed that it has one (§5.2 rule 7 «not shown») */
+export function publishTokenEndpoint(call: Call): Answer {
+  return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

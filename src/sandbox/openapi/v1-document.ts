@@ -1,16 +1,18 @@
-// Owns: the OpenAPI document of `/v1` (§4.5): what the sandbox answers, with every invention marked.
-// Must not know: how it is served.
-import * as z from "zod/mini";
+import { type Answer, type Call, jsonAnswer, notFound } from "../call.ts";
+import {
+  type JsonObject,
+  choice,
+  jsonBody,
+  listOf,
+  noStore,
+  opening,
+  operation,
+  pathParameter,
+  reference,
+  schemaOf,
+} from "./schemas.ts";
 import { OAuthClientCreation } from "../request-bodies.ts";
-import { jsonBody, noStore, opening, operation, pathParameter } from "./parts.ts";
 import * as schemas from "./schemas.ts";
-import { choice, type JsonObject, listOf, reference } from "./schemas.ts";
-
-/** A request's schema from the one that checks it. */
-export function schemaOf(schema: z.ZodMiniType): JsonObject {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema);
-  return JSON.parse(JSON.stringify(rest));
-}
 
 const serviceVersion: JsonObject = {
   name: "Service-Version",
@@ -174,4 +176,21 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
     paths,
     components: components(given.tokenUrl),
   };
+}
+
+function documentOf(call: Call, version: string): Answer {
+  const { baseUrl } = call;
+  return jsonAnswer(200, v1Document({ version, baseUrl, tokenUrl: `${baseUrl}/oauth/token` }));
+}
+
+/** GET /v1-reference/openapi-v1.json */
+export function publishCurrent(call: Call): Answer {
+  return documentOf(call, call.contractVersions[0]!);
+}
+
+/** GET /v1-reference/openapi/<version>.json */
+export function publishVersion(call: Call): Answer {
+  const version = /^(.*)\.json$/.exec(call.parts.file!)?.[1] ?? "";
+  if (!call.contractVersions.includes(version)) throw notFound("No specification of this version is published.");
+  return documentOf(call, version);
 }

@@ -2,7 +2,15 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { fieldPaths, projected } from "../../../src/output/fields.ts";
-import { compactJson, indentedJson, maxNesting, memberOf, parseJson, textOf, withNulls } from "../../../src/output/json-text.ts";
+import {
+  compactJson,
+  indentedJson,
+  maxNesting,
+  memberOf,
+  parseJson,
+  textOf,
+  withNulls,
+} from "../../../src/output/json-text.ts";
 
 /** Any JSON value as text, laid out with white space where JSON allows it; and the same text without. */
 const space = fc.constantFrom("", "", " ", "\n", "\t ", "\r\n  ");

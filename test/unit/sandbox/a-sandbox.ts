@@ -1,15 +1,11 @@
-// A sandbox for one test, in memory unless a folder is given, and raw requests to it.
+// A sandbox for one test, in a folder of its own, and raw requests to it.
 import { request as httpRequest } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
-import {
-  type RegionDescription,
-  type RunningSandbox,
-  type SandboxSettings,
-  startSandbox,
-} from "../../../src/sandbox/sandbox.ts";
+import { onTestFinished, vi } from "vitest";
+import type { RegionDescription } from "../../../src/sandbox/description.ts";
+import { type RunningSandbox, type SandboxSettings, startSandbox } from "../../../src/sandbox/sandbox.ts";
 
 export interface Came {
   readonly status: number;
@@ -31,12 +27,17 @@ export function folder(): string {
   return made;
 }
 
+/** Says what time it is until the test ends. */
+export function setTime(ms: number): void {
+  const spy = vi.spyOn(Date, "now").mockReturnValue(ms);
+  onTestFinished(() => spy.mockRestore());
+}
+
 /** A started sandbox that ends with the test. */
 export async function aSandbox(
   settings: Partial<SandboxSettings> = {},
 ): Promise<RunningSandbox & { us: RegionDescription }> {
-  const persist = settings.stateDir !== undefined;
-  const sandbox = await startSandbox({ stateDir: "", persist, ...settings });
+  const sandbox = await startSandbox({ stateDir: settings.stateDir ?? folder(), ...settings });
   onTestFinished(() => sandbox.close());
   return { ...sandbox, us: sandbox.describe().us };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hashOf } from "../../../src/sandbox/signing.ts";
+import { hashOf } from "../../../src/sandbox/credentials.ts";
 import { aSandbox, ask, basic, control, create, list } from "./a-sandbox.ts";
 
 interface Log {

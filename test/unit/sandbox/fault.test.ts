@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkFault, parseFault } from "../../../src/sandbox/fault.ts";
 import { FaultPlan, seededRandom } from "../../../src/sandbox/fault-plan.ts";
+import { parseFault } from "../../../src/sandbox/fault.ts";
 
 function wrong(spec: string): string {
   try {
-    checkFault(spec);
+    parseFault(spec);
   } catch (error) {
     expect(error).toMatchObject({ code: "bad_fault" });
     return (error as Error).message;

@@ -1,8 +1,8 @@
 // Every fault as it looks from the other end of the wire.
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { hostileTexts, strangeBody } from "../../../src/sandbox/fault-bodies.ts";
-import { aSandbox, ask, basic, control, create, list } from "./a-sandbox.ts";
+import { hostileTexts, strangeBody } from "../../../src/sandbox/delivery.ts";
+import { aSandbox, ask, basic, control, create, list, setTime } from "./a-sandbox.ts";
 
 const faulty = (...faults: string[]) => aSandbox({ faults });
 
@@ -21,9 +21,8 @@ describe("answers in place of the service's", () => {
   });
 
   it("Retry-After as a date, and as any text", async () => {
-    const now = () => Date.UTC(2026, 10, 21, 4, 8);
+    setTime(Date.UTC(2026, 10, 21, 4, 8));
     const { us } = await aSandbox({
-      now,
       faults: ["GET /v1/* retry-after=date+90 times=1", "GET /v1/* retry-after=soon"],
     });
     expect(await list(us)).toMatchObject({ status: 429, headers: { "retry-after": "Sat, 21 Nov 2026 04:09:30 GMT" } });
@@ -196,13 +195,14 @@ describe("creation and revocation", () => {
   });
 
   it("cleanup for a while holds the slot for as long", async () => {
-    let now = Date.UTC(2026, 10, 21);
-    const { us } = await aSandbox({ now: () => now, faults: ["DELETE * cleanup=30s"] });
+    const now = Date.UTC(2026, 10, 21);
+    setTime(now);
+    const { us } = await aSandbox({ faults: ["DELETE * cleanup=30s"] });
     const { id } = JSON.parse((await create(us, "k")).text) as { id: string };
     await ask(`${us.base_url}/v1/oauth_clients/${id}`, { method: "DELETE", headers: basic(us.api_key) });
     const slots = async () => ((await control(us, "/service_accounts")) as { slots: number }[])[0]!.slots;
     expect(await slots()).toBe(1);
-    now += 30_000;
+    setTime(now + 30_000);
     expect(await slots()).toBe(0);
   });
 });

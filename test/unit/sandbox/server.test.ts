@@ -2,8 +2,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { describeSandbox, resetSandbox, startSandbox } from "../../../src/sandbox/sandbox.ts";
-import { aSandbox, ask, basic, create, folder, list } from "./a-sandbox.ts";
+import { describeSandbox, startSandbox } from "../../../src/sandbox/sandbox.ts";
+import { removeState } from "../../../src/sandbox/store.ts";
+import { aSandbox, ask, basic, create, folder, list, setTime } from "./a-sandbox.ts";
 
 describe("starting", () => {
   it("keeps its state in one file that only its owner can read", async () => {
@@ -42,11 +43,11 @@ describe("starting", () => {
     [{ seed: 2 ** 40 }, "seed must be"],
     [{ portUs: 70_000 }, "portUs must be"],
   ])("refuses %j", async (settings, message) => {
-    await expect(startSandbox({ stateDir: "", persist: false, ...settings })).rejects.toThrow(message);
+    await expect(startSandbox({ stateDir: folder(), ...settings })).rejects.toThrow(message);
   });
 
   it("refuses a bad fault before anything listens", async () => {
-    await expect(startSandbox({ stateDir: "", persist: false, faults: ["GET /v1/* boom=1"] })).rejects.toMatchObject({
+    await expect(startSandbox({ stateDir: folder(), faults: ["GET /v1/* boom=1"] })).rejects.toMatchObject({
       code: "bad_fault",
     });
   });
@@ -54,7 +55,7 @@ describe("starting", () => {
   it("listens where it is told, and says so where it cannot", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
-    await expect(startSandbox({ stateDir: "", persist: false, portEu: port })).rejects.toMatchObject({
+    await expect(startSandbox({ stateDir: folder(), portEu: port })).rejects.toMatchObject({
       code: "EADDRINUSE",
       message: `Port ${port} is in use already.`,
     });
@@ -67,14 +68,14 @@ describe("starting", () => {
     await expect(startSandbox({ stateDir })).rejects.toMatchObject(damaged);
     await expect(describeSandbox(stateDir)).rejects.toMatchObject(damaged);
     expect(readFileSync(join(stateDir, "sandbox.json"), "utf8")).toBe("{}");
-    await resetSandbox(stateDir);
+    await removeState(stateDir);
     await aSandbox({ stateDir });
   });
 });
 
 describe("ending", () => {
   it("drops open connections at once", async () => {
-    const sandbox = await startSandbox({ stateDir: "", persist: false });
+    const sandbox = await startSandbox({ stateDir: folder() });
     const { us } = sandbox.describe();
     const socket = connect(Number(new URL(us.base_url!).port), "127.0.0.1");
     const closed = new Promise((resolve) => socket.on("close", resolve).on("error", () => undefined));
@@ -91,7 +92,7 @@ describe("ending", () => {
     const running = await aSandbox({ stateDir });
     const before = running.us;
     await create(before, "k");
-    await resetSandbox(stateDir);
+    await removeState(stateDir);
     expect(existsSync(join(stateDir, "sandbox.json"))).toBe(false);
     expect((await list(before)).status).toBe(401);
     const after = running.describe().us;
@@ -118,15 +119,16 @@ describe("the description", () => {
   });
 
   it("has a bearer token that works, however long the server stands and whatever became of the key", async () => {
-    let now = Date.UTC(2026, 10, 21);
-    const sandbox = await aSandbox({ now: () => now });
+    const now = Date.UTC(2026, 10, 21);
+    setTime(now);
+    const sandbox = await aSandbox();
     const keys = (method = "GET", path = "") => {
       const { us } = sandbox.describe();
       const headers = { authorization: `Bearer ${us.access_token}`, "x-organization-id": us.organization_id };
       return ask(`${us.base_url}/api/v1/access-keys${path}`, { method, headers });
     };
     expect((await keys()).status).toBe(200);
-    now += 86_400_000;
+    setTime(now + 86_400_000);
     expect((await keys()).status).toBe(200);
     const { us } = sandbox;
     expect((await keys("POST", `/${us.access_key_id}/rotate`)).status).toBe(200);

@@ -1,9 +1,10 @@
 import { fork } from "node:child_process";
 import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { waitForLock } from "../../../src/disk/process-lock.ts";
 import { newState } from "../../../src/sandbox/seed.ts";
-import { memoryStore, openStore, removeState, type Store } from "../../../src/sandbox/store.ts";
+import { Store, removeState } from "../../../src/sandbox/store.ts";
 import { folder } from "./a-sandbox.ts";
 import { bundled } from "./bundled.ts";
 
@@ -11,10 +12,9 @@ const fresh = () => newState({ now: Date.UTC(2026, 10, 21), entities: 3 });
 const versions = async (store: Store) => [...(await store.current()).contractVersions];
 const add = (store: Store, version: string) => store.change((state) => void state.contractVersions.push(version));
 
-describe.each([
-  ["in a file", () => openStore(folder(), fresh)],
-  ["in memory", () => memoryStore(fresh())],
-])("a state %s", (_where, open) => {
+describe("the state", () => {
+  const open = () => new Store(folder(), fresh);
+
   it("keeps what was changed", async () => {
     const store = open();
     await add(store, "a");
@@ -38,7 +38,7 @@ describe.each([
 describe("the state file", () => {
   it("is seen by every store over it, at once", async () => {
     const dir = folder();
-    const [one, other] = [openStore(dir, fresh), openStore(dir, fresh)];
+    const [one, other] = [new Store(dir, fresh), new Store(dir, fresh)];
     for (let n = 0; n < 50; n++) {
       await add(n % 2 ? one : other, String(n));
       expect(await versions(one)).toHaveLength(n + 2);
@@ -48,7 +48,7 @@ describe("the state file", () => {
 
   it("is not written where nothing changed, and is private where it is", async () => {
     const dir = folder();
-    const store = openStore(dir, fresh);
+    const store = new Store(dir, fresh);
     await store.current();
     const before = statSync(join(dir, "sandbox.json"));
     await store.change((state) => state.settings.seed);
@@ -62,7 +62,7 @@ describe("the state file", () => {
 
   it("is made anew where it was removed, with other secrets", async () => {
     const dir = folder();
-    const store = openStore(dir, fresh);
+    const store = new Store(dir, fresh);
     const before = (await store.current()).us.seeded.apiKey;
     await removeState(dir);
     expect(readdirSync(dir)).toEqual([]);
@@ -72,15 +72,15 @@ describe("the state file", () => {
   it("is refused when any bit of it is wrong, and left as it is", async () => {
     const dir = folder();
     const path = join(dir, "sandbox.json");
-    await openStore(dir, fresh).current();
+    await new Store(dir, fresh).current();
     const sound = readFileSync(path);
     const refused = async (bytes: Buffer): Promise<void> => {
       writeFileSync(path, bytes);
-      await expect(openStore(dir, fresh).current()).rejects.toMatchObject({
+      await expect(new Store(dir, fresh).current()).rejects.toMatchObject({
         code: "state_damaged",
         message: expect.stringContaining("integ sandbox reset"),
       });
-      await expect(add(openStore(dir, fresh), "x")).rejects.toMatchObject({ code: "state_damaged" });
+      await expect(add(new Store(dir, fresh), "x")).rejects.toMatchObject({ code: "state_damaged" });
       expect(readFileSync(path).equals(bytes)).toBe(true);
     };
     for (let length = 0; length < sound.length; length += length < 120 ? 1 : 997)
@@ -92,7 +92,20 @@ describe("the state file", () => {
     }
     await refused(Buffer.from(sound.toString().replace('"format":1', '"format":2')));
     writeFileSync(path, sound);
-    expect(await versions(openStore(dir, fresh))).toHaveLength(1);
+    expect(await versions(new Store(dir, fresh))).toHaveLength(1);
+  });
+
+  it("is waited for behind a living process, and then that is named", async () => {
+    const dir = folder();
+    await new Store(dir, fresh).current();
+    const lock = await waitForLock(join(dir, "sandbox.json.lock"), { whenHeld: () => new Error() });
+    const clock = vi.spyOn(performance, "now").mockReturnValueOnce(0).mockReturnValue(20_000);
+    const late = add(new Store(dir, fresh), "late");
+    await expect(late).rejects.toThrow(`is held by process ${process.pid} and was not given back in time`);
+    clock.mockRestore();
+    lock.release();
+    await removeState(dir);
+    expect(readdirSync(dir)).toEqual([]);
   });
 
   it("loses no change of many processes, some of them killed", async () => {
@@ -107,7 +120,7 @@ describe("the state file", () => {
         if (killed) child.once("message", () => setTimeout(() => child.kill("SIGKILL"), Math.random() * 100));
       });
     await Promise.all(["a", "b", "c", "d", "e", "f"].map((name, index) => run(name, index % 2 === 1)));
-    const kept = new Set(await versions(openStore(dir, fresh)));
+    const kept = new Set(await versions(new Store(dir, fresh)));
     expect(told.length).toBeGreaterThan(90);
     expect(told.filter((version) => !kept.has(version))).toEqual([]);
     rmSync(dir, { recursive: true });

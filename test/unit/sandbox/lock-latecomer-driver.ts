@@ -1,4 +1,0 @@
-// Takes the lock once and prints when it was let in.
-import { withLock } from "../../../src/sandbox/lock.ts";
-
-void withLock(process.argv[2]!, () => process.stdout.write(String(Date.now())));
