@@ -29,6 +29,7 @@ export class Findings {
   readonly revokedAfterDelivery: string[] = [];
   readonly withoutWorkingClient: string[] = [];
   readonly tornSecrets: string[] = [];
+  readonly tornFiles: string[] = [];
   readonly strayedSecrets: string[] = [];
   readonly unfinished: string[] = [];
   readonly sentAfterFailedSync: string[] = [];

@@ -6,7 +6,9 @@ import { beforeAll, expect, test } from "vitest";
 import { openJournal } from "../../src/journal/journal.ts";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
-import { buildDriver, folder, isFull, type Line, runToEnd, start } from "./journal-processes.ts";
+import { temporaryFolder as folder } from "../support/bundle-driver.ts";
+import { isFull } from "./harness.ts";
+import { buildDriver, type Line, runToEnd, start } from "./journal-processes.ts";
 
 let driver = "";
 beforeAll(async () => {

@@ -10,7 +10,8 @@ import { type Intent, type Journal, openJournal } from "../../src/journal/journa
 import { entryLine } from "../../src/journal/file/record.ts";
 import { scanBytes } from "../../src/journal/file/scan.ts";
 import { clock, intent } from "../unit/journal/intent.ts";
-import { folder, isFull } from "./journal-processes.ts";
+import { temporaryFolder as folder } from "../support/bundle-driver.ts";
+import { isFull } from "./harness.ts";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);
@@ -115,7 +116,7 @@ test("every truncation loses the record that was cut and nothing else", () => {
 });
 
 test("every flipped bit costs one record at most, and is told", () => {
-  const step = isFull ? 1 : 3;
+  const step = isFull ? 1 : 5;
   let states = 0;
   let bad = 0;
   for (let bit = 0; bit < whole.length * 8; bit += step, states += 1) {

@@ -7,7 +7,9 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Intent, openJournal } from "../../src/journal/journal.ts";
 import type { Task } from "./journal-driver.ts";
-import { buildDriver, hasStrace, isFull, type Line, runTraced, type Traced } from "./journal-processes.ts";
+import { type Point } from "../support/strace.ts";
+import { countsOnly, isFull } from "./harness.ts";
+import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
 
 const marker = "/integ-journal-marker";
 const home = mkdtempSync(join(tmpdir(), "integ-journal-faults-"));
@@ -53,16 +55,13 @@ function countCalls(task: Task, names: readonly string[], last = '"{\\"released\
   return counts;
 }
 
-interface Point {
-  readonly name: string;
-  readonly number: number;
-}
-
+/** All points, or every so many of them. */
 function pointsOf(counts: Map<string, Calls>, step: number): Point[] {
-  const all = [...counts].flatMap(([name, { before, until }]) =>
-    Array.from({ length: until - before }, (_, index) => ({ name, number: before + index + 1 })),
+  const all = [...counts].flatMap(([call, { before, until }]) =>
+    Array.from({ length: until - before }, (_, index) => ({ call, nth: before + index + 1, text: "" })),
   );
   expect(all.length).toBeGreaterThan(0);
+  if (countsOnly) console.log(`count: ${expect.getState().currentTestName}: ${all.length}`);
   return all.filter((_, index) => index % step === 0);
 }
 
@@ -114,12 +113,12 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
  * and shift its count by a read or two: a point that was missed is tried again.
  * @returns 1 if it was hit.
  */
-async function killAt({ name, number }: Point, newRun: () => Task): Promise<number> {
+async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {
   for (let tries = 0; tries < 4; tries += 1) {
     const task = newRun();
-    const inject = ["-e", `trace=${name}`, "-e", `inject=${name}:signal=KILL:when=${number}`];
+    const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
     const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
-    await expectSound(task, run, `killed at ${name} ${number}`);
+    await expectSound(task, run, `killed at ${call} ${nth}`);
     if (!run.lines.some((line) => line.released !== undefined)) return 1;
   }
   return 0;
@@ -135,7 +134,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     "a process killed at any of them loses nothing that was sent, %s",
     async (kind, native) => {
       const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
-      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 5);
+      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 7);
       let killed = 0;
       for (const point of points) killed += await killAt(point, () => newTask(native));
       console.log(`journal crashes, ${kind}: ${points.length} points, ${killed} hit, lost keys 0, duplicates 0`);
@@ -156,7 +155,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
         return task;
       };
       const names = "openat,read,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx".split(",");
-      const points = pointsOf(countCalls(left(), names), isFull ? 1 : 9);
+      const points = pointsOf(countCalls(left(), names), isFull ? 1 : 12);
       let killed = 0;
       for (const point of points) killed += await killAt(point, left);
       console.log(`journal crashes, second kill, ${kind}: ${points.length} points, ${killed} hit, locks left 0`);
@@ -177,13 +176,13 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       return task;
     };
     const names = "openat,read,pread64,write,pwrite64,fsync,link,unlink,rename,close,statx".split(",");
-    const points = pointsOf(countCalls(await keeps(), names, '"{\\"removed\\"'), isFull ? 1 : 4);
+    const points = pointsOf(countCalls(await keeps(), names, '"{\\"removed\\"'), isFull ? 1 : 6);
     let killed = 0;
-    for (const { name, number } of points) {
-      const where = `killed at ${name} ${number}`;
+    for (const { call, nth } of points) {
+      const where = `killed at ${call} ${nth}`;
       const task = await keeps();
       const before = await openJournal({ path: task.path, now: Date.now }).entries();
-      const inject = ["-e", `trace=${name}`, "-e", `inject=${name}:signal=KILL:when=${number}`];
+      const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
       const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
       killed += run.lines.length === 0 ? 1 : 0;
       const journal = openJournal({ path: task.path, now: Date.now });
@@ -269,7 +268,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       for (const [name, errors] of faults) {
         const calls = counts.get(name);
         if (!calls) throw new Error(`no ${name} in the trace`);
-        for (const { number } of pointsOf(new Map([[name, calls]]), isFull ? 1 : 4)) {
+        for (const { nth: number } of pointsOf(new Map([[name, calls]]), isFull ? 1 : 6)) {
           for (const error of isFull ? errors : [errors[number % errors.length]]) {
             for (const forever of [false, true]) {
               const where = `${error} at ${name} ${number}${forever ? " and ever after" : ""}`;

@@ -1,15 +1,11 @@
-// Starts processes that work on a journal: builds the driver once, reads its lines, finds strace.
+// Starts processes that work on a journal: builds the driver once and reads its lines.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { rolldown } from "rolldown";
 import { afterAll, onTestFinished } from "vitest";
+import { bundleDriver } from "../support/bundle-driver.ts";
+import { sayWhetherTraced } from "../support/strace.ts";
 import type { Task } from "./journal-driver.ts";
-
-/** One run of everything, not a sample. */
-export const isFull = process.env.INTEG_TEST_FULL === "1";
 
 export interface Line {
   readonly sent?: string;
@@ -28,26 +24,11 @@ export interface Line {
   readonly removed?: number;
 }
 
-/** Builds the driver where it finds the packages of this project, and removes it after the tests of the file. */
+/** Builds the driver, and removes it after the tests of the file. */
 export async function buildDriver(): Promise<string> {
-  const cache = resolve("node_modules/.cache");
-  mkdirSync(cache, { recursive: true });
-  const folder = mkdtempSync(join(cache, "integ-journal-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const bundle = await rolldown({
-    input: { driver: resolve("test/crash/journal-driver.ts") },
-    platform: "node",
-    external: [/^node:/, "fs-native-extensions"],
-  });
-  await bundle.write({ dir: folder, format: "cjs", entryFileNames: "[name].cjs" });
-  await bundle.close();
-  return join(folder, "driver.cjs");
-}
-
-export function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "integ-journal-"));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
+  const { path, remove } = await bundleDriver(join(import.meta.dirname, "journal-driver.ts"));
+  afterAll(remove);
+  return path;
 }
 
 export interface Started {
@@ -84,9 +65,7 @@ export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
   return started.lines;
 }
 
-const strace = spawnSync("strace", ["-V"]).status === 0;
-if (!strace) console.warn("SKIPPED: strace is not installed: no crash and no fault is injected into the journal");
-export const hasStrace = strace;
+export const hasStrace = sayWhetherTraced("crashes and faults of the journal");
 
 export interface Traced {
   readonly lines: readonly Line[];

@@ -10,8 +10,8 @@ import { changingPoints, countsOnly, isFull, killTest, pointsOf } from "./harnes
 const scene = clientScenes();
 const claiming = scene(claim);
 
-killTest(claiming, { sample: 12 });
-killTest(scene(claimUnnamed), { sample: 5 });
+killTest(claiming, { sample: 9 });
+killTest(scene(claimUnnamed), { sample: 4 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
@@ -44,7 +44,7 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
 describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
-    const points = isFull ? all : spread(all, 8);
+    const points = isFull ? all : spread(all, 6);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
     const found: string[] = [];
     let hit = 0;

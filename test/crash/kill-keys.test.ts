@@ -5,6 +5,6 @@ import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 
 const scene = keyScenes();
 
-killTest(scene(create), { sample: 12 });
-killTest(scene(rotate), { sample: 7 });
-killTest(scene(replace), { sample: 9 });
+killTest(scene(create), { sample: 10 });
+killTest(scene(rotate), { sample: 6 });
+killTest(scene(replace), { sample: 8 });

@@ -5,10 +5,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ListServer, pagesOf, startListServer } from "../e2e/list-server.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { killedAt, nameOf, type Point, record, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { killedAt, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
+import { type Fault, playEach, pointsOf, type Run, type Scene, type Stage } from "./harness.ts";
 
-const isFull = process.env.INTEG_TEST_FULL === "1";
-const formats = ["ndjson", "json", "csv"] as const;
 const file = "rows.out";
 
 let server: ListServer;
@@ -24,62 +23,72 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const contentOf = (at: Home): string => readFileSync(at.path(file), "utf8");
-
-function walk(at: Home, format: string, { resume = false, under = [] as readonly string[] } = {}): Promise<Ended> {
-  const words = ["entities", "list", "--all", "--limit", "5", "-o", format, "--out", file];
-  return at.integ(resume ? [...words, "--resume"] : words, { under });
-}
-
-async function inHome<T>(work: (at: Home) => Promise<T>): Promise<T> {
-  const at = new Home(server.env);
-  try {
-    return await work(at);
-  } finally {
-    at.remove();
-  }
-}
-
-/** What is wrong after a kill at this point, and after another one while it goes on; empty where nothing is. */
-async function faultsAt(point: Point, { format, whole }: { format: string; whole: string }): Promise<string[]> {
-  return inHome(async (at) => {
-    const faults: string[] = [];
-    const killed = await walk(at, format, { under: killedAt(point) });
-    if (!wasKilled(killed))
-      return killed.code === 0 && contentOf(at) === whole ? [] : [`not killed, and ${killed.code}`];
-    const again = await walk(at, format, { resume: true, under: killedAt(point) });
-    if (!wasKilled(again) && again.code !== 0 && !isWholeAlready(again)) faults.push(`second run: ${again.stderr}`);
-    const last = await walk(at, format, { resume: true });
-    if (last.code !== 0 && !isWholeAlready(last)) faults.push(`last run: ${last.code} ${last.stderr}`);
-    else if (contentOf(at) !== whole) faults.push(`another file: ${JSON.stringify(contentOf(at))}`);
-    return faults;
-  });
-}
-
 /** A walk that was done before its process was killed has nothing to go on from; it is refused, and the file stays. */
 function isWholeAlready({ code, stderr }: Ended): boolean {
   return code === 2 && stderr.includes("nothing says where its walk stopped");
 }
 
+class WalkStage implements Stage {
+  readonly at = new Home(server.env);
+  readonly words: readonly string[];
+  readonly #whole: string;
+
+  constructor(format: string, whole: string) {
+    this.words = ["entities", "list", "--all", "--limit", "5", "-o", format, "--out", file];
+    this.#whole = whole;
+  }
+
+  audit(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Killed at the same point again, then resumed to the end. */
+  async recover({ findings, where, fault }: Run): Promise<string> {
+    const resume = [...this.words, "--resume"];
+    const again = await this.at.integ(resume, { under: killedAt(fault!.point) });
+    if (!wasKilled(again) && again.code !== 0 && !isWholeAlready(again))
+      findings.unfinished.push(`${where}: second run: ${again.stderr}`);
+    const last = await this.at.integ(resume);
+    if (last.code !== 0 && !isWholeAlready(last))
+      findings.unfinished.push(`${where}: last run: ${last.code} ${last.stderr}`);
+    else if (this.content() !== this.#whole)
+      findings.tornFiles.push(`${where}: another file: ${JSON.stringify(this.content())}`);
+    return last.code === 0 ? "resumed" : "whole already";
+  }
+
+  content(): string {
+    return readFileSync(this.at.path(file), "utf8");
+  }
+
+  remove(): void {
+    this.at.remove();
+  }
+}
+
+async function undisturbed(format: string): Promise<string> {
+  const stage = new WalkStage(format, "");
+  const { code, stderr } = await stage.at.integ(stage.words);
+  expect([code, stderr.includes("integ:")]).toEqual([0, false]);
+  const whole = stage.content();
+  expect(whole.match(/ent_\d+/g)).toHaveLength(10);
+  stage.remove();
+  return whole;
+}
+
 describe.runIf(sayWhetherTraced("lists that are resumed after a kill"))("--out --resume", () => {
-  it.each(formats)("killed at every call, %s loses and repeats no row", { timeout: 3_600_000 }, async (format) => {
-    const { whole, points } = await inHome(async (at) => {
-      const { points, ended } = await record((under) => walk(at, format, { under }));
-      expect([ended.code, ended.stderr.includes("integ:")]).toEqual([0, false]);
-      return { whole: contentOf(at), points };
-    });
-    expect(whole.match(/ent_\d+/g)).toHaveLength(10);
+  it.each([
+    ["ndjson", 8],
+    ["json", 4],
+    ["csv", 4],
+  ] as const)("killed at every call, %s loses and repeats no row", { timeout: 3_600_000 }, async (format, sample) => {
+    const whole = await undisturbed(format);
+    const stage = (): Promise<Stage> => Promise.resolve(new WalkStage(format, whole));
+    const scene: Scene = { name: `--out --resume, ${format}`, stage };
+    const points = await pointsOf(scene);
     const first = points.findIndex(({ text }) => text.includes(file));
     expect(first).toBeGreaterThan(0);
-    const chosen = isFull ? points : [...spread(points.slice(0, first), 2), ...spread(points.slice(first), 10)];
-    const found: Record<string, string[]> = {};
-    for (const point of chosen) {
-      const faults = await faultsAt(point, { format, whole });
-      if (faults.length > 0) found[nameOf(point)] = faults;
-    }
-    console.log(
-      `--out --resume, ${format}: ${chosen.length} of ${points.length} points, rows lost or repeated at ${Object.keys(found).length}`,
-    );
-    expect(found).toEqual({});
+    const killed = (point: Point): Fault => ({ point });
+    const chosen = [points[first - 1]!, ...spread(points.slice(first), sample)];
+    await playEach(scene, { all: points.map(killed), sample: chosen.map(killed) });
   });
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HeldLock, waitForLock } from "../../src/disk/process-lock.ts";
 import type { LockOwner } from "../../src/disk/lock-owner.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
-import { needStrace } from "../support/every-call.ts";
+import { needStrace } from "./driver.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {

@@ -11,7 +11,11 @@ const cache = join(import.meta.dirname, "../../node_modules/.cache");
 export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {
   await mkdir(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "integ-driver-"));
-  const bundle = await rolldown({ input: file, platform: "node", external: [/^node:/, "@napi-rs/keyring"] });
+  const bundle = await rolldown({
+    input: file,
+    platform: "node",
+    external: [/^node:/, "@napi-rs/keyring", "fs-native-extensions"],
+  });
   const name = `${basename(file, ".ts")}.cjs`;
   await bundle.write({ dir: folder, format: "cjs", entryFileNames: name, codeSplitting: false });
   await bundle.close();

@@ -1,22 +1,18 @@
-// Runs a driver once for each file call it makes, and has the kernel kill it there, or fail that call.
-// strace counts calls a thread: the code under test makes its file calls synchronously, on the main thread.
+// The same faults for a part of the program alone: a driver of a few lines, bundled, that makes its file calls on the main
+// thread, so that only those are counted.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
-import { temporaryFolder } from "./bundle-driver.ts";
+import { temporaryFolder } from "../support/bundle-driver.ts";
+import { type Point, spread, straceAbsent } from "../support/strace.ts";
+import { countsOnly, isFull } from "./harness.ts";
 
 // The `at` forms are what some architectures have instead; `?` lets strace pass over what this one has not.
 const calls = "openat write pwrite64 fsync ftruncate link linkat rename renameat renameat2 unlink unlinkat fchmod close"
   .split(" ")
   .map((call) => `?${call}`)
   .join(",");
-
-export interface Point {
-  readonly call: string;
-  /** Which call of that name, from the start of the process. */
-  readonly nth: number;
-}
 
 function strace(
   args: readonly string[],
@@ -27,9 +23,9 @@ function strace(
   return run;
 }
 
-/** Skips the test, said aloud, where there is no strace or it may not trace. */
+/** Skips the test, and says so, where nothing can be traced. */
 export function needStrace(context: Pick<TestContext, "skip">): void {
-  if (spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) context.skip("strace is not to be had here");
+  if (straceAbsent) context.skip(straceAbsent);
 }
 
 /** The points of one undisturbed run: its calls on paths that begin like `folder`, and on files opened there. */
@@ -40,13 +36,19 @@ export function pointsOf(command: readonly string[], folder: string): Point[] {
   const counts = new Map<string, number>();
   const points: Point[] = [];
   for (const line of readFileSync(log, "utf8").split("\n")) {
-    const call = /^(\w+)\(/.exec(line)?.[1];
+    const [, call, text = ""] = /^(\w+)\((.*)/.exec(line) ?? [];
     if (call === undefined) continue;
     const nth = (counts.get(call) ?? 0) + 1;
     counts.set(call, nth);
-    if (line.includes(folder)) points.push({ call, nth });
+    if (line.includes(folder)) points.push({ call, nth, text });
   }
   return points;
+}
+
+/** All points, or a sample: the first and the last, and some between them. */
+export function chosenOf(points: readonly Point[], { name, sample }: { name: string; sample: number }): Point[] {
+  if (countsOnly) console.log(`count: ${name}: ${points.length}`);
+  return isFull ? [...points] : spread(points, sample);
 }
 
 /** What happens at a point: the process dies, or the call fails, once or from then on. */
