@@ -100,7 +100,7 @@ function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people">
   };
 }
 
-/** Made by whoever asks first. */
+/** Made when first asked for. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());

@@ -157,7 +157,7 @@ function nameOf(parameter: JsonObject): string {
   return parameter.in === "header" ? name.toLowerCase() : name;
 }
 
-/** The path of the server's address, where the document's paths are relative to one. */
+/** The path of the server's address, if the document's paths are relative to one. */
 function serverPrefix(root: JsonObject): string {
   const { url } = asObject(asArray(root.servers)[0]);
   if (typeof url !== "string" || Object.keys(asObject(root.paths)).some((path) => path.startsWith("/v1/"))) return "";

@@ -60,7 +60,7 @@ export type CreationDecision =
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
   /** Keep the key; inspect the resource. */
   | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
-  /** `revoked`, `disabled`, `expired`, or a status nobody knows: do not use the client. */
+  /** `revoked`, `disabled`, `expired`, or an unknown status: do not use the client. */
   | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
   /** `409 idempotency_key_reuse`: the request differs from the one stored under the key. */
   | { readonly kind: "key_reuse"; readonly status: number }
@@ -101,7 +101,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
 }
 
 /**
- * The ids that can be read in an answer that is no whole one, each only where it stands there once: enough to show whom a
+ * The ids that can be read in an answer that is no whole one, each only if it stands there once: enough to show whom a
  * secret seems to belong to, no proof of it.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {

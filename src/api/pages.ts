@@ -19,7 +19,7 @@ export interface Page extends ScannedPage {
 export interface PageRequest {
   readonly pageToken: string | undefined;
   readonly limit: number | undefined;
-  /** Aborted where the page is not wanted any more. */
+  /** Aborted if the page is not wanted any more. */
   readonly signal: AbortSignal;
   /** Where the page is received; handed in again for the page after the next. */
   readonly buffer?: BodyBuffer;
@@ -43,7 +43,7 @@ export interface WalkOptions {
   readonly limit?: number;
   /**
    * How many rows are still wanted after every page given so far was consumed; the walk ends at 0, and never asks for
-   * more than that. Then the next page is asked for early only where it is certain that all of it is wanted, so that the
+   * more than that. Then the next page is asked for early only if it is certain that all of it is wanted, so that the
    * token of the last page is exact.
    */
   readonly left?: () => number;
@@ -57,7 +57,7 @@ export interface WalkOptions {
 /**
  * Walks to the end, or as far as wanted. Short and empty pages are no end; only `has_more` is.
  * @returns each page as soon as it is checked
- * @throws Failure `unreachable` after the good pages, where a page breaks §2.1 or a token comes a second time;
+ * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or a token comes a second time;
  * what `fetchPage` throws
  */
 export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGenerator<Page, void, undefined> {
@@ -90,7 +90,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
       const token = page.nextPageToken;
       if (token === null || (options.left && options.left() <= 0)) return;
       if (!seen.add(token)) throw circle(options, page.requestId);
-      // What is thrown away may still be coming: into buffers that nobody uses any more.
+      // What is thrown away may still be coming: into buffers that are not used any more.
       if (ahead && token !== guess) buffers = twoBuffers();
       coming = ahead && token === guess ? ahead : ask(token, limitFor(options));
     }
@@ -116,7 +116,7 @@ function mayAskAhead({ limit, left }: WalkOptions): boolean {
 
 /**
  * Checks a page and finds its rows.
- * @throws Failure `unreachable` where it breaks the contract
+ * @throws Failure `unreachable` if it breaks the contract
  */
 export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOptions, "what" | "where">): Page {
   try {
@@ -127,7 +127,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
   }
 }
 
-/** The token that came again leads to rows that were given before: it is named to nobody. */
+/** The token that came again leads to rows that were given before: it is not shown. */
 function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service gave a page token for the second time: the walk would never end",
@@ -137,7 +137,7 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
   return new Failure(kind, message, { ...details, endsWalk: true, hint: `The same command begins anew; ${report}` });
 }
 
-/** What helps where the service itself is at fault. */
+/** What helps if the service itself is at fault. */
 const report = "if it comes again, report it with its request id to whoever runs the service.";
 
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
@@ -150,7 +150,7 @@ function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "whe
 
 /**
  * The next page's token, read from the end of the body alone: what stands after the last `]` is the rest of the envelope
- * where it has the usual order. Only a guess until the page is checked.
+ * if it has the usual order. Only a guess until the page is checked.
  */
 export function peekNextToken(body: Buffer): string | undefined {
   const end = body.lastIndexOf(0x5d);
@@ -185,7 +185,7 @@ export class SeenTokens {
     return this.#recent.has(token) || this.#anchor === token;
   }
 
-  /** @returns false where the token was there before */
+  /** @returns false if the token was there before */
   add(token: string): boolean {
     if (this.has(token)) return false;
     this.#recent.add(token);

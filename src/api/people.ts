@@ -9,7 +9,7 @@ import { readRows, type Rows } from "./json/unknown-list.ts";
 export interface PeopleSearch {
   /** What is searched for; sent as `query` unless `params` are given. */
   readonly text?: string;
-  /** Instead of `query`: where there is one, `text` is not sent. */
+  /** Instead of `query`: if there is one, `text` is not sent. */
   readonly params?: readonly Pair[];
 }
 

@@ -80,7 +80,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** True where the path is the one that creates OAuth clients, however it is spelled. */
+/** True if the path is the one that creates OAuth clients, however it is spelled. */
 function creates(path: string): boolean {
   const before = path.split("?", 1)[0]!;
   const plain = before.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

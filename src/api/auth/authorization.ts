@@ -26,7 +26,7 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 
 /**
  * Who /v1 requests are sent as. The credential is asked for once, when the first request needs it.
- * @param credential throws `Failure` where there is none
+ * @param credential throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
   let prepared: Promise<Prepared> | undefined;
@@ -96,7 +96,7 @@ async function grantFor(
   );
 }
 
-/** @throws Failure `auth` where the endpoint does not accept the credential, `NoToken` where it cannot be asked */
+/** @throws Failure `auth` if the endpoint does not accept the credential, `NoToken` if it cannot be asked */
 function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
@@ -115,7 +115,7 @@ function bearerHeader(token: string): string {
 }
 
 interface TokenSourceOptions {
-  /** @throws Failure where there is none to be had */
+  /** @throws Failure if there is none to be had */
   readonly fetch: () => Promise<TokenGrant>;
   readonly now: () => number;
 }

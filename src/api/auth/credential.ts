@@ -25,7 +25,7 @@ export type LegacyCredential =
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent where the profile has no API key: the command may know another way. */
+      /** Absent if the profile has no API key: the command may know another way. */
       readonly secret?: string;
       /** A way of the person's own from the key's secret to a token. */
       run(secret: string): Promise<string>;
@@ -36,6 +36,6 @@ export type LegacyCredential =
 /** What the token endpoint gave. The attempt's `text` is its own answer, with the token in it. */
 export interface TokenGrant {
   readonly token: string;
-  /** Nothing where the answer does not say. */
+  /** Nothing if the answer does not say. */
   readonly expiresInSeconds: number | undefined;
 }

@@ -21,7 +21,7 @@ export interface Tokens {
   }): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * The exchange of an access key's secret for a bearer token, by the way the profile has.
-   * @returns nothing where the profile has a token and no way to get one: there is no proof
+   * @returns nothing if the profile has a token and no way to get one: there is no proof
    * @throws Failure of the person's own command
    */
   exchangeAccessKey(secret: string): Promise<Attempt<TokenGrant> | undefined>;
@@ -69,8 +69,8 @@ export interface ExchangeOptions {
 
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
- * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter where there is one.
- * @throws Failure `usage` where the endpoint is no address, `auth` for an empty id or secret
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one.
+ * @throws Failure `usage` if the endpoint is no address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
   request: ClientCredentialsRequest,
@@ -110,7 +110,7 @@ async function ask(
           headers,
           body: String(body),
         });
-        // Nothing of the answer goes this way: what broke, and what is no 200, is told better by ourselves.
+        // Nothing of the answer goes this way: what broke, and what is no 200, we report better ourselves.
         return new Response();
       },
     })
@@ -152,7 +152,7 @@ export function checkToken(token: string): void {
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
  * The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. Where an organization has it otherwise, a command does it.
- * @throws Failure `usage` where the endpoint is no address
+ * @throws Failure `usage` if the endpoint is no address
  */
 export async function exchangeAtEndpoint(
   { endpoint, secret }: { readonly endpoint: string; readonly secret: string },
@@ -197,9 +197,9 @@ const impliedAuth = ["client_secret_basic"];
 
 /**
  * Reads the issuer's metadata, from the address of RFC 8414 or else from OpenID Connect's.
- * @returns the differences; `refused` where it publishes nothing, `unknown` where what it publishes is another issuer's
+ * @returns the differences; `refused` if it publishes nothing, `unknown` if what it publishes is another issuer's
  * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC 8414
- * @throws Failure `usage` where the issuer is no address
+ * @throws Failure `usage` if the issuer is no address
  */
 async function compareIssuer(
   expected: TokenEndpoint & { readonly issuer: string },

@@ -42,7 +42,7 @@ export type Attempt<T> =
       readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
-      /** Only where the operation yields a one-time secret and one could be read. */
+      /** Only if the operation yields a one-time secret and one could be read. */
       readonly salvage?: Salvage;
     }
   | {
@@ -55,7 +55,7 @@ export type Attempt<T> =
       readonly temporary?: boolean;
       /** What to do about this one, where more is known than the reason tells. */
       readonly hint?: string;
-      /** What the token endpoint asked for, where it was the one that gave no answer. */
+      /** What the token endpoint asked for, if it was the one that gave no answer. */
       readonly retryAfterSeconds?: number;
     };
 
@@ -70,7 +70,7 @@ export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 export interface FailureContext {
   /** What was asked for, as it stands in a sentence: `create OAuth client`. */
   readonly what: string;
-  /** True where the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
+  /** True if the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
   readonly change: boolean;
   /** `profile prod (eu) · POST /v1/oauth_clients` */
   readonly where?: string;
@@ -137,7 +137,7 @@ function refusalOf({
       return [
         "not_found",
         "it finds nothing there",
-        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is told.
+        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported.
         resource === "oauth_client"
           ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
           : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor",

@@ -25,7 +25,7 @@ export class NoToken extends Failure {
 
 /** Who a request is sent as. */
 export interface Authorization {
-  /** The value of the header `Authorization`. @throws Failure where there is no credential to be had, `NoToken` for now; nothing: sent as nobody */
+  /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as nobody */
   header(): Promise<string | undefined>;
   /** The service did not accept it (401): what was cached is forgotten. */
   rejected(): void;
@@ -220,7 +220,7 @@ const maxWord = 300;
 /**
  * The problem of an error answer.
  * @param status of the answer: it wins over what the body says
- * @param body the parsed body, or anything else where it was no JSON
+ * @param body the parsed body, or anything else if it was no JSON
  * @param requestId header `Request-Id`: it wins over the body's
  * @assumed The legacy contract's error shape is not shown (§7): `error` as text or object, `message`, `error_description`
  * and `errors` are looked for too.

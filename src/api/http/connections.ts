@@ -112,7 +112,7 @@ interface ProxyWork {
   readonly sockets: Set<Socket>;
 }
 
-/** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded where there is a proxy, and nowhere else. */
+/** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded if there is a proxy, and nowhere else. */
 async function openThroughProxy(
   { httpsProxy, noProxy }: Required<Pick<ProxySettings, "httpsProxy" | "noProxy">>,
   { connect, sockets }: ProxyWork,

@@ -19,7 +19,7 @@ export interface ExchangeRequest {
 /**
  * How an exchange ended.
  * - `response`: whole, within the limits, decoded. Any status; a redirect is a response like any other, not followed.
- * - `broken`: no whole response. `sent` is exact on the careful side: `false` only where the request was never handed to
+ * - `broken`: no whole response. `sent` is exact on the careful side: `false` only if the request was never handed to
  *   a connection.
  */
 export type Exchange =

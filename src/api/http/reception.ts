@@ -30,7 +30,7 @@ export class Reception {
 
   /** Called when a connection stands and the next thing is to write to it. */
   onConnect(abort: (error?: Error) => void): void {
-    // A second time would be a second sending, which is nobody's to decide here.
+    // A second time would be a second sending, which is not decided here.
     if (this.#settled || this.#sent) return abort();
     this.#sent = true;
   }

@@ -35,7 +35,7 @@ function withoutSecretHeaders(headers: Headers, secrets: readonly string[]): Hea
   return shown;
 }
 
-/** The body with a mask for each of the secrets; the same buffer where none is in it. */
+/** The body with a mask for each of the secrets; the same buffer if none is in it. */
 export function withoutSecrets(body: Buffer, secrets: readonly string[]): Buffer {
   const text = body.toString("latin1");
   const shown = without(
@@ -204,7 +204,7 @@ function isFinal(exchange: Exchange): boolean {
   return exchange.status < 500 && exchange.status !== 429 && exchange.status !== 408;
 }
 
-/** What makes two requests the same. It may hold a secret: it is compared, and never told. */
+/** What makes two requests the same. It may hold a secret: it is compared, and never shown. */
 function sameness(request: ExchangeRequest): string {
   const { method, baseUrl, path, body = "" } = request;
   return JSON.stringify([method, baseUrl, path, keyOf(request) ?? null, body.toString("latin1")]);

@@ -18,7 +18,7 @@ export function segment(id: string, what: string): string {
 
 export type Pair = readonly [name: string, value: string];
 
-/** `?a=b&c=d`, each name and value encoded; empty where there is no pair. */
+/** `?a=b&c=d`, each name and value encoded; empty if there is no pair. */
 export function query(pairs: readonly Pair[]): string {
   if (pairs.length === 0) return "";
   return `?${pairs.map(([name, value]) => `${parameter(name)}=${parameter(value)}`).join("&")}`;
@@ -30,7 +30,7 @@ function parameter(text: string): string {
   return encoded;
 }
 
-/** Nothing where the text holds half of a surrogate pair. */
+/** Nothing if the text holds half of a surrogate pair. */
 function encode(text: string): string | undefined {
   try {
     return encodeURIComponent(text);
@@ -55,7 +55,7 @@ const ownHeaders = new Set([
 ]);
 
 /**
- * @throws Failure `usage` where a header or the path is nothing that HTTP can carry. The value, which may be a secret, is
+ * @throws Failure `usage` if a header or the path is nothing that HTTP can carry. The value, which may be a secret, is
  * not in the words.
  */
 export function checkWireRequest({ method, path, headers }: ExchangeRequest): void {

@@ -22,7 +22,7 @@ export interface RetryState {
 
 /**
  * The wait before the next attempt: backoff with full jitter, `Retry-After` its floor.
- * @returns milliseconds; `null` where the wait does not fit into `retryForMs`: it is never shortened.
+ * @returns milliseconds; `null` if the wait does not fit into `retryForMs`: it is never shortened.
  * It may exceed 2^31 − 1, where `setTimeout` fires at once: the sleeper has to wait in parts.
  */
 export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, random }: RetryState): number | null {
@@ -122,7 +122,7 @@ const dateForms = [
  * The wait that the service asks for.
  * @param value the header's value; several values joined by commas are no value
  * @param nowMs milliseconds since the epoch
- * @returns whole seconds ≥ 0 (a date in the past is 0), at most 2^53 − 1; nothing where the value is neither form
+ * @returns whole seconds ≥ 0 (a date in the past is 0), at most 2^53 − 1; nothing if the value is neither form
  * (`Date.parse` would take junk)
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {

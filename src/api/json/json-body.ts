@@ -63,7 +63,7 @@ function nestingOf(body: Buffer): number {
   return deepest;
 }
 
-/** True where the media type says JSON (RFC 8259, RFC 6839 `+json`), or where nothing is said. */
+/** True if the media type says JSON (RFC 8259, RFC 6839 `+json`), or if nothing is said. */
 export function saysJson(contentType: string | undefined): boolean {
   return contentType === undefined || /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
 }

@@ -32,7 +32,7 @@ export interface ScannedPage {
 
 /**
  * Checks a page and finds its rows.
- * @throws BrokenBody where the body is not exactly one list envelope, in any order of keys, with any unknown keys
+ * @throws BrokenBody if the body is not exactly one list envelope, in any order of keys, with any unknown keys
  */
 export function scanPage(body: Buffer): ScannedPage {
   if (!isUtf8(body)) throw new BrokenBody("the page is not in UTF-8");
@@ -63,7 +63,7 @@ function scanMembers(body: Buffer, from: number, envelope: Envelope): number {
     if (body[at] !== quote) throw broken(at);
     const keyEnd = scanString(body, at + 1);
     const key = String(JSON.parse(body.toString("utf8", at, keyEnd)));
-    // Which of two would be meant nobody knows.
+    // Of two it is unknown which is meant.
     if (envelope.seen.has(key)) throw new BrokenBody(`the page's envelope has "${key.slice(0, 40)}" twice`);
     envelope.seen.add(key);
     at = skipSpace(body, keyEnd);

@@ -10,9 +10,9 @@ export interface Row {
 
 export interface Rows {
   readonly rows: readonly Row[];
-  /** Name of the member that wrapped the rows; nothing where the body was the array itself. */
+  /** Name of the member that wrapped the rows; nothing if the body was the array itself. */
   readonly wrappedIn: string | undefined;
-  /** True where the answer says that there are more: none of the names is documented, so it is a hint and no promise. */
+  /** True if the answer says that there are more: none of the names is documented, so it is a hint and no promise. */
   readonly saysMore: boolean;
 }
 
@@ -38,7 +38,7 @@ export function readRows({ text, value }: JsonBody): Rows {
 
 interface FoundArray {
   readonly array: readonly unknown[];
-  /** Of the member that it is; nothing where it is the body itself. */
+  /** Of the member that it is; nothing if it is the body itself. */
   readonly name: string | undefined;
 }
 
@@ -85,7 +85,7 @@ function elementSpans(body: Buffer, from: number): Span[] {
 
 /**
  * The value of a member of the object at the beginning of the text; of two with the same name the last, as `JSON.parse`.
- * @throws Error where there is none: the caller has seen it in the parsed value
+ * @throws Error if there is none: the caller has seen it in the parsed value
  */
 function memberSpan(body: Buffer, name: string): Span {
   let found: Span | undefined;
