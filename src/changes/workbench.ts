@@ -145,7 +145,7 @@ export async function giveBack(bench: Workbench, entry: string, destination?: De
 /** Adds where it happened and which entry keeps it to a failure's details. */
 export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
   const here = { where: `profile ${entry.profile} (${entry.region})`, request: requestOf(entry, details) };
-  return { ...(details.where === undefined && here), ...details, entry: entry.id };
+  return { ...details, ...(details.where === undefined ? here : {}), entry: entry.id };
 }
 
 /** The request is named only where it, or an earlier attempt at it, may have left this machine. */
