@@ -54,7 +54,7 @@ export async function buildContext(
     profiles,
     connect: async (profile) => connections.connect(profile ?? (await profiles.active())),
     journal: once(async () => {
-      const { openJournal } = await import("../journal/journal.ts");
+      const { openJournal } = await import("../journal/open-journal.ts");
       return openJournal({ path: settings.journalPath, now: () => clock.now() });
     }),
     secrets: buildSecrets({ env, terminal, settings, profiles, cut, tellNote: (text) => output.note(text) }),

@@ -57,7 +57,7 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
     async entries() {
-      const { openJournal } = await import("../journal/journal.ts");
+      const { openJournal } = await import("../journal/open-journal.ts");
       return openJournal({ path, now: () => Date.now() }).entries();
     },
   });

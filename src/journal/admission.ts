@@ -1,5 +1,4 @@
-// Owns: what an intent is, and which entry of the journal already stands for it: by its key, or as its twin. Pure.
-// Must not know: files, locks, the API. design: journal.md «What it promises» 2 and 3.
+// What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, nextStep } from "./entry.ts";
 

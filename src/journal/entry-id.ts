@@ -1,5 +1,5 @@
-// Owns: the short names of entries: typable, sorted by time, and what a person may type for one. Pure.
-// Must not know: files, records.
+import { Failure } from "../errors.ts";
+import type { Entry } from "./entry.ts";
 
 /** Crockford's base 32: no i, l, o or u, so that nothing is misread; its order is the order of ASCII. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -41,4 +41,24 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
 /** What was typed, as an id is spelt: any case, o for 0, i and l for 1. */
 export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
+}
+
+/**
+ * The entry that a person means by an id or the beginning of one.
+ * @throws Failure `not_found`, or `usage` if the beginning fits several entries, which it names.
+ */
+export function findEntry(entries: readonly Entry[], typed: string): Entry {
+  const wanted = normalizeId(typed);
+  const fits = wanted === "" ? [] : entries.filter((entry) => entry.id.startsWith(wanted));
+  const [first] = fits;
+  const meant = fits.find((entry) => entry.id === wanted) ?? (fits.length === 1 ? first : undefined);
+  if (meant) return meant;
+  if (first === undefined) {
+    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, { hint: "integ journal list --all" });
+  }
+  const named = fits.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
+  const more = fits.length > named.length ? `, and ${fits.length - named.length} more` : "";
+  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fits.length} entries: ${named.join(", ")}${more}.`, {
+    hint: "type more of the id",
+  });
 }

@@ -1,79 +1,80 @@
-// The record, on this machine, of every change asked for, and who may move it on. The methods are asynchronous for an
-// engine that asks a server; the file engine does its work synchronously, on the main thread, before it returns.
+// The record of every requested change, and who may continue it. The methods are asynchronous for an engine that asks a
+// server; the file engine does its work synchronously, on the main thread, before it returns.
 import type { Intent } from "./admission.ts";
-import type { Admission, EntryLease } from "./lease.ts";
-import type { Entry } from "./entry.ts";
-import { FileJournal } from "./file/file-journal.ts";
-import { refuseAddress } from "./file/file-safety.ts";
-import type { Finding } from "./file/verify.ts";
+import type { Entry, EntryProgress } from "./entry.ts";
 
 export type { Intent } from "./admission.ts";
-export type { Admission, EntryLease } from "./lease.ts";
-export type { Finding } from "./file/verify.ts";
 
 export interface Journal {
   /** Path of the file. */
   readonly path: string;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]>;
-  /** Those that want something done, the newest first: much cheaper than to filter all in a long journal. */
+  /** The unsettled ones, the newest first: much cheaper than to filter all in a long journal. */
   unsettled(): Promise<Entry[]>;
-  /** @throws Failure `not_found`, or `usage` where the beginning of an id fits several. */
+  /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */
   find(idOrPrefix: string): Promise<Entry>;
   /**
-   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller drives it.
-   * @throws Failure: `usage` or `failed` where it cannot be written, `conflict` where the key has another request,
-   * `secret_lost` or `undelivered` where a twin stops it. Nothing was sent, nothing changed.
+   * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
+   * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
+   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent, nothing changed.
    */
   admit(intent: Intent, options?: AdmissionChoice): Promise<Admission>;
   /**
-   * The entry that `admit` would go on with, driven by the caller; undefined where it would start another one: where
-   * there is none, or a living process drives it. Writes nothing.
+   * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
+   * or a living process holds it. Writes nothing.
    */
   resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
-  /** Waits for a living driver up to the bound, then names it. The entry is read again once it is driven. */
+  /** Waits for a living holder up to a limit, then names it. The entry is read again once it is leased. */
   drive(id: string): Promise<EntryLease>;
-  /** null where a living process drives it. */
+  /** null if a living process holds it. */
   tryDrive(id: string): Promise<EntryLease | null>;
   verify(): Promise<Finding[]>;
-  /** What every command should tell, as read: cheaper than `verify`, and it writes nothing. */
+  /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that. */
   prune(olderThanMs: number): Promise<{ removed: number }>;
 }
 
-export interface Condition {
-  readonly damagedPlaces: number;
-  /** The file is there and holds nothing: somebody emptied it, or a crash came before its first record. */
-  readonly isEmptied: boolean;
+/** An entry that this process alone may change, until it is released. */
+export interface EntryLease {
+  /** As it stands after the last step that was recorded. */
+  readonly entry: Entry;
+  /**
+   * Records a step: on disk and synced once the promise is fulfilled.
+   * @throws Failure `usage` or `failed` if that cannot be done; the entry then stands as before.
+   */
+  record(change: Partial<EntryProgress>): Promise<Entry>;
+  /** Lets others lease it. Safe to repeat; never fails, so that it cannot take the place of how the work ended. */
+  release(): Promise<void>;
+}
+
+export interface Admission {
+  /**
+   * `resumed`: an unfinished entry of the same request, left by a process that has ended. `same_key`: the entry, in any
+   * state, that holds the key given by hand. Their stored bytes are what is sent.
+   */
+  readonly kind: "new" | "resumed" | "same_key";
+  readonly drive: EntryLease;
 }
 
 export interface AdmissionChoice {
-  /** Leave an unfinished twin alone. */
+  /** Leave an unfinished entry of the same request alone. */
   readonly fresh?: boolean;
   /** An idempotency key given by hand. */
   readonly key?: string;
 }
 
-export interface JournalOptions {
-  /** The file; it and its folder are made by the first admission. */
-  readonly path: string;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** A whole number from 0 up to below the bound. */
-  readonly random?: (bound: number) => number;
-  readonly pid?: number;
-  /** false: the owner files alone, as where the kernel's locks cannot be had. */
-  readonly nativeLocks?: boolean;
-  /** How long a living holder is waited for. */
-  readonly waitMs?: number;
+export interface Condition {
+  readonly damagedPlaces: number;
+  /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
+  readonly isEmptied: boolean;
 }
 
-/**
- * Opens the journal at a path. Nothing on the disk is touched until something is asked of it.
- * @throws Failure `usage` where the path is an address
- */
-export function openJournal(options: JournalOptions): Journal {
-  refuseAddress(options.path);
-  return new FileJournal(options);
+export interface Finding {
+  readonly severity: "problem" | "warning";
+  /** File with line and offset, or the entry. */
+  readonly where: string;
+  /** One sentence: what is wrong, and what to do if something can be done. */
+  readonly message: string;
 }

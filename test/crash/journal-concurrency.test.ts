@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { openJournal } from "../../src/journal/journal.ts";
+import { openJournal } from "../../src/journal/open-journal.ts";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";

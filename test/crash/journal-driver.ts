@@ -2,7 +2,8 @@
 // argument is a `Task` as JSON. Every line it prints is one write, so that a killed process never leaves half a line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
-import { type Intent, type Journal, openJournal } from "../../src/journal/journal.ts";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
 import { type LockMeans, tryLock } from "../../src/disk/process-lock.ts";
 import { identify } from "../../src/disk/lock-owner.ts";
@@ -95,7 +96,10 @@ async function contend(means: LockMeans): Promise<void> {
 async function run(task: Task): Promise<void> {
   const { path, nativeLocks } = task;
   const means = { self: identify(process.pid), kernel: nativeLocks ? loadKernelLock() : undefined };
-  const journal = openJournal({ path, now: Date.now, nativeLocks, waitMs: task.waitMs ?? 10_000 });
+  const journal = new FileJournal(path, {
+    now: Date.now,
+    locks: { means: () => means, waitMs: task.waitMs ?? 10_000 },
+  });
   if (task.marker !== undefined) fs.existsSync(task.marker);
   if (task.work === "contend") return contend(means);
   if (task.work === "prune") return say(await journal.prune(0));

@@ -5,7 +5,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Intent, openJournal } from "../../src/journal/journal.ts";
+import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
+import { identify } from "../../src/disk/lock-owner.ts";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
+import type { Intent } from "../../src/journal/journal.ts";
+import { openJournal } from "../../src/journal/open-journal.ts";
 import type { Task } from "./journal-driver.ts";
 import { type Point } from "../support/strace.ts";
 import { countsOnly, isFull } from "./harness.ts";
@@ -87,7 +91,8 @@ function intentOf(twin: string): Intent {
 
 /** What is true of every journal that somebody else finds afterwards. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
-  const journal = openJournal({ path: task.path, now: Date.now, nativeLocks: task.nativeLocks, waitMs: 300 });
+  const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
+  const journal = new FileJournal(task.path, { now: Date.now, locks: { means: () => means, waitMs: 300 } });
   const sent = sentLine(run);
   const before = await journal.entries();
   if (sent) {

@@ -1,31 +1,23 @@
-// Owns: the journal in a file: admission under one key, who drives an entry, its steps, each under the file's locks.
-// Must not know: the API, a secret, how often to try (changes/). design: journal.md.
+// The journal in a file. Each change of it is made under the file's lock, each entry changed under a lock of its own.
 import { randomInt, randomUUID } from "node:crypto";
+import type { HeldLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
-import type { Intent } from "../admission.ts";
-import { type Admission, type EntryLease, leaseOf } from "../lease.ts";
-import type { Entry } from "../entry.ts";
-import { newEntryId } from "../entry-id.ts";
-import { fileFailure, nothingSent } from "./faults.ts";
-import { JournalFile } from "./file.ts";
+import { type Entry, prunable } from "../entry.ts";
+import { findEntry, newEntryId } from "../entry-id.ts";
 import type { Fold } from "../fold.ts";
-import { JournalLocks } from "./journal-locks.ts";
-import type { HeldLock } from "../../disk/process-lock.ts";
-import { findEntry } from "../lookup.ts";
-import { prunable } from "../prune.ts";
+import type { Admission, AdmissionChoice, Condition, EntryLease, Finding, Intent, Journal } from "../journal.ts";
+import { JournalFile } from "./journal-file.ts";
+import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { entryLine } from "./record.ts";
-import { type Finding, findings } from "./verify.ts";
-import type { AdmissionChoice, Condition, Journal, JournalOptions } from "../journal.ts";
-import type { Look } from "./waiting.ts";
-import { assertCurrent } from "./whose-file.ts";
+import { assertCurrent, journalFailure, nothingSent } from "./safety.ts";
+import { findings } from "./verify.ts";
 
-/** A key means something only where the contract has one. */
+/** A key means something only if the contract has one. */
 function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
   return intent.idempotent ? options.key : undefined;
 }
 
-/** See `Journal`. Nothing on the disk is touched until something is asked of it. */
 /** What is done to entries that stand in this journal: another journal would not have them. */
 const ofItsEntries: ReadonlySet<string> = new Set([
   "lock an entry of the journal",
@@ -33,24 +25,19 @@ const ofItsEntries: ReadonlySet<string> = new Set([
   "prune the journal",
 ]);
 
+/** See `Journal`. */
 export class FileJournal implements Journal {
   readonly path: string;
+  readonly #now: () => number;
   readonly #file: JournalFile;
-  readonly #options: Required<JournalOptions>;
   readonly #locks: JournalLocks;
   #swept = false;
 
-  constructor(options: JournalOptions) {
-    this.#options = {
-      ...options,
-      random: options.random ?? ((bound) => randomInt(bound)),
-      pid: options.pid ?? process.pid,
-      nativeLocks: options.nativeLocks ?? true,
-      waitMs: options.waitMs ?? 10_000,
-    };
-    this.#locks = new JournalLocks(this.#options);
-    this.path = options.path;
-    this.#file = new JournalFile(options.path, options.now);
+  constructor(path: string, { now, locks = realLocks }: { readonly now: () => number; readonly locks?: LockParts }) {
+    this.path = path;
+    this.#now = now;
+    this.#file = new JournalFile(path, now);
+    this.#locks = new JournalLocks(path, locks);
   }
 
   async entries(): Promise<Entry[]> {
@@ -62,30 +49,25 @@ export class FileJournal implements Journal {
   }
 
   async find(idOrPrefix: string): Promise<Entry> {
-    return this.#findNow(idOrPrefix);
-  }
-
-  #findNow(idOrPrefix: string): Entry {
     return findEntry(this.#read().entries(), idOrPrefix);
   }
 
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
     try {
       this.#file.prepareFolder();
-      return await this.#locks.waitUntil(() => this.#locks.underLock(() => this.#admitNow(intent, options)));
+      return await this.#locks.wait(() => this.#underLock(() => this.#admitNow(intent, options)));
     } catch (error) {
-      throw this.#told(error, "write to the journal", nothingSent);
+      throw this.#failure(error, "write to the journal", nothingSent);
     }
   }
 
   async resume(intent: Intent, options: AdmissionChoice = {}): Promise<Admission | undefined> {
     if (this.#isEmpty()) return undefined;
     try {
-      const look = (): Look<Admission | undefined> =>
-        this.#takeUnfinished(this.#file.read().fold, intent, options) ?? { done: true, value: undefined };
-      return await this.#locks.waitUntil(() => this.#locks.underLock(look));
+      const attempt = (): Admission | Busy | undefined => this.#resumeNow(this.#file.read().fold, { intent, options });
+      return await this.#locks.wait(() => this.#underLock(attempt));
     } catch (error) {
-      throw this.#told(error, "lock the journal", nothingSent);
+      throw this.#failure(error, "lock the journal", nothingSent);
     }
   }
 
@@ -93,25 +75,38 @@ export class FileJournal implements Journal {
     try {
       return this.#file.read().size === 0;
     } catch (error) {
-      throw this.#told(error, "read the journal", nothingSent);
+      throw this.#failure(error, "read the journal", nothingSent);
     }
   }
 
-  /** One look at the journal, which nobody else changes meanwhile. */
-  #admitNow(intent: Intent, options: AdmissionChoice): Look<Admission> {
+  /** Does the work while this process alone may change the file. */
+  #underLock<T>(work: () => T | Busy): T | Busy {
+    const lock = this.#locks.tryFile();
+    if (lock instanceof Busy) return lock;
+    try {
+      return work();
+    } finally {
+      lock.release();
+    }
+  }
+
+  #admitNow(intent: Intent, options: AdmissionChoice): Admission | Busy {
     if (!this.#swept) this.#locks.sweep();
     this.#swept = true;
     const { fold } = this.#file.read();
-    const unfinished = this.#takeUnfinished(fold, intent, options);
-    if (unfinished) return unfinished;
+    const resumed = this.#resumeNow(fold, { intent, options });
+    if (resumed) return resumed;
     const key = keyOf(intent, options);
     if (key === undefined && options.fresh !== true)
       admission.assertNoneLost(admission.twinsOf(fold.unsettled(), intent));
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }
 
-  /** The entry of the key given by hand, for which a living driver is waited; else the first twin that nobody drives. */
-  #takeUnfinished(fold: Fold, ...[intent, options]: [Intent, AdmissionChoice]): Look<Admission> | undefined {
+  /** The entry of the key given by hand, whose living holder is waited for; else the first unfinished one that is free. */
+  #resumeNow(
+    fold: Fold,
+    { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
+  ): Admission | Busy | undefined {
     assertCurrent(fold, this.path);
     const key = keyOf(intent, options);
     if (key !== undefined) {
@@ -119,75 +114,101 @@ export class FileJournal implements Journal {
       return holder && this.#take("same_key", holder);
     }
     if (options.fresh === true) return undefined;
-    const twins = admission.twinsOf(fold.unsettled(), intent).filter(admission.isResumable);
-    for (const twin of twins) {
-      const taken = this.#take("resumed", admission.changeable(twin));
-      if (taken.done) return taken;
+    for (const entry of admission.twinsOf(fold.unsettled(), intent).filter(admission.isResumable)) {
+      const taken = this.#take("resumed", admission.changeable(entry));
+      if (!(taken instanceof Busy)) return taken;
     }
     return undefined;
   }
 
-  #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Look<Admission> {
-    const now = this.#options.now();
-    const id = newEntryId(now, { random: this.#options.random(2 ** 20), newest: options.newest });
+  #take(kind: Admission["kind"], entry: Entry): Admission | Busy {
+    const lock = this.#locks.tryEntry(entry.id);
+    return lock instanceof Busy ? lock : { kind, drive: this.#lease(entry, lock) };
+  }
+
+  #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Admission | Busy {
+    const now = this.#now();
+    const id = newEntryId(now, { random: randomInt(2 ** 20), newest: options.newest });
     const key = intent.idempotent ? (options.key ?? randomUUID()) : null;
     const entry = admission.newEntry(intent, { id, key, at: new Date(now).toISOString() });
-    const taken = this.#locks.tryEntry(id);
-    if (!taken.done) return taken;
+    const lock = this.#locks.tryEntry(id);
+    if (lock instanceof Busy) return lock;
     try {
       this.#file.append(entryLine(entry));
     } catch (error) {
-      taken.value.release();
+      lock.release();
       throw error;
     }
-    return { done: true, value: { kind: "new", drive: this.#leaseOf(entry, taken.value) } };
-  }
-
-  #take(kind: "resumed" | "same_key", entry: Entry): Look<Admission> {
-    const taken = this.#locks.tryEntry(entry.id);
-    return taken.done ? { done: true, value: { kind, drive: this.#leaseOf(entry, taken.value) } } : taken;
+    return { kind: "new", drive: this.#lease(entry, lock) };
   }
 
   async drive(id: string): Promise<EntryLease> {
     try {
-      return await this.#locks.waitUntil(() => this.#driveNow(id));
+      return await this.#locks.wait(() => this.#leaseNow(id));
     } catch (error) {
-      throw this.#told(error, "lock an entry of the journal", nothingSent);
+      throw this.#failure(error, "lock an entry of the journal", nothingSent);
     }
   }
 
   async tryDrive(id: string): Promise<EntryLease | null> {
     try {
-      const look = this.#driveNow(id);
-      return look.done ? look.value : null;
+      const lease = this.#leaseNow(id);
+      return lease instanceof Busy ? null : lease;
     } catch (error) {
-      throw this.#told(error, "lock an entry of the journal", nothingSent);
+      throw this.#failure(error, "lock an entry of the journal", nothingSent);
     }
   }
 
-  #driveNow(typed: string): Look<EntryLease> {
-    const { id } = admission.changeable(this.#findNow(typed));
-    const taken = this.#locks.tryEntry(id);
-    if (!taken.done) return taken;
+  #leaseNow(typed: string): EntryLease | Busy {
+    const { id } = admission.changeable(findEntry(this.#read().entries(), typed));
+    const lock = this.#locks.tryEntry(id);
+    if (lock instanceof Busy) return lock;
     try {
-      const entry = admission.changeable(this.#findNow(id)); // again: its last driver may have moved it on
-      return { done: true, value: this.#leaseOf(entry, taken.value) };
+      // Again: its last holder may have changed it.
+      return this.#lease(admission.changeable(findEntry(this.#read().entries(), id)), lock);
     } catch (error) {
-      taken.value.release();
+      lock.release();
       throw error;
     }
   }
 
-  #leaseOf(entry: Entry, lock: HeldLock): EntryLease {
-    return leaseOf(entry, { lock, now: this.#options.now, append: (next) => this.#append(entryLine(next)) });
+  /** @param first as it stands, read after its lock was taken */
+  #lease(first: Entry, lock: HeldLock): EntryLease {
+    let entry = first;
+    let isHeld = true;
+    return {
+      get entry() {
+        return entry;
+      },
+      record: async (change) => {
+        if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
+        const next = { ...entry, ...change, updated_at: new Date(this.#now()).toISOString() };
+        this.#append(next);
+        entry = next;
+        return next;
+      },
+      release: async () => {
+        isHeld = false;
+        try {
+          lock.release();
+        } catch {
+          // The lock ends with this process: how the work ended stays what it is.
+        }
+      },
+    };
   }
 
-  #append(line: string): void {
+  #append(entry: Entry): void {
     const meaning = "The journal still shows the entry as it was before this step.";
     try {
-      this.#locks.wait(() => this.#file.append(line), { meaning });
+      const lock = this.#locks.holdFile({ meaning });
+      try {
+        this.#file.append(entryLine(entry));
+      } finally {
+        lock.release();
+      }
     } catch (error) {
-      throw this.#told(error, "update the journal", meaning);
+      throw this.#failure(error, "update the journal", meaning);
     }
   }
 
@@ -197,15 +218,22 @@ export class FileJournal implements Journal {
       if (reading.size === 0) return findings(this.path, reading);
       const found: Finding[] = [];
       try {
-        this.#locks.wait(() => this.#file.setAside((reading = this.#file.read())), { atMostMs: 1000 });
+        const lock = this.#locks.holdFile({ atMostMs: 1000 });
+        try {
+          reading = this.#file.read();
+          this.#file.setAside(reading);
+        } finally {
+          lock.release();
+        }
       } catch (error) {
-        const told = this.#told(error, "lock the journal");
-        if (!(told instanceof Failure)) throw told;
-        found.push({ severity: "warning", where: this.path, message: `it was read without its lock: ${told.message}` });
+        const failure = this.#failure(error, "lock the journal");
+        if (!(failure instanceof Failure)) throw failure;
+        const message = `it was read without its lock: ${failure.message}`;
+        found.push({ severity: "warning", where: this.path, message });
       }
       return [...findings(this.path, reading), ...found];
     } catch (error) {
-      throw this.#told(error, "read the journal");
+      throw this.#failure(error, "read the journal");
     }
   }
 
@@ -214,39 +242,44 @@ export class FileJournal implements Journal {
       const { fold, damage, isEmptied } = this.#file.read();
       return { damagedPlaces: fold.damage.length + damage.length, isEmptied };
     } catch (error) {
-      throw this.#told(error, "read the journal");
+      throw this.#failure(error, "read the journal");
     }
   }
 
   async prune(olderThanMs: number): Promise<{ removed: number }> {
     try {
       if (this.#file.read().size === 0) return { removed: 0 };
-      return this.#locks.wait(() => this.#pruneNow(olderThanMs));
+      const lock = this.#locks.holdFile();
+      try {
+        return { removed: this.#pruneNow(olderThanMs) };
+      } finally {
+        lock.release();
+      }
     } catch (error) {
-      throw this.#told(error, "prune the journal", "The journal is as it was.");
+      throw this.#failure(error, "prune the journal", "The journal is as it was.");
     }
   }
 
-  #pruneNow(olderThanMs: number): { removed: number } {
+  #pruneNow(olderThanMs: number): number {
     this.#locks.sweep();
     const reading = this.#file.read();
     assertCurrent(reading.fold, this.path);
-    const before = new Date(this.#options.now() - olderThanMs).toISOString();
-    const going = prunable(reading.fold.entries(), { before, driven: this.#locks.driven() });
+    const before = new Date(this.#now() - olderThanMs).toISOString();
+    const going = prunable(reading.fold.entries(), { before, leased: this.#locks.leased() });
     const isWhole = reading.fold.damage.length === 0 && reading.damage.length === 0;
     if (going.size > 0 || !isWhole) this.#file.replace(reading, going);
-    return { removed: going.size };
+    return going.size;
   }
 
   #read(): Fold {
     try {
       return this.#file.read().fold;
     } catch (error) {
-      throw this.#told(error, "read the journal");
+      throw this.#failure(error, "read the journal");
     }
   }
 
-  #told(error: unknown, action: string, meaning?: string): unknown {
-    return fileFailure(error, action, { path: this.path, meaning, ofItsEntries: ofItsEntries.has(action) });
+  #failure(error: unknown, action: string, meaning?: string): unknown {
+    return journalFailure(error, action, { path: this.path, meaning, ofItsEntries: ofItsEntries.has(action) });
   }
 }

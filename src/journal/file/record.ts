@@ -1,18 +1,9 @@
-// Owns: one line of the journal: how a record is written with its checksum, and how a line is told sound from damaged. Pure.
-// Must not know: files, locks, what an entry means to the work it belongs to.
+// How records are written as lines with a checksum, and how the bytes of a file are cut into sound records and damage.
 //
 // {"sum":"<16 hex of SHA-256 over all that follows>","v":1,"intent":{…what never changes…},"now":{…what a step changed…}}
 // Every record of an entry carries the whole entry: a damaged one costs a transition, never a key.
 import { hash } from "node:crypto";
-import {
-  type Entry,
-  type EntryDestination,
-  type EntryDetail,
-  type EntryState,
-  formatVersion,
-  type LastError,
-  type Operation,
-} from "../entry.ts";
+import { type Entry, formatVersion } from "../entry.ts";
 
 /** How every record begins; it cannot occur inside one, where quotes are escaped. */
 export const recordStart = '{"sum":"';
@@ -142,191 +133,94 @@ function newerRecord(line: Slice, format: number): SoundRecord | undefined {
   }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === "string";
+/** A place in the file that holds no sound record. */
+export interface Damage {
+  readonly offset: number;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly bytes: Buffer;
+  readonly reason: string;
 }
 
-function isTextOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === "string";
+export interface Found {
+  readonly record: SoundRecord;
+  readonly offset: number;
+  readonly line: number;
+  readonly text: Slice;
 }
 
-const intentTexts = [
-  "id",
-  "operation",
-  "profile",
-  "profile_id",
-  "region",
-  "base_url",
-  "service_version",
-  "request_text",
-  "twin",
-  "created_at",
-];
-const intentTextsOrNull = ["idempotency_key", "organization_id", "replaces", "parent"];
-
-/** Whether both halves of a record have the shape that this program writes. */
-function isOwnShape(intent: Record<string, unknown>, now: Record<string, unknown>): boolean {
-  return (
-    intentTexts.every((key) => isText(intent[key])) &&
-    intentTextsOrNull.every((key) => isTextOrNull(intent[key])) &&
-    isText(now.state) &&
-    isText(now.updated_at) &&
-    isTextOrNull(now.resource_id) &&
-    isTextOrNull(now.replaced_by) &&
-    Number.isInteger(now.attempts) &&
-    isDetail(now.detail) &&
-    hasNeededDetail(intent.operation, now.detail) &&
-    (now.destination === null || isDestination(now.destination)) &&
-    (now.last_error === null || isLastError(now.last_error))
-  );
+export interface Scan {
+  readonly found: Found[];
+  readonly damage: Damage[];
+  /** What stands after the last newline and is no sound record: an append that a crash cut short, or one under way. */
+  readonly torn: Damage | undefined;
 }
 
-function isLastError(value: unknown): value is LastError {
-  return isObject(value) && isText(value.kind) && isText(value.message);
-}
+const newline = 10;
 
-/** What is not named here comes from a newer program of the same format, and is kept. */
-const detailTypes: Readonly<Record<keyof EntryDetail, "text" | "text or null" | "flag" | "number">> = {
-  secret_claimed: "flag",
-  client_id: "text or null",
-  revoked: "flag",
-  old_client: "text",
-  keep_old: "flag",
-  overlap_ms: "number",
-  overlap_until: "text",
-  proven: "text",
-  in_flight: "flag",
-  sent_at: "text",
-  created_by: "text or null",
-  base_name: "text",
-  marked: "flag",
-  expiry: "text or null",
-  orphan_certain: "flag",
-  mode: "text",
-  key_id: "text",
-  old_key: "text",
-  new_key: "text",
-  bound_to: "text or null",
-  revoking: "flag",
-  update_profile: "flag",
-};
-
-function isOfType(value: unknown, type: "text" | "text or null" | "flag" | "number"): boolean {
-  if (type === "flag") return typeof value === "boolean";
-  if (type === "number") return typeof value === "number";
-  return isText(value) || (type === "text or null" && value === null);
-}
-
-const typesByKey = new Map(Object.entries(detailTypes));
-
-function isDetail(value: unknown): value is EntryDetail {
-  if (!isObject(value)) return false;
-  for (const key in value) {
-    const type = typesByKey.get(key);
-    if (type !== undefined && !isOfType(value[key], type)) return false;
+/**
+ * Cuts bytes that begin at the start of a line into records. Blank lines are no damage: a torn end is followed by one.
+ * @param from where the bytes begin in the file
+ */
+export function scanBytes(bytes: Buffer, from: { readonly offset: number; readonly line: number }): Scan {
+  const scan: Draft = { found: [], damage: [], torn: undefined };
+  let line = from.line;
+  for (let start = 0; start < bytes.length; line += 1) {
+    const cut = bytes.indexOf(newline, start);
+    const end = cut < 0 ? bytes.length : cut;
+    if (end > start) {
+      const text = { bytes, start, end };
+      const record = readLine(text);
+      if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
+      else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
+    }
+    start = end + 1;
   }
-  return true;
+  return scan;
 }
 
-/** Whether the detail has what work of that operation cannot do without. */
-function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
-  if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
-  if (operation === "access_key.revoke") return detail.key_id !== undefined;
-  if (operation !== "access_key.rotate") return true;
-  return detail.mode === "replacement"
-    ? detail.old_key !== undefined
-    : detail.mode === "in_place" && detail.key_id !== undefined;
-}
-
-function isDestination(value: unknown): value is EntryDestination {
-  if (!isObject(value)) return false;
-  const isOptional = (key: string): boolean => value[key] === undefined || isText(value[key]);
-  switch (value.kind) {
-    case "stdout":
-      return true;
-    case "command":
-      return isOptional("mark");
-    case "profile":
-      return isText(value.name) && isText(value.profileId);
-    case "file":
-      return (
-        isText(value.path) &&
-        (value.format === "raw" || value.format === "json" || value.format === "env") &&
-        typeof value.force === "boolean" &&
-        ["device", "inode", "born", "reserved"].every(isOptional)
-      );
-    default:
-      return false;
-  }
-}
-
-/** Names of a newer format that this one does not know are shown as they stand. */
-function isState(value: unknown): value is EntryState {
-  return isText(value);
-}
-
-function isOperation(value: unknown): value is Operation {
-  return isText(value);
+interface Draft {
+  readonly found: Found[];
+  readonly damage: Damage[];
+  torn: Damage | undefined;
 }
 
 /**
- * The entry that a sound record holds, or undefined where its shape is not one that this program wrote. Of a newer
- * format it is what this program understands, only ever to be shown.
- * @param formats of the record, and of the entry it is shown as: the highest of the entry's records and of the file.
+ * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
+ * tried up to the next start, then without the one byte before that (the former newline).
  */
-export function readEntry(
-  line: Slice,
-  formats: { readonly record: number; readonly entry: number },
-): Entry | undefined {
-  const read: unknown = JSON.parse(line.bytes.toString("utf8", line.start, line.end));
-  if (!isObject(read) || !isObject(read.intent) || !isObject(read.now)) return undefined;
-  const { intent, now } = read;
-  if (formats.record <= formatVersion && !isOwnShape(intent, now)) return undefined;
-  return entryOf(intent, now, formats.entry);
+function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Draft }): void {
+  const { base, line, ended, scan } = at;
+  const { bytes } = text;
+  const starts = recordStarts(text);
+  for (const [index, start] of starts.entries()) {
+    const next = starts[index + 1] ?? text.end;
+    let left = start;
+    for (const end of [next - 1, next]) {
+      const record = readLine({ bytes, start, end });
+      if (record === undefined) continue;
+      scan.found.push({ record, offset: base + start, line, text: { bytes, start, end } });
+      left = end;
+    }
+    if (left === next) continue;
+    const rest = { offset: base + left, line, bytes: bytes.subarray(left, next) };
+    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an append that was cut short" };
+    else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not fit" });
+    else scan.damage.push({ ...rest, reason: "a byte that ended a line is another" });
+  }
 }
 
-// One literal, not a spread: of ten thousand entries this is a third of the time to open a journal.
-function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, format: number): Entry | undefined {
-  const { operation } = intent;
-  const { state } = now;
-  if (!isOperation(operation) || !isState(state)) return undefined;
-  return {
-    id: text(intent.id),
-    operation,
-    idempotency_key: textOrNull(intent.idempotency_key),
-    profile: text(intent.profile),
-    profile_id: text(intent.profile_id),
-    organization_id: textOrNull(intent.organization_id),
-    region: text(intent.region),
-    base_url: text(intent.base_url),
-    service_version: text(intent.service_version),
-    method: isText(intent.method) ? intent.method : undefined,
-    path: isText(intent.path) ? intent.path : undefined,
-    request_text: text(intent.request_text),
-    twin: text(intent.twin),
-    replaces: textOrNull(intent.replaces),
-    parent: textOrNull(intent.parent),
-    created_at: text(intent.created_at),
-    state,
-    resource_id: textOrNull(now.resource_id),
-    attempts: typeof now.attempts === "number" ? now.attempts : 0,
-    updated_at: text(now.updated_at),
-    last_error: isLastError(now.last_error) ? now.last_error : null,
-    destination: isDestination(now.destination) ? now.destination : null,
-    replaced_by: textOrNull(now.replaced_by),
-    detail: isDetail(now.detail) ? now.detail : {},
-    format,
-  };
-}
-
-function text(value: unknown): string {
-  return isText(value) ? value : "";
-}
-
-function textOrNull(value: unknown): string | null {
-  return isText(value) ? value : null;
+/** Where records may begin in a bad line: its beginning and every place that looks like one. */
+function recordStarts(text: Slice): number[] {
+  const { bytes, start, end } = text;
+  const starts = [start];
+  for (let at = bytes.indexOf(recordStart, start + 1, "latin1"); at >= 0 && at < end; ) {
+    starts.push(at);
+    at = bytes.indexOf(recordStart, at + 1, "latin1");
+  }
+  return starts;
 }

@@ -1,19 +1,11 @@
-// Owns: what `journal verify` looks for: damage with its place, contradictions, newer formats, modes, what was set aside.
-// Must not know: locks, how findings are shown.
+// What `journal verify` reports: damage with its place, contradictions, newer formats, modes, what was set aside.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Entry, formatVersion } from "../entry.ts";
-import type { Reading } from "./file.ts";
-import { octal } from "./file-safety.ts";
-import type { Damage } from "./scan.ts";
-
-export interface Finding {
-  readonly severity: "problem" | "warning";
-  /** File with line and offset, or the entry. */
-  readonly where: string;
-  /** One sentence: what is wrong, and what to do where something can be done. */
-  readonly message: string;
-}
+import type { Finding } from "../journal.ts";
+import type { Reading } from "./journal-file.ts";
+import type { Damage } from "./record.ts";
+import { octal } from "./safety.ts";
 
 /** All findings of what was read; the file's own modes and what stands beside it are looked at here. */
 export function findings(path: string, reading: Reading): Finding[] {

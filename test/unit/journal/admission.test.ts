@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { type Admission, type Intent, type Journal, openJournal } from "../../../src/journal/journal.ts";
-import { clock, intent, journalPath } from "./intent.ts";
+import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
+import { openJournal } from "../../../src/journal/open-journal.ts";
+import { clock, intent, journalAt, journalPath } from "./intent.ts";
 
 function journal(path = journalPath()): Journal {
-  return openJournal({ path, now: clock(), waitMs: 60 });
+  return journalAt(path);
 }
 
 async function failure(work: Promise<unknown>): Promise<Failure> {
@@ -171,7 +172,7 @@ test("a key whose entry is driven is waited for, then its driver is named", asyn
   const stopped = await failure(open.admit(intent(), { key: "by-hand" }));
   expect(stopped).toMatchObject({ kind: "failed" });
   expect(stopped.message).toContain(`${drive.entry.id} is in use by process ${process.pid}`);
-  const waiting = openJournal({ path: open.path, now: clock(), waitMs: 5000 }).admit(intent(), { key: "by-hand" });
+  const waiting = journalAt(open.path, 5000).admit(intent(), { key: "by-hand" });
   await new Promise((resolve) => setTimeout(resolve, 30));
   await drive.release();
   expect((await waiting).kind).toBe("same_key");

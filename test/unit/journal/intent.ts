@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Intent } from "../../../src/journal/journal.ts";
+import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
+import { identify } from "../../../src/disk/lock-owner.ts";
+import { FileJournal } from "../../../src/journal/file/file-journal.ts";
+import type { Intent, Journal } from "../../../src/journal/journal.ts";
 
 export function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "integ-journal-"));
@@ -38,4 +41,10 @@ export function intent(changes: Partial<Intent> = {}): Intent {
 export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
   let now = startMs;
   return () => (now += 1000);
+}
+
+/** A journal with a clock of its own, for a test that does not want to wait ten seconds for a lock. */
+export function journalAt(path: string, waitMs = 60): Journal {
+  const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
+  return new FileJournal(path, { now: clock(), locks: { means, waitMs } });
 }

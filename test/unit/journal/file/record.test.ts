@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
-import { entryLine, headerLine, readEntry, readLine, type Slice } from "../../../../src/journal/file/record.ts";
+import { entryLine, headerLine, readLine, type Slice } from "../../../../src/journal/file/record.ts";
+import { readEntry } from "../../../../src/journal/fold.ts";
 import { intent } from "../intent.ts";
 
 const at = "2026-11-21T00:00:00.000Z";
@@ -88,55 +89,3 @@ test("steps of one entry share the text of what never changes, and nothing else 
     expect(intentOf({ ...entry, ...changed })).not.toBe(intentOf(entry));
   }
 });
-
-const file = { kind: "file", path: "/s", format: "env", force: false } as const;
-
-test.each([
-  ["oauth_client.create", {}, { kind: "command" }],
-  ["oauth_client.create", { client_id: null, secret_claimed: true, revoked: false, later: [1] }, { ...file, later: 1 }],
-  ["oauth_client.rotate", { old_client: "oc_1", overlap_ms: 0, keep_old: false }, { kind: "stdout" }],
-  ["oauth_client.revoke", {}, null],
-  ["access_key.create", { base_name: "ci", marked: false, expiry: null, created_by: null }, { ...file, born: "1" }],
-  [
-    "access_key.rotate",
-    { mode: "in_place", key_id: "k", in_flight: true },
-    { kind: "profile", name: "p", profileId: "1" },
-  ],
-  ["access_key.rotate", { mode: "replacement", old_key: "k", bound_to: null }, null],
-  ["access_key.revoke", { key_id: "k" }, null],
-  ["an.operation.to.come", { old_client: "x" }, null],
-])(
-  "%s: what earlier versions wrote of its work is read, and unknown keys are kept",
-  (operation, detail, destination) => {
-    expect(reread({ operation, detail, destination })).toMatchObject({ operation, detail, destination });
-  },
-);
-
-test.each([
-  [{ detail: [] }],
-  [{ detail: { client_id: 1 } }],
-  [{ detail: { secret_claimed: "yes" } }],
-  [{ detail: { overlap_ms: "10" } }],
-  [{ detail: { key_id: null } }],
-  [{ operation: "oauth_client.rotate", detail: {} }],
-  [{ operation: "access_key.rotate", detail: { key_id: "k" } }],
-  [{ operation: "access_key.rotate", detail: { mode: "in_place" } }],
-  [{ operation: "access_key.rotate", detail: { mode: "replacement", key_id: "k" } }],
-  [{ operation: "access_key.revoke", detail: {} }],
-  [{ destination: "stdout" }],
-  [{ destination: {} }],
-  [{ destination: { kind: "moon" } }],
-  [{ destination: { kind: "command", mark: 1 } }],
-  [{ destination: { kind: "profile", name: "p" } }],
-  [{ destination: { ...file, format: "xml" } }],
-  [{ destination: { ...file, force: "no" } }],
-  [{ destination: { ...file, inode: 1 } }],
-])("%j is damage", (changes) => {
-  expect(reread(changes)).toBeUndefined();
-});
-
-/** An entry with parts that its type would not let in, written and read. */
-function reread(changes: object): Entry | undefined {
-  const entry = newEntry(intent(), { id: "1rs6rsqksj", key: "k", at });
-  return readEntry(all(lineOf({ ...entry, ...changes })), { record: 1, entry: 1 });
-}

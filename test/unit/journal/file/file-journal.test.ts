@@ -16,13 +16,10 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
-import { type Finding, type Journal, openJournal } from "../../../../src/journal/journal.ts";
 import { entryLine } from "../../../../src/journal/file/record.ts";
-import { clock, folder, intent, journalPath } from "../intent.ts";
-
-function at(path: string): Journal {
-  return openJournal({ path, now: clock(), waitMs: 60 });
-}
+import type { Finding } from "../../../../src/journal/journal.ts";
+import { openJournal } from "../../../../src/journal/open-journal.ts";
+import { clock, folder, intent, journalAt as at, journalPath } from "../intent.ts";
 
 async function admitted(path: string, count = 1): Promise<string[]> {
   const ids: string[] = [];

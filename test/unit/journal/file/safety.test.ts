@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
-import { fileFailure } from "../../../../src/journal/file/faults.ts";
+import { journalFailure } from "../../../../src/journal/file/safety.ts";
 
 function refused(code: string, words: string): Error {
   return Object.assign(new Error(`${code}: ${words}, open '/j'`), { code, syscall: "open" });
 }
 
 function told(error: Error, ofItsEntries = false): Failure {
-  const failure = fileFailure(error, "update the journal", { path: "/j", ofItsEntries });
+  const failure = journalFailure(error, "update the journal", { path: "/j", ofItsEntries });
   if (!(failure instanceof Failure)) throw new Error("no failure");
   return failure;
 }
@@ -34,5 +34,5 @@ test("a new entry may go to another journal", () => {
 
 test("what is no failing call passes unchanged", () => {
   const bug = new Error("a bug");
-  expect(fileFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
+  expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
 });

@@ -1,17 +1,14 @@
-// Owns: the journal's file: opening it safely, reading what is new, appending so that it stays, setting bad bytes aside.
-// Must not know: what an entry is for, who may change it (locks), the API. design: journal.md «Making it true».
-import { randomBytes } from "node:crypto";
+// The journal's file: opened with care, read on from what is known, appended to so that it lasts; bad bytes are set aside.
+import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
-import { Failure } from "../../errors.ts";
-import { checkFile, prepareFolder, syncFolder } from "./file-safety.ts";
+import { createFile, removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
 import { errorCode, failedCall } from "../../disk/error-words.ts";
-import { careful, createFile, readBytes, removeTemporary, writeAll } from "./file-bytes.ts";
+import { careful, syncFolder, writeAll } from "../../disk/write.ts";
+import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
-import { headerLine } from "./record.ts";
-import { type Damage, type Scan, scanBytes } from "./scan.ts";
-import { SetAside } from "./set-aside.ts";
-import { assertCurrent, assertOurs } from "./whose-file.ts";
+import { type Damage, headerLine, type Scan, scanBytes } from "./record.ts";
+import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -41,14 +38,14 @@ export class JournalFile {
   #known: Known | undefined;
   /** Device and inode whose name in the folder this process has synced. */
   #synced = "";
-  readonly #aside: SetAside;
+  /** Names of the damaged places that this process knows to be set aside. */
+  readonly #aside = new Set<string>();
   /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
   #broken = false;
 
   constructor(path: string, now: () => number) {
     this.path = path;
     this.#now = now;
-    this.#aside = new SetAside(path);
   }
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
@@ -121,7 +118,12 @@ export class JournalFile {
 
   /** Makes the journal's folder where it is missing, and refuses one that is not safe. */
   prepareFolder(): void {
-    this.#change(() => prepareFolder(dirname(this.path)));
+    this.#assertTrusted();
+    try {
+      prepareFolder(dirname(this.path));
+    } catch (error) {
+      throw this.#noteFailedSync(error);
+    }
   }
 
   /**
@@ -130,49 +132,58 @@ export class JournalFile {
    * @throws Failure, or the error of the file call.
    */
   append(lines: string): void {
-    this.#change(() => {
-      const fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
-      try {
-        checkFile(fd, this.path, { repair: true });
-        const reading = this.#refresh(fd);
-        assertCurrent(reading.fold, this.path);
-        this.#keepDamage(reading);
-        const size = reading.torn ? this.#cutTorn(fd, reading.torn) : reading.size;
-        const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
-        this.#write(fd, {
-          bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`),
-          size,
-        });
-      } finally {
-        fs.closeSync(fd);
-      }
-    });
+    this.#assertTrusted();
+    let fd: number | undefined;
+    try {
+      fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
+      checkFile(fd, this.path, { repair: true });
+      const size = this.#readyToAppend(fd);
+      const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
+      this.#write(fd, {
+        bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`),
+        size,
+      });
+    } catch (error) {
+      throw this.#noteFailedSync(error);
+    } finally {
+      if (fd !== undefined) fs.closeSync(fd);
+    }
+  }
+
+  /** Sets aside what is damaged or torn. @returns the size of what stays */
+  #readyToAppend(fd: number): number {
+    const reading = this.#refresh(fd);
+    assertCurrent(reading.fold, this.path);
+    this.#keepDamage(reading);
+    if (!reading.torn) return reading.size;
+    this.#keepTorn(reading.torn);
+    fs.ftruncateSync(fd, reading.torn.offset);
+    return reading.torn.offset;
   }
 
   #header(): string {
     return headerLine(randomBytes(9).toString("base64url"), new Date(this.#now()).toISOString());
   }
 
+  #assertTrusted(): void {
+    if (!this.#broken) return;
+    throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
+      meaning: "Nothing more is written to it by this process.",
+      hint: "integ journal verify",
+    });
+  }
+
   /** A sync that fails is never tried again: the kernel may drop what it could not write and report success next time. */
-  #change(work: () => void): void {
-    if (this.#broken) {
-      throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
-        meaning: "Nothing more is written to it by this process.",
-        hint: "integ journal verify",
-      });
-    }
-    try {
-      work();
-    } catch (error) {
-      if (failedCall(error)?.call === "fsync") this.#broken = true;
-      throw error;
-    }
+  #noteFailedSync(error: unknown): unknown {
+    if (failedCall(error)?.call === "fsync") this.#broken = true;
+    return error;
   }
 
   #write(fd: number, data: { bytes: Buffer; size: number }): void {
     try {
       writeAll(fd, data.bytes);
-      this.#sync(fd);
+      fs.fsyncSync(fd);
+      this.#syncName(fd);
     } catch (error) {
       try {
         fs.ftruncateSync(fd, data.size);
@@ -183,8 +194,7 @@ export class JournalFile {
     }
   }
 
-  #sync(fd: number): void {
-    fs.fsyncSync(fd);
+  #syncName(fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced === `${dev}:${ino}`) return;
     const folder = dirname(this.path);
@@ -194,46 +204,74 @@ export class JournalFile {
     this.#synced = `${dev}:${ino}`;
   }
 
-  #cutTorn(fd: number, torn: Damage): number {
-    this.#aside.keepTorn(torn, this.#now());
-    fs.ftruncateSync(fd, torn.offset);
-    return torn.offset;
-  }
-
   /** Copies damaged places beside the journal, each once; they stay in the file too until it is pruned. */
   setAside(reading: Reading): void {
-    this.#change(() => this.#keepDamage(reading));
+    this.#assertTrusted();
+    try {
+      this.#keepDamage(reading);
+    } catch (error) {
+      throw this.#noteFailedSync(error);
+    }
   }
 
+  /** Copies damaged places to `<journal>.damaged-<offset>-<hash>`. */
   #keepDamage(reading: Reading): void {
-    for (const damage of [...reading.fold.damage, ...reading.damage]) this.#aside.keepDamage(damage);
+    for (const { offset, bytes } of [...reading.fold.damage, ...reading.damage]) {
+      const suffix = `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`;
+      if (this.#aside.has(suffix)) continue;
+      this.#keep(suffix, bytes);
+      this.#aside.add(suffix);
+    }
+  }
+
+  /** Copies the end of an append that was cut short to `<journal>.torn-<time>`. */
+  #keepTorn(torn: Damage): void {
+    this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
+  }
+
+  /** Bytes that are no sound record are never thrown away, and each kept once. */
+  #keep(suffix: string, bytes: Buffer): void {
+    for (let number = 1; ; number += 1) {
+      const path = `${this.path}.${suffix}${number === 1 ? "" : `-${number}`}`;
+      const there = fs.lstatSync(path, { throwIfNoEntry: false });
+      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) return;
+      if (there === undefined) return createFile(path, bytes);
+    }
   }
 
   /**
-   * Writes the journal anew with the last record of each entry that stays: aside, synced, renamed. Damaged bytes are
+   * Writes the journal again with the last record of each entry that stays: aside, synced, renamed. Damaged bytes are
    * set aside first. The caller holds the journal's lock.
    * @param going ids of the entries that are forgotten.
    */
   replace(reading: Reading, going: ReadonlySet<string>): void {
-    this.#change(() => {
+    this.#assertTrusted();
+    try {
       assertCurrent(reading.fold, this.path);
       this.#keepDamage(reading);
-      if (reading.torn) this.#aside.keepTorn(reading.torn, this.#now());
-      removeTemporary(this.path); // of one that was killed here: nobody else writes one under this lock
-      const temporary = `${this.path}.new-${randomBytes(6).toString("hex")}`;
+      if (reading.torn) this.#keepTorn(reading.torn);
+      removeTemporaries(this.path); // of one that was killed here: nobody else writes one under this lock
       const parts: Buffer[] = [Buffer.from(this.#header())];
       for (const id of reading.fold.ids()) {
         const line = going.has(id) ? undefined : reading.fold.lastLine(id);
         if (line) parts.push(line, Buffer.from("\n"));
       }
-      try {
-        createFile(temporary, Buffer.concat(parts));
-        fs.renameSync(temporary, this.path);
-      } catch (error) {
-        fs.rmSync(temporary, { force: true });
-        throw error;
-      }
-      syncFolder(dirname(this.path));
-    });
+      replaceFile(this.path, Buffer.concat(parts));
+    } catch (error) {
+      throw this.#noteFailedSync(error);
+    }
   }
+}
+
+/** Up to `length` bytes from `offset`; fewer if the file ends before. */
+function readBytes(fd: number, offset: number, length: number): Buffer {
+  if (length <= 0) return Buffer.alloc(0);
+  const bytes = Buffer.allocUnsafeSlow(length);
+  let done = 0;
+  while (done < length) {
+    const count = fs.readSync(fd, bytes, done, length - done, offset + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return bytes.subarray(0, done);
 }

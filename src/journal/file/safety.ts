@@ -1,0 +1,118 @@
+// Which file and folder may be the journal, and how a refusal or a failing file call is worded.
+import * as fs from "node:fs";
+import { dirname } from "node:path";
+import { errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
+import { syncFolder } from "../../disk/write.ts";
+import { Failure } from "../../errors.ts";
+import type { Fold } from "../fold.ts";
+import { recordStart } from "./record.ts";
+
+const writableByOthers = 0o022;
+const anyOther = 0o077;
+
+/**
+ * Refuses a file that is no plain file, belongs to somebody else or can be written by others. One that others can read
+ * is made private where `repair` is set: nobody else can have changed it.
+ * @throws Failure `usage` with the command to type.
+ */
+export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
+  const stat = fs.fstatSync(fd);
+  if (!stat.isFile()) {
+    throw new Failure("usage", `The journal ${path} is not a plain file.`, {
+      hint: "set INTEG_JOURNAL to a file's path",
+    });
+  }
+  const user = process.geteuid?.();
+  if (user === undefined) return;
+  if (stat.uid !== user) {
+    throw new Failure("usage", `The journal ${path} belongs to another user (${stat.uid}).`, {
+      hint: `${user === 0 ? "" : "sudo "}chown ${user} ${path}`,
+    });
+  }
+  if (stat.mode & writableByOthers) {
+    throw new Failure("usage", `The journal ${path} can be written by others (mode ${octal(stat.mode)}).`, {
+      hint: `chmod 600 ${path}`,
+    });
+  }
+  if (options.repair && stat.mode & anyOther) fs.fchmodSync(fd, 0o600);
+}
+
+export function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, "0");
+}
+
+/** Makes the folder (0700, its entries synced) where it is missing, and refuses one in which anybody may rename files. */
+export function prepareFolder(folder: string): void {
+  const made = fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (made !== undefined) {
+    for (let at = folder; ; at = dirname(at)) {
+      syncFolder(dirname(at));
+      if (at === made || at === dirname(at)) break;
+    }
+  }
+  if (process.geteuid === undefined) return;
+  const { mode } = fs.statSync(folder);
+  const sticky = mode & 0o1000;
+  if (mode & 0o002 && !sticky) {
+    throw new Failure("usage", `Anybody can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`, {
+      hint: `chmod 700 ${folder}, or set INTEG_JOURNAL to a file in a folder of its own below it`,
+    });
+  }
+}
+
+/** Refuses to treat somebody else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
+export function assertOurs(bytes: Buffer, path: string): void {
+  const start = bytes.toString("latin1", 0, recordStart.length);
+  if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
+  throw new Failure("usage", `The file ${path} is not a journal of integ.`, {
+    meaning: "It is left as it is.",
+    hint: "set INTEG_JOURNAL to another path, or move the file away",
+  });
+}
+
+/** A journal of a newer format is read and never changed. */
+export function assertCurrent(fold: Fold, path: string): void {
+  if (!fold.isNewer) return;
+  throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
+    meaning: "This one shows its entries and changes nothing.",
+    hint: "upgrade integ, then run the command again",
+  });
+}
+
+const advice: Readonly<Record<string, string>> = {
+  EACCES: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
+  EPERM: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
+  EROFS: "set INTEG_JOURNAL to a path on a file system that can be written",
+  ENOTDIR: "set INTEG_JOURNAL to a path in a folder: a part of this one is a file",
+  ENAMETOOLONG: "set INTEG_JOURNAL to a shorter path",
+  ELOOP: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
+  ENOSPC: "make room on the disk, then run the command again",
+  EDQUOT: "make room in your quota, then run the command again",
+};
+
+/** For work on entries that stand in this journal and in no other: another path would only hide them. */
+const adviceForItsEntries: Readonly<Record<string, string>> = {
+  EACCES: "give yourself access to it and its folder, then run the command again",
+  EPERM: "give yourself access to it and its folder, then run the command again",
+  EROFS: "make its file system writable, then run the command again",
+};
+
+/** What a failed operation means for the person; told with every failure of an admission. */
+export const nothingSent = "Nothing was sent, nothing changed.";
+
+/**
+ * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and
+ * what is no failing file call (a bug) too.
+ * @param action what was being done, e.g. `append to the journal`.
+ * @param options.ofItsEntries the work is on entries that stand there already.
+ */
+export function journalFailure(
+  error: unknown,
+  action: string,
+  options: { path: string; meaning?: string | undefined; ofItsEntries?: boolean },
+): unknown {
+  if (errorCode(error) === undefined) return error;
+  const { path, meaning, ofItsEntries } = options;
+  const hints = ofItsEntries ? { ...advice, ...adviceForItsEntries } : advice;
+  return fileFailure(error, action, { path, meaning, hints, words: systemWords });
+}
