@@ -155,9 +155,10 @@ export function sampleOf(points: readonly Point[], count: number): Point[] {
   const others = effect.filter((point) => !changes.includes(point));
   const startUp = points.slice(0, points.length - effect.length);
   const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
-  const ends = Math.floor((count - chosen.size) / 2);
-  for (const point of [...spread(endsOfEachKind(changes), ends), ...spread(changes, count - chosen.size - ends)])
-    chosen.add(point);
+  for (const point of spread(endsOfEachKind(changes), Math.floor((count - chosen.size) / 2))) chosen.add(point);
+  const rest = changes.filter((point) => !chosen.has(point));
+  // Without its own two ends, which stand beside ends that are chosen already.
+  for (const point of spread(rest, count - chosen.size + 2).slice(1, -1)) chosen.add(point);
   return [...chosen];
 }
 
