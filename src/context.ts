@@ -7,9 +7,8 @@ import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
-import type { Destination, DestinationRecord } from "./secrets/destination.ts";
-import type { SecretOptions } from "./secrets/choice.ts";
-import type { Undelivered } from "./secrets/undelivered.ts";
+import type { Destination, DestinationRecord, SecretFacts, SecretOptions } from "./secrets/destination.ts";
+import type { Undelivered } from "./secrets/kept.ts";
 
 /** What the person set for every command, flags before environment. Durations are milliseconds. */
 export interface Settings {
@@ -79,8 +78,8 @@ export interface Secrets {
    * Safe to repeat.
    */
   removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** True where the place that the journal remembers holds the secret; completes a delivery that a crash cut short. */
-  wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /** Completes a delivery that a crash interrupted. @returns true if the remembered destination holds the secret */
+  completeDelivery(record: DestinationRecord, facts: SecretFacts): Promise<boolean>;
 }
 
 export interface Context {

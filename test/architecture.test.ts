@@ -47,7 +47,7 @@ const pureRules = [
   "output/row-page.ts",
   "output/visible-text.ts",
   "output/json-text.ts",
-  "secrets/command-mark.ts",
+  "secrets/destination.ts",
   "secrets/secret-format.ts",
   "profiles/names.ts",
   "profiles/profile.ts",

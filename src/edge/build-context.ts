@@ -11,6 +11,7 @@ import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
+import type { DestinationRecord, RememberedDestination } from "../secrets/destination.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;
@@ -178,9 +179,11 @@ export interface SecretParts {
 
 export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
+  const remembered = async (record: DestinationRecord): Promise<RememberedDestination> =>
+    (await import("../secrets/registry.ts")).rememberedDestination(record, () => profiles.store());
   return {
     async destination(options, print) {
-      const { destinationFor } = await import("../secrets/choice.ts");
+      const { destinationFor } = await import("../secrets/registry.ts");
       const issuedBy = options.secretProfile === undefined ? undefined : await profiles.active();
       return destinationFor(options, {
         env,
@@ -196,20 +199,17 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       });
     },
     undelivered: once(async () => {
-      const { openUndelivered } = await import("../secrets/undelivered.ts");
-      return openUndelivered({ stateDir: settings.stateDir });
+      const { Undelivered } = await import("../secrets/kept.ts");
+      return new Undelivered(settings.stateDir);
     }),
-    async wasDelivered(record, facts) {
-      const { wasDelivered } = await import("../secrets/delivered.ts");
-      return wasDelivered(record, facts, { profiles: () => profiles.store() });
+    async completeDelivery(record, facts) {
+      return (await remembered(record)).completeDelivery(facts);
     },
     async removeReserve(record, entry, options) {
-      const { removeReserve } = await import("../secrets/delivered.ts");
-      removeReserve(record, entry, options);
+      (await remembered(record)).removeReserve(entry, options);
     },
     async reread(record) {
-      const { rereadSecret } = await import("../secrets/reread.ts");
-      return rereadSecret(record);
+      return (await remembered(record)).reread();
     },
     async mask(secret) {
       if (env.GITHUB_ACTIONS !== "true") return;

@@ -1,11 +1,15 @@
-// Owns: `--secret-command`: the secret on a command's standard input, never in its arguments or its environment.
-// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 4.
+// `--secret-command`: the secret on a command's standard input, never in its arguments or its environment.
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
 import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
-import { commandMark } from "./command-mark.ts";
-import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
+import {
+  commandMark,
+  type Destination,
+  type DestinationRecord,
+  type OneTimeSecret,
+  type SecretFormat,
+} from "./destination.ts";
 import { renderSecret } from "./secret-format.ts";
 
 export interface CommandTarget {

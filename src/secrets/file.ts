@@ -1,12 +1,32 @@
-// Owns: `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
-// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; Security 6.
-import { accessSync, closeSync, constants, lstatSync, realpathSync, type Stats, statSync, unlinkSync } from "node:fs";
+// `--secret-file`: a new file, its owner's alone, that appears under its name only whole and synced.
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  realpathSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+} from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { Failure } from "../errors.ts";
 import { describeError, errorCode, fileFailure, systemError } from "../disk/error-words.ts";
+import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
-import type { Destination, DestinationRecord, OneTimeSecret, SecretFormat } from "./destination.ts";
+import type {
+  Destination,
+  DestinationRecord,
+  OneTimeSecret,
+  RecordOf,
+  RememberedDestination,
+  SecretFormat,
+} from "./destination.ts";
 import {
+  contentOf,
   type FileIdentity,
   fillReserve,
   identityOf,
@@ -16,7 +36,7 @@ import {
   wipe,
   reservedName,
 } from "./reserved-file.ts";
-import { isWhole, renderSecret } from "./secret-format.ts";
+import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 
 export interface FileTarget {
   /** Absolute path of the finished file. */
@@ -214,4 +234,103 @@ export function fileDestination(
   { own = [] }: { readonly own?: readonly string[] } = {},
 ): Destination {
   return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force }, own);
+}
+
+/** Whether the file has its name: synced now, and the reserved name taken away. */
+function completeName(record: RecordOf<"file">): boolean {
+  if (record.inode === undefined || !isSameFile(record.path, record)) return false;
+  try {
+    // The crash may have come between the name and its sync.
+    syncFolder(dirname(record.path));
+    if (record.reserved !== undefined && isSameFile(record.reserved, record)) unlinkSync(record.reserved);
+  } catch (error) {
+    throw fileFailure(error, "finish the delivery to", { path: record.path });
+  }
+  return true;
+}
+
+/** The reserved file, opened, where it is still the remembered one. */
+function openReserved(record: RecordOf<"file">): number | undefined {
+  const { reserved, inode } = record;
+  if (reserved === undefined || inode === undefined || !isSameFile(reserved, record)) return undefined;
+  return openPrivateFile(reserved, constants.O_RDWR);
+}
+
+/** Puts a secret that was written whole under its name. False if the reserve is missing, empty or cut. */
+function completeFile(record: RecordOf<"file">): boolean {
+  let fd: number | undefined;
+  try {
+    fd = openReserved(record);
+    if (fd === undefined || record.reserved === undefined) return false;
+    const content = contentOf(fd);
+    if (!isWhole(content, record.format)) return false;
+    const length = Buffer.byteLength(content);
+    if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
+    fsyncSync(fd);
+    putInPlace(record.reserved, record);
+    return true;
+  } catch (error) {
+    const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });
+    throw new Failure(kind, message, {
+      meaning: `The secret is whole, in ${record.reserved}. Move what is in its way, then recover again.`,
+      hint: "integ journal recover",
+      cause: error,
+    });
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+function removeReserve(record: RecordOf<"file">, entry: string, isKept: boolean): void {
+  if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
+  const fd = openReserved(record);
+  if (fd === undefined) return;
+  try {
+    const isSecondName = isSameFile(record.path, record);
+    if (!isSecondName && isWhole(contentOf(fd), record.format)) {
+      if (!isKept) return;
+      wipe(fd);
+    }
+    unlinkSync(record.reserved);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function removeUnnamed(path: string): void {
+  let fd: number;
+  try {
+    fd = openPrivateFile(path, constants.O_RDWR);
+  } catch {
+    return; // It is tidying up: a place that cannot be looked at any more is no reason to stop.
+  }
+  try {
+    if (fstatSync(fd).nlink === 1 && contentOf(fd) === "") unlinkSync(path);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The secret, if the remembered file still is the one that was delivered. */
+function reread(record: RecordOf<"file">): string | undefined {
+  if (record.inode === undefined || !isSameFile(record.path, record)) return undefined;
+  const fd = openPrivateFile(record.path);
+  try {
+    const text = contentOf(fd);
+    return isWhole(text, record.format) ? parseSecret(text, record.format) : undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * A file that a journal entry remembers. A crash may have come after its reserve was made and before the journal named
+ * it: then the reserve is found by its name, and goes if it is empty.
+ */
+export function rememberedFile(record: RecordOf<"file">): RememberedDestination {
+  return {
+    completeDelivery: async () => completeName(record) || completeFile(record),
+    removeReserve: (entry, { isKept = false } = {}) => removeReserve(record, entry, isKept),
+    reread: () => reread(record),
+  };
 }

@@ -1,10 +1,10 @@
-// Owns: `--secret-profile`: the secret becomes an existing profile's credential.
-// Must not know: the API, the journal. Design: cli.md §4 «Secret options»; §5.2 rule 3; Security 1.
+// `--secret-profile`: the secret becomes an existing profile's credential.
 import { Failure } from "../errors.ts";
 import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
 import { oauthOf, type Profile } from "../profiles/profile.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
+import type { ProfileStore } from "../profiles/store.ts";
+import type { Destination, DestinationRecord, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
 
 export interface ProfileTarget {
   readonly name: string;
@@ -117,4 +117,23 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
 /** A stored profile as the place for a secret. */
 export function profileDestination(target: ProfileTarget, tools: ProfileTools): Destination {
   return new ProfileDestination(target, tools);
+}
+
+/** A profile that a journal entry remembers. */
+export function rememberedProfile(
+  record: RecordOf<"profile">,
+  store: () => Promise<ProfileStore>,
+): RememberedDestination {
+  return {
+    async completeDelivery(facts) {
+      const profile = (await store()).get(record.name);
+      if (profile?.id !== record.profileId || profile.credential === null) return false;
+      const { credential } = profile;
+      if (credential.kind === "client_credentials")
+        return facts.clientId !== undefined && credential.client_id === facts.clientId;
+      return facts.id !== undefined && credential.key_id === facts.id;
+    },
+    removeReserve: () => {},
+    reread: () => undefined,
+  };
 }

@@ -1,6 +1,5 @@
-// Owns: a file whose room is really written before the secret exists, so that a disk that fills up later cannot lose it.
-// Must not know: what is written. Design: cli.md §4, journal.md; Security 6. All calls are synchronous, on the main
-// thread, so that fault tests meet them in one order.
+// A file whose space is really written before the secret exists, so that a disk that fills up later cannot lose it. All
+// calls are synchronous, on the main thread, so that fault tests meet them in one order.
 import {
   closeSync,
   constants,

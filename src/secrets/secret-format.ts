@@ -1,5 +1,4 @@
-// Owns: how a one-time secret is written for a file or a command (`--secret-format`), and how to tell a whole one. Pure.
-// Must not know: files, processes. Design: cli.md §4 «Secret options».
+// How a one-time secret is written for a file or a command (`--secret-format`), and read again. Pure.
 import { Failure } from "../errors.ts";
 import type { OneTimeSecret, SecretFormat } from "./destination.ts";
 
@@ -52,4 +51,16 @@ export function isWhole(text: string, format: SecretFormat): boolean {
   if (format === "raw") return lines.length === 1 && last !== "";
   if (format === "json") return lines.length === 1 && isJsonLine(last);
   return /^INTEG_(CLIENT_SECRET|API_KEY)=./.test(last);
+}
+
+/** The secret in a whole text; undefined if a person has changed its form. */
+export function parseSecret(text: string, format: SecretFormat): string | undefined {
+  if (format === "raw") return text.slice(0, -1);
+  if (format === "json") {
+    const fields: { client_secret?: unknown; secret?: unknown } = JSON.parse(text);
+    const found = fields.client_secret ?? fields.secret;
+    return typeof found === "string" ? found : undefined;
+  }
+  const value = /^INTEG_(?:CLIENT_SECRET|API_KEY)=(.*)$/m.exec(text)?.[1];
+  return value?.startsWith("'") ? value.slice(1, -1).replaceAll(`'\\''`, "'") : value;
 }

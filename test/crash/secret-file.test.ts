@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DestinationRecord } from "../../src/secrets/destination.ts";
-import { removeReserve, wasDelivered } from "../../src/secrets/delivered.ts";
+import type { DestinationRecord, RememberedDestination } from "../../src/secrets/destination.ts";
+import { rememberedDestination } from "../../src/secrets/registry.ts";
 import { fileDestination } from "../../src/secrets/file.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
 import { callsOf, chosenOf, type Fault, needStrace, pointsOf, runWithFault } from "./driver.ts";
@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-const tools = { profiles: () => Promise.reject(new Error("no profile is asked for")) };
+const destinationOf = (record: DestinationRecord): RememberedDestination =>
+  rememberedDestination(record, () => Promise.reject(new Error("no profile is asked for")));
 
 function freshFolder(root: string, force: boolean): string {
   const folder = join(root, "secrets");
@@ -43,14 +44,14 @@ function remembered(folder: string): DestinationRecord | undefined {
 
 /** What recovery does: look, and deliver again where nothing was. It looks twice, since it may be asked twice. */
 async function recover(folder: string, record: DestinationRecord, force: boolean): Promise<boolean> {
-  const first = await wasDelivered(record, {}, tools);
-  expect(await wasDelivered(record, {}, tools)).toBe(first);
+  const first = await destinationOf(record).completeDelivery({});
+  expect(await destinationOf(record).completeDelivery({})).toBe(first);
   expect(isThere(folder)).toBe(first);
   if (first) return true;
   const again = fileDestination({ path: join(folder, "s"), format: "raw", force }, "/");
   await again.prepare("w");
   await again.deliver(key);
-  removeReserve(record, "entry");
+  destinationOf(record).removeReserve("entry");
   return false;
 }
 

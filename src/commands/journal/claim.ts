@@ -81,7 +81,7 @@ async function isThereAlready(context: Context, drive: EntryLease, file: string 
   const record = drive.entry.destination;
   if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
     return false;
-  if (!(await context.secrets.wasDelivered(record, {}))) return false;
+  if (!(await context.secrets.completeDelivery(record, {}))) return false;
   context.output.note(`The secret stands in ${record.path} already.`);
   return true;
 }

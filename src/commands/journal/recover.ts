@@ -11,9 +11,7 @@ import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import type { SecretOptions } from "../../secrets/choice.ts";
-import { commandMark } from "../../secrets/command-mark.ts";
-import type { Destination, DestinationRecord } from "../../secrets/destination.ts";
+import { commandMark, describeDestination, type Destination, type SecretOptions } from "../../secrets/destination.ts";
 import { checkSecretFormat } from "../../secrets/secret-format.ts";
 
 export const command = defineVerb({
@@ -179,7 +177,8 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   const record = entry.destination;
   const isAsked = (options.secretFile ?? options.secretCommand ?? options.secretProfile) !== undefined;
   if (isAsked && isNamed) return options;
-  if (record?.kind === "file" || record?.kind === "profile") return again(remembered(record), options, isAsked);
+  const place = record && describeDestination(record).options;
+  if (place) return again(place, options, isAsked);
   if (record?.kind !== "command") return options;
   if (!isAsked) return undefined;
   return isAnotherCommand(record, options) ? undefined : options;
@@ -195,15 +194,13 @@ function isAnotherCommand(
 
 /** Says that an option is not for this entry; nothing where there is nothing to say. */
 export function passedOver(entry: Entry, { options, isNamed }: RecoveryOptions, cwd: string): string | undefined {
-  const own = entry.destination;
-  if (isNamed || (own?.kind !== "file" && own?.kind !== "profile")) return undefined;
+  const own = entry.destination && describeDestination(entry.destination);
+  if (isNamed || !own?.options) return undefined;
   const file = options.secretFile === undefined ? undefined : resolve(cwd, options.secretFile);
   const asked = file ?? options.secretCommand ?? options.secretProfile;
-  const isSame = own.kind === "file" ? file === own.path : file === undefined;
-  if (asked === undefined || isSame) return undefined;
-  const place = own.kind === "file" ? own.path : `profile ${own.name}`;
+  if (asked === undefined || file === own.options.secretFile) return undefined;
   const id = entry.parent ?? entry.id;
-  return `${id}: its secret goes to ${place}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
+  return `${id}: its secret goes to ${own.name}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
 }
 
 /** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
@@ -234,9 +231,4 @@ function again(place: SecretOptions, { secretFormat, force }: SecretOptions, isA
     secretFormat: secretFormat ?? place.secretFormat,
     force: place.secretFile === undefined ? undefined : force === true || place.force === true,
   };
-}
-
-function remembered(record: Extract<DestinationRecord, { kind: "file" | "profile" }>): SecretOptions {
-  if (record.kind === "profile") return { secretProfile: record.name };
-  return { secretFile: record.path, secretFormat: record.format, force: record.force };
 }

@@ -1,5 +1,5 @@
 import type { Command } from "@commander-js/extra-typings";
-import type { SecretOptions } from "../../secrets/choice.ts";
+import type { SecretOptions } from "../../secrets/destination.ts";
 import type { SecretFormat } from "../../secrets/destination.ts";
 
 export type SecretFlags = {

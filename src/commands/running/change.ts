@@ -8,6 +8,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
+import { describeDestination } from "../../secrets/destination.ts";
 
 /** The account of the chosen profile, or of a given one. */
 export async function accountOf(context: Context, given?: ActiveProfile): Promise<Account> {
@@ -56,7 +57,7 @@ export async function workbenchOf(
 async function keepingOf(context: Context): Promise<SecretKeeping> {
   const undelivered = await context.secrets.undelivered();
   return {
-    wasDelivered: (record, facts) => context.secrets.wasDelivered(record, facts),
+    wasDelivered: (record, facts) => context.secrets.completeDelivery(record, facts),
     removeReserve: (record, entry, options) => context.secrets.removeReserve(record, entry, options),
     reread: (record) => context.secrets.reread(record),
     reserve: async (entry) => undelivered.reserve(entry),
@@ -155,10 +156,6 @@ export class ShownMeanwhile {
 
 /** A sentence; nothing where the secret was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
-  if (entry.state !== "done") return undefined;
-  const place = entry.destination;
-  if (place?.kind === "file") return `The secret is in ${place.path}, readable by you alone.`;
-  if (place?.kind === "profile") return `The secret is the credential of profile ${place.name} now.`;
-  if (place?.kind === "command") return "The secret was given to the command.";
-  return undefined;
+  if (entry.state !== "done" || entry.destination === null) return undefined;
+  return describeDestination(entry.destination).delivered;
 }

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { type RecoveryOptions, optionsFor, passedOver, placeNotTold } from "../../../src/commands/journal/recover.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { SecretOptions } from "../../../src/secrets/choice.ts";
-import { commandMark } from "../../../src/secrets/command-mark.ts";
+import type { SecretOptions } from "../../../src/secrets/destination.ts";
+import { commandMark } from "../../../src/secrets/destination.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";
 
 const file: DestinationRecord = { kind: "file", path: "/h/own", format: "json", force: false };

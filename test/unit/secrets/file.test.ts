@@ -16,10 +16,9 @@ import {
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
-import { removeReserve, wasDelivered } from "../../../src/secrets/delivered.ts";
+import type { Destination, DestinationRecord, RememberedDestination } from "../../../src/secrets/destination.ts";
+import { rememberedDestination } from "../../../src/secrets/registry.ts";
 import { fileDestination } from "../../../src/secrets/file.ts";
-import { rereadSecret } from "../../../src/secrets/reread.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
@@ -31,8 +30,10 @@ function to(path: string, options: { force?: boolean; format?: "raw" | "json" | 
   return fileDestination({ path, format: options.format ?? "raw", force: options.force ?? false }, "/");
 }
 
-const tools = { profiles: () => Promise.reject(new Error("no profile is asked for")) };
-const delivered = (record: DestinationRecord): Promise<boolean> => wasDelivered(record, { clientId: "cid_1" }, tools);
+const remembered = (record: DestinationRecord): RememberedDestination =>
+  rememberedDestination(record, () => Promise.reject(new Error("no profile is asked for")));
+const delivered = (record: DestinationRecord): Promise<boolean> =>
+  remembered(record).completeDelivery({ clientId: "cid_1" });
 
 describe("a secret's file", () => {
   it("appears under its name whole, 0600, and nothing else stays", async () => {
@@ -53,7 +54,7 @@ describe("a secret's file", () => {
     expect(readFileSync(path, "utf8")).toBe(`${canary}\n`);
     expect([modeOf(path), readdirSync(folder), lstatSync(path).nlink]).toEqual(["600", ["client.secret"], 1]);
     expect(await delivered(record)).toBe(true);
-    expect(rereadSecret(record)).toBe(canary);
+    expect(remembered(record).reread()).toBe(canary);
     expect(JSON.stringify(record)).not.toContain(canary);
   });
 
@@ -76,7 +77,7 @@ describe("a secret's file", () => {
       client_id: "cid_1",
       client_secret: canary,
     });
-    expect([await delivered(record), rereadSecret(record)]).toEqual([true, canary]);
+    expect([await delivered(record), remembered(record).reread()]).toEqual([true, canary]);
   });
 
   it("is prepared again before each request, for the same work the same file", async () => {
@@ -260,7 +261,7 @@ describe("what a crash left", () => {
     writeFileSync(reserve, content);
     const failure = await failureOf(() => to(join(folder, "s")).prepare(work));
     expect(failure).toMatchObject({ kind: "failed", details: { hint: "integ journal recover" } });
-    removeReserve(record, "entry");
+    remembered(record).removeReserve("entry");
     expect(await delivered(record)).toBe(true);
     expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);
   });
@@ -271,7 +272,7 @@ describe("what a crash left", () => {
     expect(await delivered(record)).toBe(false);
     await to(join(folder, "s")).prepare(work);
     expect(readFileSync(reserve, "latin1").replaceAll("\0", "")).toBe("");
-    removeReserve(record, "entry");
+    remembered(record).removeReserve("entry");
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -279,12 +280,12 @@ describe("what a crash left", () => {
     const { folder, record, reserve } = await prepared();
     const unnamed = { kind: "file", path: (record as { path: string }).path, format: "raw", force: false } as const;
     writeFileSync(reserve, `${canary}\n`);
-    removeReserve(unnamed, work);
+    remembered(unnamed).removeReserve(work);
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
     writeFileSync(reserve, "\0".repeat(1000));
-    removeReserve(unnamed, "another");
+    remembered(unnamed).removeReserve("another");
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
-    removeReserve(unnamed, work);
+    remembered(unnamed).removeReserve(work);
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -297,7 +298,7 @@ describe("what a crash left", () => {
     expect((await failureOf(() => force.prepare(work))).kind).not.toBe("undelivered");
     expect(await delivered(record)).toBe(true);
     expect(readdirSync(folder)).toEqual(["s"]);
-    expect(rereadSecret(record)).toBe(canary);
+    expect(remembered(record).reread()).toBe(canary);
   });
 
   it("a whole secret whose name was taken meanwhile is neither lost nor called delivered", async () => {

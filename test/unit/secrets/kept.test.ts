@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, linkSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openUndelivered } from "../../../src/secrets/undelivered.ts";
+import { Undelivered } from "../../../src/secrets/kept.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
@@ -10,7 +10,7 @@ import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 describe("undelivered secrets", () => {
   it("come back whole, the owner's alone", () => {
     const stateDir = join(temporaryFolder(), "state");
-    const undelivered = openUndelivered({ stateDir });
+    const undelivered = new Undelivered(stateDir);
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
     const before = process.umask(0);
     undelivered.reserve("e1");
@@ -18,13 +18,13 @@ describe("undelivered secrets", () => {
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
     undelivered.keep("e1", client);
     undelivered.keep("e2", key);
-    const again = openUndelivered({ stateDir });
+    const again = new Undelivered(stateDir);
     expect([again.read("e1"), again.read("e2"), again.list()]).toEqual([client, key, ["e1", "e2"]]);
     expect([modeOf(stateDir), modeOf(again.folder), modeOf(join(again.folder, "e1"))]).toEqual(["700", "700", "600"]);
   });
 
   it("stay where room is made or given back, and go only when destroyed", () => {
-    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    const undelivered = new Undelivered(temporaryFolder());
     undelivered.keep("e1", client);
     undelivered.reserve("e1");
     undelivered.release("e1");
@@ -39,9 +39,9 @@ describe("undelivered secrets", () => {
 
   it("give back an empty room, also one of an earlier process", () => {
     const stateDir = temporaryFolder();
-    openUndelivered({ stateDir }).reserve("e1");
-    openUndelivered({ stateDir }).reserve("e1");
-    const undelivered = openUndelivered({ stateDir });
+    new Undelivered(stateDir).reserve("e1");
+    new Undelivered(stateDir).reserve("e1");
+    const undelivered = new Undelivered(stateDir);
     undelivered.release("e1");
     undelivered.release("e1");
     expect(readdirSync(undelivered.folder)).toEqual([]);
@@ -49,7 +49,7 @@ describe("undelivered secrets", () => {
 
   it("need no more room once it is made: the disk may fill up", (context) => {
     const disk = mountSmallDisk(128, context);
-    const undelivered = openUndelivered({ stateDir: disk });
+    const undelivered = new Undelivered(disk);
     undelivered.reserve("e1");
     fillDisk(disk, 0);
     undelivered.keep("e1", client);
@@ -60,7 +60,7 @@ describe("undelivered secrets", () => {
 
   it("find no room on a full disk, before anything is sent, and leave nothing there", async (context) => {
     const disk = mountSmallDisk(64, context);
-    const undelivered = openUndelivered({ stateDir: disk });
+    const undelivered = new Undelivered(disk);
     fillDisk(disk, 8192);
     const failure = await failureOf(() => undelivered.reserve("e1"));
     expect(failure).toMatchObject({ kind: "failed", message: expect.stringContaining("no space left") });
@@ -68,7 +68,7 @@ describe("undelivered secrets", () => {
   });
 
   it("are told when damaged, and left as they are", async () => {
-    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    const undelivered = new Undelivered(temporaryFolder());
     undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
     writeFileSync(path, readFileSync(path, "utf8").slice(0, -9));
@@ -80,7 +80,7 @@ describe("undelivered secrets", () => {
   });
 
   it("are not read through a link or where others could read them, nor under a name that is a path", async () => {
-    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    const undelivered = new Undelivered(temporaryFolder());
     undelivered.keep("e1", client);
     const path = join(undelivered.folder, "e1");
     symlinkSync(path, join(undelivered.folder, "e2"));
@@ -93,7 +93,7 @@ describe("undelivered secrets", () => {
   });
 
   it("that are not there: a clear failure", async () => {
-    const undelivered = openUndelivered({ stateDir: temporaryFolder() });
+    const undelivered = new Undelivered(temporaryFolder());
     expect((await failureOf(() => undelivered.read("e1"))).message).toContain("No secret is kept for e1");
   });
 });

@@ -5,8 +5,8 @@ import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.t
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
-import { destinationFor, type DestinationTools, type SecretOptions } from "../../../src/secrets/choice.ts";
-import { wasDelivered } from "../../../src/secrets/delivered.ts";
+import type { SecretOptions } from "../../../src/secrets/destination.ts";
+import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { canary, client, filesWithCanary, key } from "./a-secret.ts";
@@ -141,7 +141,7 @@ describe("--secret-profile", () => {
     const record = await destination.prepare("w");
     expect(record).toEqual({ kind: "profile", name: "prod", profileId: profile.id });
     const delivered = (clientId?: string): Promise<boolean> =>
-      wasDelivered(record, { ...(clientId !== undefined && { clientId }) }, { profiles: async () => at.rooms.store });
+      rememberedDestination(record, async () => at.rooms.store).completeDelivery({ clientId });
     expect(await delivered("cid_1")).toBe(false);
     await destination.deliver(client);
     const now = at.rooms.store.get("prod")!;
@@ -166,7 +166,9 @@ describe("--secret-profile", () => {
     const record = await destination.prepare("w");
     await destination.deliver(key);
     expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
-    expect(await wasDelivered(record, { id: "key_1" }, { profiles: async () => at.rooms.store })).toBe(true);
+    expect(await rememberedDestination(record, async () => at.rooms.store).completeDelivery({ id: "key_1" })).toBe(
+      true,
+    );
   });
 
   it.each([

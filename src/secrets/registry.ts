@@ -1,25 +1,20 @@
-// Owns: which place a one-time secret goes to, from the secret options of a command.
-// Must not know: flags' spelling elsewhere, the API, the journal. Design: cli.md §4 «Secret options».
+// All destinations of a one-time secret: built from the options of a command, or from what the journal remembers.
 import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { Environment } from "../profiles/environment.ts";
+import type { ProfileStore } from "../profiles/store.ts";
 import { commandDestination } from "./command.ts";
-import type { Destination, OneTimeSecret } from "./destination.ts";
-import { fileDestination } from "./file.ts";
-import { type Issuer, profileDestination } from "./profile.ts";
+import type {
+  Destination,
+  DestinationRecord,
+  OneTimeSecret,
+  RememberedDestination,
+  SecretOptions,
+} from "./destination.ts";
+import { fileDestination, rememberedFile } from "./file.ts";
+import { type Issuer, profileDestination, rememberedProfile } from "./profile.ts";
 import { checkSecretFormat } from "./secret-format.ts";
 import { outputDestination } from "./stdout.ts";
-
-/** The secret options as they were typed. */
-export interface SecretOptions {
-  readonly secretFile?: string | undefined;
-  readonly secretCommand?: string | undefined;
-  readonly secretProfile?: string | undefined;
-  readonly secretFormat?: string | undefined;
-  readonly force?: boolean | undefined;
-  /** What the command yields, where it is known before: a profile that is to take an OAuth client needs a token endpoint. */
-  readonly yields?: OneTimeSecret["kind"];
-}
 
 export interface DestinationTools {
   readonly env: Environment;
@@ -83,8 +78,8 @@ async function toProfile(
 }
 
 /**
- * The place that the secret options name; standard output where they name none. Touches nothing: `check` does.
- * @throws Failure `usage` where they contradict each other, or one of them could do nothing
+ * The destination that the secret options name; standard output if they name none. Touches nothing: `check` does.
+ * @throws Failure `usage` if they contradict each other, or one of them could do nothing
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
@@ -96,4 +91,24 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
   if (options.secretProfile !== undefined) return toProfile(options.secretProfile, options.yields, tools);
   return outputDestination({ ...tools, fd: tools.stdoutFd });
+}
+
+/** A destination that leaves nothing to look at. */
+const untraced: RememberedDestination = {
+  completeDelivery: async () => false,
+  removeReserve: () => {},
+  reread: () => undefined,
+};
+
+/**
+ * The destination that a journal entry remembers.
+ * @param profiles the stored profiles; asked for only if a profile was the destination
+ */
+export function rememberedDestination(
+  record: DestinationRecord,
+  profiles: () => Promise<ProfileStore>,
+): RememberedDestination {
+  if (record.kind === "file") return rememberedFile(record);
+  if (record.kind === "profile") return rememberedProfile(record, profiles);
+  return untraced;
 }

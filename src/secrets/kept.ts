@@ -1,5 +1,4 @@
-// Owns: secrets that could not be delivered, kept 0600 for `journal claim`, their room made before the request is sent.
-// Must not know: the journal, the API. Design: cli.md §4 (exit 12), journal.md.
+// Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
 import { closeSync, constants, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -18,29 +17,14 @@ const Kept = z.object({
   receipt: z.string(),
 });
 
-/** All calls are synchronous, as those of the journal. `entry` is the id of a journal entry. */
-export interface Undelivered {
-  /** The folder, for messages and `doctor`. */
-  readonly folder: string;
-  /** Makes room for a secret, written and synced. What is kept already stays. Safe to repeat. */
-  reserve(entry: string): void;
-  /** Keeps a secret, synced. It needs no room where `reserve` came before. */
-  keep(entry: string, secret: OneTimeSecret): void;
-  /** True where a secret is kept for the entry. */
-  isKept(entry: string): boolean;
-  /** @throws Failure `failed` where none is kept or what is kept is damaged */
-  read(entry: string): OneTimeSecret;
-  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
-  destroy(entry: string): void;
-  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
-  release(entry: string): void;
-  /** Entries that a secret is kept for. */
-  list(): string[];
-}
-
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-class UndeliveredFolder implements Undelivered {
+/**
+ * The undelivered secrets of a state folder; made 0700 when the first is reserved. All calls are synchronous, as those of
+ * the journal. `entry` is the id of a journal entry.
+ */
+export class Undelivered {
+  /** For messages and `doctor`. */
   readonly folder: string;
   readonly #stateDir: string;
 
@@ -49,6 +33,7 @@ class UndeliveredFolder implements Undelivered {
     this.folder = join(stateDir, "undelivered");
   }
 
+  /** Makes space for a secret, written and synced. What is kept already stays. Safe to repeat. */
   reserve(entry: string): void {
     try {
       if (this.isKept(entry)) return;
@@ -63,6 +48,7 @@ class UndeliveredFolder implements Undelivered {
     }
   }
 
+  /** Keeps a secret, synced. It needs no more space if `reserve` came before. */
   keep(entry: string, secret: OneTimeSecret): void {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
@@ -74,6 +60,7 @@ class UndeliveredFolder implements Undelivered {
     return this.#content(entry) !== "";
   }
 
+  /** @throws Failure `failed` if none is kept or what is kept is damaged */
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
@@ -89,6 +76,7 @@ class UndeliveredFolder implements Undelivered {
     });
   }
 
+  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
   destroy(entry: string): void {
     const fd = this.#open(entry);
     if (fd === undefined) return;
@@ -98,10 +86,12 @@ class UndeliveredFolder implements Undelivered {
     });
   }
 
+  /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
   release(entry: string): void {
     if (!this.isKept(entry)) this.destroy(entry);
   }
 
+  /** Entries that a secret is kept for. */
   list(): string[] {
     let names: string[];
     try {
@@ -166,9 +156,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** The undelivered secrets of a state folder; made 0700 when the first room is. */
-export function openUndelivered(options: { readonly stateDir: string }): Undelivered {
-  return new UndeliveredFolder(options.stateDir);
 }
