@@ -1,5 +1,5 @@
-// Owns: the way from a chosen profile to its credentials, each fetched when first asked for, and only for its origin.
-// Must not know: how a credential is sent. Design: cli.md §3; document §5.1 to §5.3; Security 1.
+// The way from a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
+// §5.3).
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Environment, variable } from "./environment.ts";
@@ -55,8 +55,8 @@ function shellOptions(tools: ActivationTools): ShellOptions {
   return {
     env: tools.env,
     timeLimitMs: tools.commandLimitMs ?? 30_000,
-    ...(tools.onStderr !== undefined && { onStderr: tools.onStderr }),
-    ...(tools.signal !== undefined && { signal: tools.signal }),
+    onStderr: tools.onStderr,
+    signal: tools.signal,
   };
 }
 
@@ -99,8 +99,8 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
     clientSecret,
     tokenEndpoint: oauth.token_endpoint,
     clientAuth: oauth.client_auth,
-    ...(oauth.audience !== undefined && { audience: oauth.audience }),
-    ...(oauth.issuer !== undefined && { issuer: oauth.issuer }),
+    audience: oauth.audience,
+    issuer: oauth.issuer,
   };
 }
 
@@ -135,7 +135,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   }
   return {
     kind: "exchange_command",
-    ...(secret !== undefined && { secret }),
+    secret,
     run: (input) =>
       secretFromCommand(legacy.command, {
         ...shellOptions(tools),
@@ -182,7 +182,7 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
     const access = await tools.sandbox(resolution.region);
     return {
       organizationId: access.organizationId,
-      ...(access.oauth !== undefined && { oauth: access.oauth }),
+      oauth: access.oauth,
       credential: () => access.credential(),
       legacy: () => access.legacy(),
     };
@@ -190,7 +190,7 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
   const { profile } = from;
   const keyId = profile.credential?.kind === "api_key" ? profile.credential.key_id : undefined;
   return {
-    ...(keyId !== undefined && { keyId }),
+    keyId,
     credential: () => storedCredential(profile, tools),
     legacy: () => storedLegacy(profile, tools),
   };

@@ -1,5 +1,4 @@
-// Owns: which addresses may be used at all, and to which origin something belongs. Pure.
-// Must not know: profiles, credentials, the network. Document §1 (regional hosts), §5.1 rules 3 and 4; Security 1 and 3.
+// Which addresses may be used at all (§1, §5.1 rules 3 and 4), and to which origin something belongs. Pure.
 import { Failure } from "../errors.ts";
 
 const loopbackNames = new Set(["localhost", "[::1]"]);

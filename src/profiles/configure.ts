@@ -74,13 +74,13 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
   if (settings.key && next.credential?.kind === "api_key") {
     const { key_id = next.credential.key_id, basic_style = next.credential.basic_style } = settings.key;
     const { key_id: _before, ...credential } = next.credential;
-    next.credential = { ...credential, basic_style, ...(key_id != null && { key_id }) };
+    next.credential = { ...credential, basic_style, key_id: key_id ?? undefined };
   }
   return next;
 }
 
 /**
- * What a change of addresses takes away (cli.md §3): a credential whose origins are no longer those it was given for,
+ * What a change of addresses takes away: a credential whose origins are no longer those it was given for,
  * and at another base URL also the way its key becomes a token. What the same change gives anew stays.
  */
 function withoutForeign(
@@ -106,7 +106,7 @@ function withoutForeign(
 /** Client credentials carry their token endpoint; it stays known when an API key takes their place. */
 function withCredential(profile: Profile, credential: StoredCredential | null): Profile {
   const oauth = oauthOf(profile);
-  const next: Profile = { ...profile, credential, ...(oauth !== undefined && { oauth }) };
+  const next: Profile = { ...profile, credential, oauth };
   next.credential_origins = credential === null ? [] : originsOf(next);
   return next;
 }
@@ -127,15 +127,15 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
       : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
   if (credential.kind === "api_key") {
     const { kind, basic_style, key_id } = credential;
-    return { kind, basic_style, ...(key_id !== undefined && { key_id }), ...place };
+    return { kind, basic_style, key_id, ...place };
   }
   const { kind, client_id, token_endpoint, audience, issuer, client_auth } = credential;
   return {
     kind,
     client_id,
     token_endpoint: checkEndpoint(token_endpoint, "The token endpoint"),
-    ...(audience !== undefined && { audience }),
-    ...(issuer !== undefined && { issuer }),
+    audience,
+    issuer,
     client_auth,
     ...place,
   };

@@ -1,5 +1,4 @@
-// Owns: where the secret part of a credential is kept: the keychain where there is one, else a file of its owner's.
-// Must not know: what the secret opens, the network. Design: cli.md §3; Security 1, 6 and 7.
+// Where the secret part of a credential is kept: the keychain if there is one, else a file of its owner.
 import { lstatSync, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -83,7 +82,7 @@ class LayeredCredentials implements Credentials {
     const absence = await this.#whyNoKeychain();
     if (absence !== undefined) {
       this.#writeFile(ref, `${text}\n`);
-      return { ref, kept: "file", ...(absence !== "" && { note: absence }) };
+      return { ref, kept: "file", note: absence || undefined };
     }
     const answer = await this.#keychain.set(ref, text);
     if (!answer.ok) throw new Failure("failed", `The keychain did not take the credential: ${answer.why}.`);

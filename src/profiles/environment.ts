@@ -1,5 +1,4 @@
-// Owns: the profile that the environment spells out (CI): which variables belong together, and what is missing. Pure.
-// Must not know: stored profiles, files, the network. Design: cli.md §1 «Environment instead of a profile»; document §5.
+// The profile that the environment spells out (CI, §5): which variables belong together, and what is missing. Pure.
 import { Failure } from "../errors.ts";
 import { checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import { organizationIdPattern } from "./names.ts";
@@ -17,7 +16,7 @@ const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIE
 const secretVariables: ReadonlySet<string> = new Set(["INTEG_API_KEY", "INTEG_CLIENT_SECRET", "INTEG_ACCESS_TOKEN"]);
 
 /**
- * The environment as a child process may see it (Security 4): without our secrets, and without a journal address that
+ * The environment as a child process may see it: without our secrets, and without a journal address that
  * carries a password.
  */
 export function withoutSecrets(env: Environment): Record<string, string | undefined> {
@@ -121,7 +120,7 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
   return {
     token_endpoint: checkEndpoint(endpoint, "INTEG_TOKEN_ENDPOINT"),
     client_auth: "client_secret_basic",
-    ...(audience !== undefined && { audience }),
+    audience,
   };
 }
 
@@ -139,8 +138,8 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   return {
     baseUrl,
     region: regionFrom(env),
-    ...(organizationId !== undefined && { organizationId }),
-    ...(oauth !== undefined && { oauth }),
+    organizationId,
+    oauth,
   };
 }
 

@@ -1,5 +1,4 @@
-// Owns: where in a JSON text something stands: the first broken place, and the place of every value. Pure.
-// Must not know: what the text means. Why own code: `JSON.parse` names no place for most errors before Node 22, and
+// Where in a JSON text something stands. Why own code: `JSON.parse` names no place for most errors before Node 22, and
 // never one for a value that is sound JSON and wrong for its schema.
 
 /** A place for a person: both count from 1. */

@@ -1,5 +1,4 @@
-// Owns: the operating system's keychain, as three requests with a time limit.
-// Must not know: profiles, files. Design: cli.md §3.
+// The operating system's keychain, as three requests with a time limit.
 //
 // Every request runs in a short-lived process of its own: the library connects inside a constructor, and with a message
 // bus that accepts and never answers that blocks the whole process, timers and Ctrl-C included (seen on Linux). Only a

@@ -22,7 +22,7 @@ export interface SecretFields {
 
 /**
  * The origins a credential of such a profile goes to: the base URL's, and for client credentials the token endpoint's
- * before it. A stored credential is only used while these are the same as when it was given (cli.md §3).
+ * before it. A stored credential is only used while these are the same as when it was given.
  */
 export function originsOf(profile: {
   readonly base_url: string;
@@ -60,8 +60,8 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
   return {
     token_endpoint,
     client_auth,
-    ...(audience !== undefined && { audience }),
-    ...(issuer !== undefined && { issuer }),
+    audience,
+    issuer,
   };
 }
 

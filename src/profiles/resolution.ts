@@ -1,5 +1,5 @@
-// Owns: which profile a command acts as, and from where address and credential come: always the same place. Pure.
-// Must not know: files, keychains, the network; no secret passes through here. Design: cli.md §1, §3.
+// Which profile a command acts as, and from where address and credential come: always the same source. Pure; no secret
+// passes through here.
 import { Failure } from "../errors.ts";
 import { checkBaseUrl } from "./address.ts";
 import {
@@ -68,7 +68,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
   const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
   const own = profile.organization_id;
-  if (own === undefined) return { ...(asked !== undefined && { organizationId: asked }), notes: [] };
+  if (own === undefined) return { organizationId: asked, notes: [] };
   const differs = asked !== undefined && asked.toLowerCase() !== own.toLowerCase();
   return {
     organizationId: own,
@@ -92,8 +92,8 @@ function storedResolution(name: string, source: ProfileSource, { env, stored }: 
     region: profile.region,
     baseUrl: checkBaseUrl(profile.base_url),
     ...organizationOf(profile, env),
-    ...(profile.service_version !== undefined && { serviceVersion: profile.service_version }),
-    ...(oauth !== undefined && { oauth }),
+    serviceVersion: profile.service_version,
+    oauth,
     from: { kind: "stored", profile },
   };
 }
@@ -181,7 +181,7 @@ export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): 
 }
 
 /**
- * Chooses the profile, in the order of cli.md §1: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
+ * Chooses the profile, in this order: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
  * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.
  * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials at once, an address
  *   without a credential, an unknown name; `auth` where nothing is set up at all

@@ -1,6 +1,5 @@
-// Owns: running a command that a person wrote, through the shell: its input, its first line, its end within a time.
-// Must not know: what the command is for. No secret ever stands in an argument or in the child's environment.
-// Design: cli.md §3, §4; Security 4.
+// Runs a command that a person wrote, through the shell. No secret ever stands in an argument or in the child's
+// environment.
 import type { ChildProcess } from "node:child_process";
 import { Failure } from "../errors.ts";
 import { type Environment, withoutSecrets } from "./environment.ts";
@@ -154,7 +153,7 @@ export function endWords(run: ShellRun): string {
 }
 
 /**
- * Runs a command that prints a secret and gives the first line of its output (cli.md §3). The output is never logged
+ * Runs a command that prints a secret and gives the first line of its output. The output is never logged
  * and never quoted in a message.
  * @param options.alone nothing may follow the first line: there a guess would be sent to the service
  * @param options.flag the flag that gave `options.profile` the command: a message names both, and how to mend them

@@ -67,7 +67,7 @@ class CommandDestination implements Destination {
         timeLimitMs: this.#tools.commandLimitMs ?? 60_000,
         onStderr: this.#tools.onStderr,
         echo: true,
-        ...(this.#tools.signal && { signal: this.#tools.signal }),
+        signal: this.#tools.signal,
       });
     } catch (error) {
       throw notTaken("did not take the secret", error instanceof Failure ? error.message : "");

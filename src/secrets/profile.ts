@@ -109,8 +109,8 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
     secret: secret.secret,
     token_endpoint,
     client_auth,
-    ...(audience !== undefined && { audience }),
-    ...(issuer !== undefined && { issuer }),
+    audience,
+    issuer,
   };
 }
 

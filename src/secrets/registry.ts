@@ -71,10 +71,7 @@ async function toProfile(
   tools: DestinationTools,
 ): Promise<Destination> {
   const { issuedBy, note } = tools;
-  return profileDestination(
-    { name, ...(yields !== undefined && { yields }) },
-    { rooms: await tools.profiles(), ...(issuedBy && { issuedBy }), ...(note && { note }) },
-  );
+  return profileDestination({ name, yields }, { rooms: await tools.profiles(), issuedBy, note });
 }
 
 /**

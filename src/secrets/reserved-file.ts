@@ -37,7 +37,7 @@ export function identityOf(fd: number): FileIdentity {
   return {
     device: String(stats.dev),
     inode: String(stats.ino),
-    ...(isBirth && { born: String(stats.birthtimeNs) }),
+    born: isBirth ? String(stats.birthtimeNs) : undefined,
   };
 }
 
