@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
@@ -25,27 +25,82 @@ function plainParserBeside(): Plugin {
   };
 }
 
+interface Group {
+  readonly name: string;
+  /** Files below src/ without their ending, or folders with a slash. */
+  readonly files: readonly string[];
+  readonly packages?: string;
+}
+
 /**
  * Modules that are read together: a file less is half a millisecond less. What is not named here falls where it is used.
- * No chunk may need another that needs it: the build fails.
+ * No chunk may need another that needs it, and no name may be of a file that does not exist: the build fails.
  */
-const together: readonly (readonly [name: string, modules: RegExp])[] = [
-  [
-    "start",
-    /[\\/]src[\\/](errors|output[\\/](visible-text|json-text|json-tree)|commands[\\/]options[\\/]values|profiles[\\/](json-place|names)|api[\\/]contract-headers)\.ts$|rolldown[\\/]runtime/,
-  ],
-  ["acting", /[\\/]src[\\/]profiles[\\/](address|environment|resolution|profile|active-profile|shell-command)\.ts$/],
-  ["disk", /[\\/]src[\\/]disk[\\/]/],
-  ["stored", /[\\/]src[\\/]profiles[\\/](store|profile-file|credentials)\.ts$/],
-  [
-    "reading",
-    /[\\/]src[\\/](commands[\\/](verb|running[\\/](list-walk|read)|options[\\/]lists)|api[\\/](connect|pages|entities-and-cohorts|auth[\\/]authorization|http[\\/](attempt|caller|exchange|redaction|request-rules|retry)|json[\\/](json-body|json-scanner|page-scanner))|output[\\/](json|ndjson|field-watch|row-page))\.ts$/,
-  ],
-  [
-    "undici",
-    /[\\/]src[\\/]api[\\/]http[\\/](transport|connections|network-error|reception)\.ts$|[\\/]node_modules[\\/]undici[\\/]lib[\\/](core[\\/](?!socks5)|dispatcher[\\/](client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\b/,
-  ],
+const together: readonly Group[] = [
+  {
+    name: "start",
+    files: [
+      "errors",
+      "output/visible-text",
+      "output/json-text",
+      "output/fields",
+      "commands/options/values",
+      "profiles/json-place",
+      "profiles/names",
+      "api/contract-headers",
+    ],
+    packages: "rolldown/runtime",
+  },
+  {
+    name: "acting",
+    files: ["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
+      (name) => `profiles/${name}`,
+    ),
+  },
+  { name: "disk", files: ["disk/"] },
+  { name: "stored", files: ["profiles/store", "profiles/profile-file", "profiles/credentials"] },
+  {
+    name: "reading",
+    files: [
+      "commands/verb",
+      "commands/running/list-walk",
+      "commands/running/read",
+      "commands/options/lists",
+      "api/connect",
+      "api/pages",
+      "api/entities-and-cohorts",
+      "api/auth/authorization",
+      ...["attempt", "caller", "exchange", "redaction", "request-rules", "retry"].map((name) => `api/http/${name}`),
+      ...["json-body", "json-scanner", "page-scanner"].map((name) => `api/json/${name}`),
+      "output/formats/json",
+      "output/row-page",
+    ],
+  },
+  {
+    name: "undici",
+    files: ["transport", "connections", "network-error", "reception"].map((name) => `api/http/${name}`),
+    packages:
+      "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
+  },
 ];
+
+function modulesOf({ files, packages }: Group): RegExp {
+  const ours = files.map((name) => (name.endsWith("/") ? `/src/${name}` : `/src/${name}\\.ts$`));
+  return new RegExp([...ours, ...(packages ? [packages] : [])].join("|").replaceAll("/", "[\\\\/]"));
+}
+
+/** Refuses a group that names a file which was moved: it would cost time at every start, and nobody would notice. */
+function groupsExist(): Plugin {
+  return {
+    name: "groups-exist",
+    buildStart() {
+      const names = together.flatMap(({ files }) => files);
+      const missing = names.filter((name) => !existsSync(`src/${name.endsWith("/") ? name : `${name}.ts`}`));
+      if (missing.length > 0)
+        throw new Error(`scripts/rolldown.config.mts groups what is not in src/: ${missing.join(", ")}`);
+    },
+  };
+}
 
 /** Refuses a file of the bundle that would be read while it is being read: what it exports is not there yet. */
 function noCircles(): Plugin {
@@ -79,6 +134,7 @@ export default defineConfig({
   plugins: [
     substitute(atomically, commander, conf, undiciWithoutParser),
     plainParserBeside(),
+    groupsExist(),
     noCircles(),
     bundledLicenses(),
     readyHelp(),
@@ -92,7 +148,11 @@ export default defineConfig({
     minify: true,
     exports: "named",
     codeSplitting: {
-      groups: together.map(([name, test], index) => ({ name, test, priority: together.length - index })),
+      groups: together.map((group, index) => ({
+        name: group.name,
+        test: modulesOf(group),
+        priority: together.length - index,
+      })),
     },
   },
 });
