@@ -22,7 +22,7 @@ const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
 /** By the word between the angle brackets. */
-const byName: Readonly<Record<string, Completion>> = {
+export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
   // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
@@ -54,7 +54,7 @@ const byName: Readonly<Record<string, Completion>> = {
 };
 
 /** Where the word alone does not tell: by flag, or by command and flag or argument. */
-const byPlace: Readonly<Record<string, Completion>> = {
+export const byPlace: Readonly<Record<string, Completion>> = {
   "--profile": live("profiles"),
   "--secret-profile": live("profiles"),
   "profiles show name": live("profiles"),
@@ -90,11 +90,3 @@ export function completionOf({ path, name, flag, choices }: Position): Completio
   const special = byPlace[[...path, flag ?? name].join(" ")] ?? (flag === undefined ? undefined : byPlace[flag]);
   return special ?? byName[name] ?? nothing;
 }
-
-/** True where the word between the angle brackets means something here: a test asks it of every word. */
-export function isKnownName(name: string): boolean {
-  return name in byName;
-}
-
-/** The places named here: a test looks each one up in the tree. */
-export const namedPlaces: readonly string[] = Object.keys(byPlace);

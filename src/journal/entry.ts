@@ -221,7 +221,7 @@ function requestJson(text: string): string {
 }
 
 /**
- * The entry as `journal list --json` shows it: JSON text with the keys of journal.md in that order, then `replaces`,
+ * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `replaces`,
  * `replaced_by` and `parent` where they are set. `request` is the body as it was sent, not parsed and written again.
  */
 export function publicEntry(entry: Entry): string {

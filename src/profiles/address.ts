@@ -65,13 +65,3 @@ export function originOf(address: string): string {
   const url = new URL(address);
   return url.protocol === "sandbox:" ? `sandbox://${url.host}` : url.origin;
 }
-
-/**
- * Refuses to let something bound to one origin go to another: same scheme, host and port, nothing less (§5.1 rule 4).
- * @throws Failure `auth` naming both
- */
-export function checkOrigin(bound: string, address: string): void {
-  const asked = originOf(address);
-  if (asked === originOf(bound)) return;
-  throw new Failure("auth", `This credential belongs to ${originOf(bound)} and is not sent to ${asked}.`);
-}

@@ -1,4 +1,4 @@
-// What the command line promises for an answer of the document: exit codes and words of cli.md, field by field.
+// What the command line promises for an answer of the document: exit codes and words of docs/design/output.md, field by field.
 import type { Answer, Json, JsonObject } from "./case.ts";
 import { differences, expand, textAt } from "./matching.ts";
 import type { Ended } from "../support/program.ts";

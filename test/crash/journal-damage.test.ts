@@ -1,6 +1,5 @@
 // Every truncation and every flipped bit of a real journal: it opens by itself, no entry ever shows another key or body,
 // what was not hit is all there, what was hit is told and kept aside, and the next record is safe.
-// design: journal.md «Properties to test», quality.md «damage».
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";

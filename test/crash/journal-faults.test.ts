@@ -1,6 +1,5 @@
 // A process killed at each of its file calls, and each call failing once and from then on: what was sent was durable,
 // nothing is sent after a write or a sync that failed, and the next process goes on by itself.
-// design: quality.md «crash», «faults».
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -136,7 +136,7 @@ done`;
     const isTraced = straceAbsent === undefined && options.env?.NODE_OPTIONS === undefined;
     const ended = await home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
-    // The masks of GitHub Actions are the one exception of cli.md §4.
+    // The masks of GitHub Actions are the one exception (docs/design/destinations.md).
     const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
     const found = [
       ...this.canaries.search("stdout", ended.stdout).filter(({ role }) => !stdout.includes(role)),

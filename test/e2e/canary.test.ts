@@ -1,4 +1,4 @@
-// Canary secrets (Reliability, quality.md): every secret of every command that bears one is looked for in every file of
+// Canary secrets: every secret of every command that bears one is looked for in every file of
 // the home, on both streams, in the debug log, in arguments and environments of all children: 0 outside its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM (cli.md exit codes 130, 143, 7; journal.md): the first stops retrying, waits briefly for the answer
+// Ctrl-C and SIGTERM (exit codes 130, 143 and 7, docs/design/output.md): the first stops retrying, waits briefly for the answer
 // and delivers it; the second leaves; the journal is true either way. By kill() here, at a terminal in test/terminal/.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What a kept secret belongs to (journal.md, cli.md §4): the entry's word before the copy's, the copy's before none, and a
+// What a kept secret belongs to: the entry's word before the copy's, the copy's before none, and a
 // receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";

@@ -1,7 +1,7 @@
 // What completes a value is known for every word between angle brackets, and every special place exists.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf, type Tree } from "../../../src/completion/tree.ts";
-import { completionOf, isKnownName, namedPlaces } from "../../../src/completion/values.ts";
+import { byName, byPlace, completionOf } from "../../../src/completion/values.ts";
 import { wholeTree } from "../../../src/program.ts";
 
 async function theTree(): Promise<Tree> {
@@ -28,13 +28,13 @@ async function values(): Promise<{ place: string; name: string; declared: boolea
 
 describe("values", () => {
   it("means something by every word between angle brackets", async () => {
-    const unknown = (await values()).filter(({ name, declared }) => !declared && !isKnownName(name));
+    const unknown = (await values()).filter(({ name, declared }) => !declared && !(name in byName));
     expect(unknown).toEqual([]);
   });
 
   it("names no place that is not there", async () => {
     const places = (await values()).map(({ place }) => place);
-    const gone = namedPlaces.filter(
+    const gone = Object.keys(byPlace).filter(
       (named) => !places.some((place) => place === named || (named.startsWith("--") && place.endsWith(named))),
     );
     expect(gone).toEqual([]);

@@ -49,7 +49,7 @@ test("each unsettled state has a command to type, a settled one none", () => {
   expect(nextStep(entry({ format: formatVersion + 1 }))).toBeNull();
 });
 
-test("the public form has the keys of journal.md in their order and no other", () => {
+test("the public form has the keys of docs/design/journal.md in their order and no other", () => {
   const shown = parsed(publicEntry(entry({ detail: { client_id: "cid" }, destination: { kind: "stdout" } })));
   expect(Object.keys(shown)).toEqual([
     "id",

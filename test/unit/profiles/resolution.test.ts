@@ -32,7 +32,7 @@ const unreadable: StoredProfiles = {
 const address = { INTEG_BASE_URL: "https://ci.example.com", INTEG_REGION: "eu" };
 const client = { INTEG_CLIENT_ID: "id", INTEG_CLIENT_SECRET: "s", INTEG_TOKEN_ENDPOINT: "https://id.example.com/t" };
 
-describe("the order of cli.md §1", () => {
+describe("the order of docs/design/commands.md", () => {
   it.each([
     ["-p", { flagProfile: "test", env: { INTEG_PROFILE: "prod" } }, "test", "flag"],
     ["-p over the environment", { flagProfile: "test", env: { ...address, INTEG_API_KEY: "k" } }, "test", "flag"],
