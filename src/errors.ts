@@ -38,6 +38,8 @@ export interface FailureDetails {
   readonly meaning?: string;
   /** What to type next: a command that can be copied as it stands. */
   readonly hint?: string;
+  /** Id of the journal entry that `hint` recovers, if that is what it types. */
+  readonly recovers?: string | undefined;
   /** The service's own words. They are untrusted text: only `output/` may show them. */
   readonly problem?: Problem;
   /** Where it happened, e.g. `profile prod (eu)`. */

@@ -1,25 +1,96 @@
-// Owns: the time in which the old and the new credential of a rotation both work: it begins when the new one is known to
-// work, a short one is waited for, a long one left to `journal recover`.
-// Must not know: flags, terminals, files, what is rotated and how it was proven.
+// The rotation that both contracts share: another credential is made and its secret delivered and proven, both work for a
+// time, then the old one is revoked. One entry with the creation as its child; every step is on disk, so that any crash is
+// finished later, and at every moment one of the two works.
 import { Failure } from "../errors.ts";
-import type { Entry, EntryProgress } from "../journal/entry.ts";
-import type { EntryLease } from "../journal/journal.ts";
-import { wait } from "./trying-again.ts";
-import type { Workbench } from "./workbench.ts";
+import { type Entry, type EntryProgress, isSettled, type Operation } from "../journal/entry.ts";
+import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { Successor } from "./revocation.ts";
+import { recordAfterwards, recoveryStep, wait, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
 
-export type Rotated = "client" | "key";
-
-/** What the journal keeps of a proof: how it was made, and until when both are to work. */
-export function proven(bench: Workbench, { detail }: Entry, how: string): Pick<EntryProgress, "detail"> {
-  const until = new Date(bench.clock.now() + (detail.overlap_ms ?? 0)).toISOString();
-  return { detail: { ...detail, proven: how, overlap_until: until } };
+export interface RotationOptions {
+  readonly destination: Destination;
+  /** Asked before the old one goes although the new one was not proven. */
+  readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
+  /** Given the receipt once the secret is delivered, whatever the proof and the overlap come to. */
+  readonly delivered?: (receipt: string) => Promise<void>;
 }
 
-/** Says how a rotation that is gone on with was begun, where something else was typed now: what is begun stays as it is. */
-export function tellBegun(
+export interface RotationWork {
+  readonly bench: Workbench;
+  readonly lease: EntryLease;
+  readonly options: RotationOptions;
+}
+
+/** What one resource's contract makes of the shared rotation. */
+export interface RotationContract {
+  readonly noun: "client" | "key";
+  readonly creation: Operation;
+  readonly oldId: string;
+  /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
+  deliverNew(destination: Destination): Promise<NewCredential>;
+  /** What the rotation's entry keeps of the new one. */
+  learned(newId: string): Partial<EntryProgress>;
+  /** Whether the new one may take the old one's place at all. @throws Failure if not */
+  checkNew?(child: Entry): Promise<void>;
+  /** Why the profile can make no proof, if that stops no rotation. */
+  readonly noProof?: "no token endpoint" | undefined;
+  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or nobody answers */
+  prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
+  /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
+  whyUnproven(child: Entry, hasSecret: boolean): string;
+  /** The status of the new one now; nothing if the service does not say. */
+  statusOf(newId: string): Promise<string | undefined>;
+  /** The command that begins another rotation. */
+  readonly again: string;
+  revokeOld(by: Successor): Promise<unknown>;
+  /** What an unfinished rotation says. */
+  unfinished(error: Failure, how: { readonly state: Entry["state"]; readonly isDelivered: boolean }): Failure;
+}
+
+export interface NewCredential {
+  /** Its creation, done. */
+  readonly entry: Entry;
+  /** As the service shows it now, if the secret came in an earlier process. */
+  readonly receipt?: string;
+}
+
+export interface Rotated {
+  readonly oldId: string;
+  readonly newId: string;
+  readonly oldRevoked: boolean;
+  /** The new one's receipt with its secret; nothing if an earlier process had shown it. */
+  readonly receipt: string | undefined;
+}
+
+/**
+ * Admits a rotation with the destination of its secret. The same command typed again finds the secret's file there,
+ * because an earlier process put it there: the work is resumed.
+ * @throws Failure of the destination, if it can take no secret and one is still to come
+ */
+export async function admitRotation(
+  { journal }: { readonly journal: Pick<Journal, "admit" | "resume" | "entries"> },
+  intent: Intent,
+  about: { readonly destination: Destination; readonly creation: Operation; readonly fresh?: boolean | undefined },
+): Promise<Admission> {
+  const { destination, creation, fresh } = about;
+  let record: DestinationRecord;
+  try {
+    record = await destination.check();
+  } catch (refusal) {
+    const earlier = await journal.resume(intent, { fresh });
+    if (earlier && (await currentChild(journal, earlier.drive.entry, creation))?.state === "done") return earlier;
+    await earlier?.drive.release();
+    throw refusal;
+  }
+  return journal.admit({ ...intent, destination: { ...record } }, { fresh });
+}
+
+/** Says how a rotation that is resumed was begun, if something else was typed now: what is begun stays as it is. */
+export function warnIfBegunOtherwise(
   bench: Workbench,
   { detail }: Entry,
   wanted: { readonly overlapMs: number; readonly keepOld?: boolean },
@@ -30,20 +101,177 @@ export function tellBegun(
   bench.tell.warn(`It was begun ${how}, and ends so: what was typed now is not used for that.`);
 }
 
-/** Waits the overlap out. @throws Failure `pending` where it is longer than a command should wait */
-export async function overlap(bench: Workbench, drive: EntryLease, what: Rotated): Promise<void> {
-  const until = String(drive.entry.detail.overlap_until);
-  const leftMs = Date.parse(until) - bench.clock.now();
-  if (!(leftMs > 0)) return;
-  await drive.record({ state: "pending" });
-  if (leftMs > longestWaitMs)
-    throw new Failure("pending", `The new ${what} works; the old one is revoked when the overlap ends, at ${until}.`, {
-      meaning: "Type the command below then, or let a nightly job do it.",
-    });
-  await wait(bench, leftMs, `Both ${what}s work; the old one is revoked when the overlap ends`);
+/**
+ * The newest creation of a rotation that has not come to nothing. One that stands in for a lost one counts once the lost
+ * one is settled: until then the lost one leads to it.
+ */
+export async function currentChild(
+  journal: Pick<Journal, "entries">,
+  rotation: Entry,
+  creation: Operation,
+): Promise<Entry | undefined> {
+  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
+  const all = await journal.entries();
+  const children = all.filter((entry) => entry.parent === rotation.id && entry.operation === creation);
+  const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
+  return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
 }
 
-/** The secret of the new one, where an earlier process left it readable. */
-export function rereadSecret(bench: Workbench, child: Entry): Promise<string | undefined> {
-  return child.destination ? bench.secrets.reread(child.destination) : Promise.resolve(undefined);
+/** The entry that was to stand in for this one and has not come to nothing. */
+export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
+  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
+  return (await journal.entries()).find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
+}
+
+export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
+  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
+}
+
+/** Resumes a rotation at the step that it had reached, and brings it to its end. */
+export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
+  const { bench, lease, options } = work;
+  const watched = new WatchedDestination(options.destination);
+  const { oldId } = contract;
+  let isDelivered = false;
+  try {
+    const created = await contract.deliverNew(watched);
+    isDelivered = true;
+    const newId = created.entry.resource_id ?? "";
+    // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
+    await lease.record(contract.learned(newId));
+    const receipt = watched.secret?.receipt;
+    const shown = created.receipt ?? receipt;
+    if (shown !== undefined) await options.delivered?.(shown);
+    const isKeptOld = lease.entry.detail.keep_old === true;
+    if (!isKeptOld) {
+      await prove(work, contract, { child: created.entry, secret: watched.secret });
+      await waitForOverlap(work, contract.noun);
+      await contract.revokeOld(await successorOf(work, contract, { newId, watched }));
+    }
+    await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    return { oldId, newId, oldRevoked: !isKeptOld, receipt };
+  } catch (error) {
+    throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
+  }
+}
+
+/** Shows that the new one works, before the old one goes. */
+async function prove(
+  { bench, lease, options }: RotationWork,
+  contract: RotationContract,
+  { child, secret }: { readonly child: Entry; readonly secret: OneTimeSecret | undefined },
+): Promise<void> {
+  await contract.checkNew?.(child);
+  if (lease.entry.detail.proven !== undefined) return;
+  const mark = async (how: Successor["proof"]): Promise<void> =>
+    void (await lease.record(proven(bench, lease.entry, how)));
+  if (contract.noProof !== undefined) {
+    bench.tell.note("Not proven by a token exchange: the profile has no token endpoint.");
+    return mark(contract.noProof);
+  }
+  const known = secret ?? (await rereadSecret(bench, child));
+  if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
+  if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
+  const { noun } = contract;
+  throw new Failure(
+    "pending",
+    `The new ${noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
+    {
+      meaning: `The old ${noun} is untouched. If the new one works for you, go on with --yes.`,
+      ...recoveryStep(lease.entry.id, " --yes"),
+    },
+  );
+}
+
+/** The secret of the new one, if an earlier process left it readable. */
+async function rereadSecret(bench: Workbench, { destination }: Entry): Promise<{ secret: string } | undefined> {
+  const secret = destination ? await bench.secrets.reread(destination) : undefined;
+  return secret === undefined ? undefined : { secret };
+}
+
+/** What the journal keeps of a proof: how it was made, and until when both are to work. */
+export function proven(bench: Workbench, { detail }: Entry, how: Successor["proof"]): Pick<EntryProgress, "detail"> {
+  const until = new Date(bench.clock.now() + (detail.overlap_ms ?? 0)).toISOString();
+  return { detail: { ...detail, proven: how, overlap_until: until } };
+}
+
+/** @throws Failure `pending` if the overlap is longer than a command should wait */
+async function waitForOverlap({ bench, lease }: RotationWork, noun: string): Promise<void> {
+  const { overlap_until: until = "" } = lease.entry.detail;
+  const leftMs = Date.parse(until) - bench.clock.now();
+  if (!(leftMs > 0)) return;
+  await lease.record({ state: "pending" });
+  if (leftMs > longestWaitMs)
+    throw new Failure("pending", `The new ${noun} works; the old one is revoked when the overlap ends, at ${until}.`, {
+      meaning: "Type the command below then, or let a nightly job do it.",
+    });
+  await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
+}
+
+/**
+ * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then somebody may have
+ * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
+ * say stands in nobody's way.
+ * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
+ */
+async function successorOf(
+  { lease }: RotationWork,
+  contract: RotationContract,
+  { newId, watched }: { readonly newId: string; readonly watched: WatchedDestination },
+): Promise<Successor> {
+  const { detail } = lease.entry;
+  const { proven: proof } = detail;
+  if (proof === undefined) throw new Error(`${lease.entry.id} comes to its revocation without a proof`);
+  const isJustMade = watched.secret !== undefined && (detail.overlap_ms ?? 0) === 0;
+  if (isJustMade) return { id: newId, proof, seen: "just made" };
+  const { noun, oldId, again } = contract;
+  const status = await contract.statusOf(newId);
+  if (status === undefined || status === "active") return { id: newId, proof, seen: "looked at" };
+  const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
+  throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
+    meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. Another rotation makes another new ${noun}.`,
+    hint: again,
+  });
+}
+
+/** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
+async function unfinished(
+  { bench, lease }: RotationWork,
+  contract: RotationContract,
+  { error, isDelivered }: { readonly error: Failure; readonly isDelivered: boolean },
+): Promise<Failure> {
+  const childState = (await currentChild(bench.journal, lease.entry, contract.creation))?.state ?? "refused";
+  const isDone = isDelivered || childState === "done";
+  const state = isDelivered && error.kind === "unusable" ? "unusable" : isDone ? "pending" : childState;
+  await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
+  return contract.unfinished(error, { state, isDelivered: isDone });
+}
+
+/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
+class WatchedDestination implements Destination {
+  secret: OneTimeSecret | undefined;
+  readonly isStdout: boolean;
+  readonly #inner: Destination;
+
+  constructor(inner: Destination) {
+    this.#inner = inner;
+    this.isStdout = inner.isStdout;
+  }
+
+  check(): Promise<DestinationRecord> {
+    return this.#inner.check();
+  }
+
+  prepare(work: string): Promise<DestinationRecord> {
+    return this.#inner.prepare(work);
+  }
+
+  async deliver(secret: OneTimeSecret): Promise<void> {
+    await this.#inner.deliver(secret);
+    this.secret = secret;
+  }
+
+  release(): Promise<void> {
+    return this.#inner.release();
+  }
 }

@@ -1,18 +1,15 @@
-// Owns: which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
-// Must not know: flags, terminals, files.
+// Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
 import { isSettled, type Entry } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
-import { recoverKeyCreation } from "./access-key-recovery.ts";
-import { driveKeyReplacement } from "./access-key-replacement.ts";
-import { driveKeyRevocation } from "./access-key-revocation.ts";
-import { recoverKeyRotation } from "./access-key-rotation.ts";
-import { foundAfterAll } from "./creation-secret.ts";
-import { driveCreation } from "./oauth-client-creation.ts";
-import { begunReplacement, replaceLostSecret, secretLost } from "./oauth-client-replacement.ts";
-import { driveRevocation } from "./oauth-client-revocation.ts";
-import { driveRotation } from "./oauth-client-rotation.ts";
+import { recoverKeyCreation } from "./access-key/recover.ts";
+import { finishKeyReplacement } from "./access-key/replace.ts";
+import { finishKeyRevocation } from "./access-key/revoke.ts";
+import { recoverKeyRotation } from "./access-key/rotate.ts";
+import { finishOrReplace } from "./oauth-client/replace.ts";
+import { finishClientRevocation } from "./oauth-client/revoke.ts";
+import { finishClientRotation } from "./oauth-client/rotate.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Account, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions {
@@ -72,25 +69,26 @@ export async function recover(
 }
 
 async function recoverOne(journal: Journal, id: string, options: RecoveryOptions): Promise<Recovered> {
-  let drive: EntryLease | undefined;
+  let lease: EntryLease | undefined;
   try {
-    drive = await journal.drive((await rootOf(journal, id)).id);
-    if (isSettled(drive.entry.state)) return { entry: drive.entry };
-    const bench = await options.benchFor(drive.entry);
-    checkBinding(drive.entry, bench.account);
-    await finish(bench, drive, options);
+    lease = await journal.drive((await rootOf(journal, id)).id);
+    if (isSettled(lease.entry.state)) return { entry: lease.entry };
+    const bench = await options.benchFor(lease.entry);
+    checkBinding(lease.entry, bench.account);
+    await finish(bench, lease, options);
     return { entry: await journal.find(id) };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { entry: await journal.find(id), failure: told(await journal.find(id), error) };
+    const entry = await journal.find(id);
+    return { entry, failure: asEntryStands(entry, error) };
   } finally {
-    await drive?.release();
+    await lease?.release();
   }
 }
 
 /**
  * A replacement is finished through the entry it replaces, a step of a rotation through the rotation: what has to be
- * revoked, and when, stands there.
+ * revoked, and when, is there.
  */
 async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
@@ -99,14 +97,14 @@ async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const above = [entry.parent, entry.replaces]
     .map((name) => (name ? all.find((other) => other.id === name) : undefined))
     .find((other) => other && !isSettled(other.state));
-  return above ? await rootOf(journal, above.id) : entry;
+  return above ? rootOf(journal, above.id) : entry;
 }
 
 /**
- * How the entry stands decides, whatever stood in the way this time: one that is still unknown is unknown, Ctrl-C or not
- * (cli.md, exit 7), and a secret that is lost is not found by a place that cannot take another.
+ * The entry's state decides, whatever stopped the recovery this time: one that is still unknown is unknown, Ctrl-C or not
+ * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
  */
-function told(entry: Entry, failure: Failure): Failure {
+function asEntryStands(entry: Entry, failure: Failure): Failure {
   const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0);
   const isLeft = entry.state === "open" && !isInterruption(failure);
   const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
@@ -129,67 +127,35 @@ function checkBinding(entry: Entry, account: Account): void {
   });
 }
 
-async function finish(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
-  switch (drive.entry.operation) {
+async function finish(bench: Workbench, lease: EntryLease, options: RecoveryOptions): Promise<unknown> {
+  const { entry } = lease;
+  switch (entry.operation) {
     case "oauth_client.create":
-      return finishCreation(bench, drive, options);
+      return finishOrReplace(bench, lease, options);
     case "oauth_client.revoke":
-      await driveRevocation(bench, drive, drive.entry.resource_id ?? "");
-      return;
+      return finishClientRevocation(bench, lease);
     case "oauth_client.rotate":
-      await driveRotation(bench, drive, {
-        destination: await options.destinationOf((await childOf(bench.journal, drive.entry)) ?? drive.entry),
-        waitMs: options.waitMs,
-        mayReplace: options.mayReplace,
-        mayRevokeUnproven: options.mayRevokeUnproven,
-      });
-      return;
+      return finishClientRotation(bench, lease, { ...options, destination: await ofRotation(bench, entry, options) });
     case "access_key.create":
-      await recoverKeyCreation(bench, drive, { ...options, destination: await options.destinationOf(drive.entry) });
-      return;
-    case "access_key.rotate":
-      return finishKeyRotation(bench, drive, options);
+      return recoverKeyCreation(bench, lease, { ...options, destination: await options.destinationOf(entry) });
+    case "access_key.rotate": {
+      const resume = entry.detail.mode === "replacement" ? finishKeyReplacement : recoverKeyRotation;
+      return resume(bench, lease, { ...options, destination: await ofRotation(bench, entry, options) });
+    }
     case "access_key.revoke":
-      await driveKeyRevocation(bench, drive);
-      return;
+      return finishKeyRevocation(bench, lease);
     default:
-      throw new Failure(
-        "failed",
-        `This version cannot finish "${String(drive.entry.operation)}".`,
-        detailsOf(drive.entry),
-      );
+      throw new Failure("failed", `This version cannot finish "${String(entry.operation)}".`, detailsOf(entry));
   }
 }
 
-async function finishKeyRotation(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
-  const destination = await options.destinationOf((await childOf(bench.journal, drive.entry)) ?? drive.entry);
-  if (drive.entry.detail.mode === "replacement") await driveKeyReplacement(bench, drive, { ...options, destination });
-  else await recoverKeyRotation(bench, drive, { ...options, destination });
-}
-
-/** The creation of a rotation: it remembers where the secret was to go. */
-async function childOf(journal: Journal, rotation: Entry): Promise<Entry | undefined> {
-  return (await journal.entries()).find((entry) => entry.parent === rotation.id && entry.destination !== null);
-}
-
-async function finishCreation(bench: Workbench, drive: EntryLease, options: RecoveryOptions): Promise<void> {
-  const begun = await begunReplacement(bench.journal, drive.entry);
-  if (begun === undefined && (await foundAfterAll(bench, drive))) return;
-  const { entry } = drive;
-  const creation = { destination: await options.destinationOf(begun ?? entry), waitMs: options.waitMs };
-  const end = entry.state === "secret_lost" ? undefined : await driveCreation(bench, drive, creation);
-  if (end !== undefined && end.kind !== "secret_lost") return;
-  // A replacement that was begun was agreed to then.
-  const agreed = begun !== undefined || (await options.mayReplace(drive.entry));
-  if (!agreed) throw secretLost(drive.entry, end?.requestId);
-  const replaced = await replaceLostSecret(bench, drive, creation);
-  if (replaced.kind !== "secret_lost") return;
-  // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
-  if (begun === undefined) throw secretLost(replaced.entry, replaced.requestId);
-  const next = await bench.journal.drive(replaced.entry.id);
-  try {
-    await finishCreation(bench, next, options);
-  } finally {
-    await next.release();
-  }
+/** The creation of a rotation remembers where the secret was to go. */
+async function ofRotation(
+  { journal }: Workbench,
+  rotation: Entry,
+  { destinationOf }: RecoveryOptions,
+): Promise<Destination> {
+  const all = await journal.entries();
+  const child = all.find((entry) => entry.parent === rotation.id && entry.destination !== null);
+  return destinationOf(child ?? rotation);
 }

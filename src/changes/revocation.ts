@@ -1,14 +1,40 @@
-// Owns: what the revocations of both contracts share: a DELETE that may be repeated (§4.2, RFC 9110 §9.2.2) is repeated until
-// its end is seen, and the journal says at every moment whether one may have arrived.
-// Must not know: flags, terminals, files, what is revoked and how its end is seen.
+// The one gate in front of every revocation: nothing is revoked without grounds. What passes is a DELETE that may be
+// repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment whether one
+// may have arrived.
 import type { Attempt } from "../api/http/attempt.ts";
 import { Failure } from "../errors.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import { delayBeforeNext, wait } from "./trying-again.ts";
-import { detailsOf, exchanged, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import {
+  delayBeforeNext,
+  detailsOf,
+  exchanged,
+  lastErrorOf,
+  outcomeUnknown,
+  recordAfterwards,
+  wait,
+  type Workbench,
+} from "./workbench.ts";
 
-/** Told before each request, and of every attempt that may have arrived. */
-export type Mark = (before: "send" | Failure) => Promise<void>;
+/** Why a client or key may be revoked. */
+export type RevocationGrounds =
+  /** A person named it in `revoke`. */
+  | { readonly kind: "named" }
+  /** Another one is in its place. */
+  | { readonly kind: "replaced"; readonly by: Successor }
+  /** It exists, nobody has its secret, and a person agreed (now, or when the replacement began). */
+  | { readonly kind: "secret_lost"; readonly entry: string };
+
+/** A new credential whose secret is delivered: what is known of it when the old one is to go. */
+export interface Successor {
+  readonly id: string;
+  /** How it was shown that it works; `by the person`: somebody said so. */
+  readonly proof: string;
+  /** When it was last seen to work: made in this process just now, or asked for just now. */
+  readonly seen: "just made" | "looked at";
+}
+
+/** Reported before each request, and after every attempt that may have arrived. */
+export type Mark = (event: "send" | Failure) => Promise<void>;
 
 /** What an answer to a DELETE came to. */
 export type Reading<R> =
@@ -18,17 +44,22 @@ export type Reading<R> =
 export interface Revocation<T, R> {
   /** One attempt. */
   readonly send: () => Promise<Attempt<T>>;
-  /** Throws where no repetition can tell more. */
+  /** Throws if no repetition can say more. */
   readonly read: (answer: Attempt<T>) => Promise<Reading<R>>;
+  readonly grounds: RevocationGrounds;
   readonly mark?: Mark;
 }
 
-/** Sends until the end is seen, within `retryForMs`. @throws Failure of the last attempt */
-export async function repeatRevocation<T, R>(bench: Workbench, { send, read, mark }: Revocation<T, R>): Promise<R> {
+/**
+ * Sends until the end is seen, within `retryForMs`. Every revocation of every resource goes through here.
+ * @throws Failure of the last attempt
+ */
+export async function revoke<T, R>(bench: Workbench, { send, read, grounds, mark }: Revocation<T, R>): Promise<R> {
+  assertGrounds(grounds);
   const startedAt = bench.clock.now();
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-    bench.disk.assert();
+    bench.disk.assertHealthy();
     await mark?.("send");
     const answer = await exchanged(bench, send);
     const reading = await read(answer);
@@ -41,6 +72,12 @@ export async function repeatRevocation<T, R>(bench: Workbench, { send, read, mar
   }
 }
 
+/** @throws Failure `failed` if the grounds are none: what works stays */
+function assertGrounds(grounds: RevocationGrounds): void {
+  if (grounds.kind === "replaced" && grounds.by.id === "")
+    throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
+}
+
 export interface JournalledRevocation<R> {
   /** Resource id of what is revoked. */
   readonly id: string;
@@ -49,31 +86,31 @@ export interface JournalledRevocation<R> {
   readonly settles?: (failure: Failure) => boolean;
 }
 
-/** Does the work under an entry: `done` at its end; else `unknown` where any attempt may have arrived, or `refused`. */
-export async function driveRepeated<R>(
+/** Does the work under an entry: `done` at its end; else `unknown` if any attempt may have arrived, or `refused`. */
+export async function revokeUnderEntry<R>(
   bench: Workbench,
-  drive: EntryLease,
+  lease: EntryLease,
   { id, work, settles = () => false }: JournalledRevocation<R>,
 ): Promise<R> {
-  let mayHaveArrived = drive.entry.state === "unknown" || drive.entry.attempts > 0;
+  let mayHaveArrived = lease.entry.state === "unknown" || lease.entry.attempts > 0;
   try {
-    const end = await work(async (before) => {
-      if (before === "send") {
-        await drive.record({ attempts: drive.entry.attempts + 1, resource_id: id });
+    const end = await work(async (event) => {
+      if (event === "send") {
+        await lease.record({ attempts: lease.entry.attempts + 1, resource_id: id });
         return;
       }
       mayHaveArrived = true;
-      await recordAfterwards(bench, drive, { state: "unknown", last_error: lastErrorOf(before) });
+      await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(event) });
     });
-    await recordAfterwards(bench, drive, { state: "done", last_error: null });
+    await recordAfterwards(bench, lease, { state: "done", last_error: null });
     return end;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     mayHaveArrived ||= error.kind === "outcome_unknown";
     const isSettled = !mayHaveArrived || settles(error);
-    await recordAfterwards(bench, drive, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
+    await recordAfterwards(bench, lease, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
     throw isSettled
-      ? new Failure(error.kind, error.message, detailsOf(drive.entry, error.details))
-      : outcomeUnknown(drive.entry, error);
+      ? new Failure(error.kind, error.message, detailsOf(lease.entry, error.details))
+      : outcomeUnknown(lease.entry, error);
   }
 }

@@ -1,11 +1,12 @@
-// Owns: what every change works with: the account, the journal, the clock, and how it tells a person what it does.
-// Must not know: flags, terminals, files.
+// What every change works with: the account, the journal, the clock, the disk's health, and how a change reports what it
+// does and how it fails.
 import type { Service } from "../api/connect.ts";
-import type { Entry } from "../journal/entry.ts";
+import { type Attempt, retryAfterOf } from "../api/http/attempt.ts";
+import { nextDelay, retryRead } from "../api/http/retry.ts";
+import { Failure, type FailureDetails } from "../errors.ts";
+import type { Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
-import { Failure, type FailureDetails } from "../errors.ts";
-import type { DiskTrust } from "./disk-trust.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
 export interface Account {
@@ -16,13 +17,13 @@ export interface Account {
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
-  /** Resource id of the profile's own access key, where it is known. */
+  /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
-  /** One token exchange as a given client, where the profile knows the token endpoint; throws where it is refused. */
+  /** One token exchange as a given client, if the profile knows the token endpoint; throws if it is refused. */
   readonly proveClient?: (client: { clientId: string; secret: string }) => Promise<void>;
 }
 
-/** How a change tells what goes on. Nothing of it is a result. */
+/** How a change reports what goes on. Nothing of it is a result. */
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
@@ -41,26 +42,26 @@ export interface WorkClock {
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Where secrets of unfinished work are looked for, and kept where a destination broke. */
+/** Where secrets of unfinished work are looked for, and kept if a destination fails. */
 export interface SecretKeeping {
-  /** True where the secret reached the place that the journal remembers; completes a delivery that a crash cut short. */
-  wasDelivered(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /** Finishes a delivery that a crash interrupted. @returns true if the secret is at the destination now */
+  completeDelivery(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
   /**
-   * Gives back what was reserved at that place for an entry. A whole secret stays, unless `isKept`: it is safe elsewhere.
-   * Safe to repeat.
+   * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
+   * elsewhere. Safe to repeat.
    */
   removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
-  /** Makes room for the secret before it exists, so that a disk that fills up later cannot lose it. */
+  /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
   isKept(entry: string): boolean;
-  /** The kept secret; throws `failed` where none is kept or what is kept is damaged. */
+  /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;
   /** Removes the kept copy of a secret that was delivered. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;
-  /** Gives back an empty reserve; a kept secret stays. */
+  /** Releases an empty reserve; a kept secret stays. */
   release(entry: string): Promise<void>;
 }
 
@@ -70,21 +71,29 @@ export interface Workbench {
   readonly secrets: SecretKeeping;
   readonly clock: WorkClock;
   readonly tell: Tell;
-  readonly disk: DiskTrust;
+  readonly disk: DiskHealth;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
   readonly retryForMs: number;
 }
 
-/** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */
-export async function exchanged<T>(
-  { clock, tell }: Pick<Workbench, "clock" | "tell">,
-  send: () => Promise<T>,
-): Promise<T> {
-  const done = tell.busy("Waiting for the service");
-  try {
-    return await clock.finishing(send);
-  } finally {
-    done();
+/**
+ * Whether this process may still believe its disk. After a write or a sync that failed, nobody knows what of it reached
+ * the disk, and a later one that succeeds says nothing about it: no further change is sent, and a later process resumes.
+ */
+export class DiskHealth {
+  #failure: string | undefined;
+
+  /** Something that should be on the disk, or removed from it, may not be so. @param why as the disk said it */
+  markFailed(why: string): void {
+    this.#failure ??= why;
+  }
+
+  /** Called before every request that changes something. @throws Failure `failed` after a failed write */
+  assertHealthy(): void {
+    if (this.#failure === undefined) return;
+    throw new Failure("failed", `The disk failed on the way, and nothing more is sent: ${this.#failure}`, {
+      hint: "Look after the disk, then: integ journal recover",
+    });
   }
 }
 
@@ -102,31 +111,89 @@ export function madeFor(
   };
 }
 
+/** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */
+export async function exchanged<T>(
+  { clock, tell }: Pick<Workbench, "clock" | "tell">,
+  send: () => Promise<T>,
+): Promise<T> {
+  const done = tell.busy("Waiting for the service");
+  try {
+    return await clock.finishing(send);
+  } finally {
+    done();
+  }
+}
+
+/** A read repeated until it is answered. @throws Failure of the last attempt */
+export async function readUntilAnswered<T>(
+  bench: Pick<Workbench, "clock" | "retryForMs">,
+  read: () => Promise<Attempt<T>>,
+  about: { readonly what: string; readonly where?: string },
+): Promise<T> {
+  const { clock, retryForMs } = bench;
+  const options = { ...about, retryForMs, clock, random: () => clock.random(), signal: clock.interruption };
+  return (await retryRead(read, options)).value;
+}
+
+/** Reasons that a repetition cannot change: a name, a certificate or a proxy stays wrong, and nothing to send stays nothing. */
+const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
+
 /**
- * Records what happened after something was sent. The change has happened whatever the disk does: a journal that
- * cannot be written is told and the result still reaches the person (a replay is safe).
+ * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
+ * can help. Whether repeating is safe at all is the caller's to know.
+ * @param at `attempt` counts from 1; `startedAt` is the clock's time of the first one
+ */
+export function delayBeforeNext(
+  bench: Workbench,
+  answer: Attempt<unknown>,
+  at: { readonly attempt: number; readonly startedAt: number },
+): number | null {
+  if (answer.kind === "refused" && answer.status !== 429) return null;
+  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason)) return null;
+  return nextDelay({
+    attempt: at.attempt,
+    elapsedMs: bench.clock.now() - at.startedAt,
+    retryForMs: bench.retryForMs,
+    retryAfterSeconds: retryAfterOf(answer),
+    random: () => bench.clock.random(),
+  });
+}
+
+/** Waits, and says for what; Ctrl-C ends it with a Failure. */
+export async function wait(bench: Workbench, ms: number, label: string): Promise<void> {
+  const done = bench.tell.waiting(label, ms);
+  try {
+    await bench.clock.sleep(ms);
+  } finally {
+    done();
+  }
+}
+
+/**
+ * Records what happened after something was sent. The change has happened whatever the disk does: a journal that cannot
+ * be written is reported, and the result still reaches the person (a replay is safe).
  */
 export async function recordAfterwards(
   bench: Workbench,
-  drive: EntryLease,
-  change: Parameters<EntryLease["record"]>[0],
+  lease: EntryLease,
+  change: Partial<EntryProgress>,
 ): Promise<void> {
   try {
-    await drive.record(change);
+    await lease.record(change);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    bench.disk.lose(why);
+    const why = reasonOf(error);
+    bench.disk.markFailed(why);
     bench.tell.warn(
-      `The journal could not be updated. ${why} It still holds the entry ${drive.entry.id}: "integ journal recover ${drive.entry.id}" is safe.`,
+      `The journal could not be updated. ${why} It still holds the entry ${lease.entry.id}: "integ journal recover ${lease.entry.id}" is safe.`,
     );
   }
 }
 
 /**
- * Gives back what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
- * what could not be given back is told, and `journal recover` gives it back later.
+ * Releases what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
+ * what could not be released is reported, and `journal recover` releases it later.
  */
-export async function giveBack(bench: Workbench, entry: string, destination?: Destination): Promise<void> {
+export async function releaseReserved(bench: Workbench, entry: string, destination?: Destination): Promise<void> {
   const works = [
     async () => destination?.release(),
     async () => (bench.secrets.isKept(entry) ? undefined : bench.secrets.release(entry)),
@@ -135,11 +202,15 @@ export async function giveBack(bench: Workbench, entry: string, destination?: De
     try {
       await work();
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      bench.disk.lose(why);
+      const why = reasonOf(error);
+      bench.disk.markFailed(why);
       bench.tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
     }
   }
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Adds where it happened and which entry keeps it to a failure's details. */
@@ -153,7 +224,7 @@ function requestOf(entry: Entry, { unsent = false }: FailureDetails): string | u
   return unsent || entry.attempts === 0 ? undefined : `${entry.method} ${entry.path}`;
 }
 
-/** The failure with the id of the answer that it followed from, where it has none of its own. */
+/** The failure with the id of the answer that it followed from, if it has none of its own. */
 export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
   const { kind, message, details } = failure;
   if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
@@ -170,11 +241,21 @@ export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }
 
-/** What has to be mended on this machine before any next step can help. */
-export function mendFirst({ kind, details }: Failure): string {
-  if (details.hint === undefined || recoveryIn(details) || (kind !== "usage" && kind !== "failed") || details.problem)
-    return "";
+/** What has to be fixed on this machine before any next step can help. */
+export function prerequisite({ kind, details }: Failure): string {
+  const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
+  if (details.hint === undefined || details.recovers !== undefined || !isLocal) return "";
   return ` First: ${details.hint.replace(/\.$/, "")}.`;
+}
+
+/** The next step «recover this entry», with what the recovery has to be told. */
+export function recoveryStep(entry: string, options = ""): Pick<FailureDetails, "hint" | "recovers"> {
+  return { hint: `integ journal recover ${entry}${options}`, recovers: entry };
+}
+
+/** The recovery that a failure asks for itself, with what it has to be told. */
+export function recoveryIn({ hint, recovers }: FailureDetails): Pick<FailureDetails, "hint" | "recovers"> | undefined {
+  return recovers === undefined ? undefined : { hint, recovers };
 }
 
 /** The failure of a change whose outcome nobody knows (exit 7). */
@@ -189,15 +270,10 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       ...because.details,
       // An earlier attempt was.
       unsent: false,
-      meaning: `${known}${mendFirst(because)}`,
-      hint: recoveryIn(because.details) ?? `integ journal recover ${entry.id}`,
+      meaning: `${known}${prerequisite(because)}`,
+      ...(recoveryIn(because.details) ?? recoveryStep(entry.id)),
     }),
   );
-}
-
-/** The recovery that a failure asks for itself, with what it has to be told. */
-export function recoveryIn({ hint }: FailureDetails): string | undefined {
-  return hint?.startsWith("integ journal recover ") ? hint : undefined;
 }
 
 /** What the journal keeps of a failure. */

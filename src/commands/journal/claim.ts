@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { detailsOf } from "../../changes/workbench.ts";
-import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
-import { takePlace } from "../../changes/secret-place.ts";
+import { afterClaim, belonging, isUnnamed, reserveDestination, secretFieldOf } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
@@ -30,7 +29,7 @@ export const command = defineVerb({
         show(context, receipt, kept),
       );
       if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
-      const place = await takePlace(context, drive, { destination, isKept: true });
+      const place = await reserveDestination(context, drive, { destination, isKept: true });
       await drive.record({ destination: { ...place } });
       try {
         await context.clock.finishing(() => destination.deliver(kept));

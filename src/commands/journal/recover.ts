@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { DiskTrust } from "../../changes/disk-trust.ts";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
+import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
@@ -36,7 +36,7 @@ export const command = defineVerb({
   more: "A secret goes where the entry's own command was told: a file or a profile is remembered, a command is not and has to be given again. The secret options are for the entries that know no place of their own, and for those named by their id.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
-    const disk = new DiskTrust();
+    const disk = new DiskHealth();
     await mentionDamage(context);
     const entries = await chosen(journal, ids, context.settings.profile);
     const shown = context.output.report(entriesView);
@@ -210,9 +210,8 @@ export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOption
       ? "Its secret was to go to a command, which is not remembered: it may hold a credential."
       : "Its secret was to go to another command, or in another format.";
   const refuse = (): never => {
-    throw new Failure("usage", what, {
-      hint: `integ journal recover ${entry.parent ?? entry.id}${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`,
-    });
+    const told = `${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`;
+    throw new Failure("usage", what, recoveryStep(entry.parent ?? entry.id, told));
   };
   return {
     isStdout: false,

@@ -1,4 +1,4 @@
-import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key-creation.ts";
+import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key/create.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";

@@ -1,8 +1,8 @@
 // A new key like an old one. What neither the list nor the flags say of it is asked for: nothing is widened silently.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
-import type { KeyCreation } from "../../changes/access-key-creation.ts";
-import type { KeyReplacementRequest } from "../../changes/access-key-replacement.ts";
+import type { KeyCreation } from "../../changes/access-key/create.ts";
+import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf } from "./new-key.ts";
@@ -42,7 +42,7 @@ export async function rotateByReplacement(
     ));
   if (!agreed) throw new Failure("usage", "Nothing was made: the answer was no.");
   await mentionUnsettled(context);
-  const { replaceAccessKey } = await import("../../changes/access-key-replacement.ts");
+  const { replaceAccessKey } = await import("../../changes/access-key/replace.ts");
   const shown = new ShownMeanwhile();
   const replaced = await replaceAccessKey(bench, request, {
     destination,

@@ -1,4 +1,4 @@
-import { revokeAccessKey } from "../../changes/access-key-revocation.ts";
+import { revokeAccessKey } from "../../changes/access-key/revoke.ts";
 import { Failure } from "../../errors.ts";
 import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";

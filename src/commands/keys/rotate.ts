@@ -97,7 +97,7 @@ async function inPlace(
   output.note(
     "In place the old secret may be dead before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
   );
-  const { rotateAccessKey } = await import("../../changes/access-key-rotation.ts");
+  const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) await showMade(() => output.resource(receipt, deliveredKeyView));

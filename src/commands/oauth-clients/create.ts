@@ -1,6 +1,5 @@
-import type { CreationEnd } from "../../changes/creation-course.ts";
-import { createOAuthClient, creationIntent } from "../../changes/oauth-client-creation.ts";
-import { replaceLostSecret, secretLost } from "../../changes/oauth-client-replacement.ts";
+import { createOAuthClient, type CreationEnd, creationIntent } from "../../changes/oauth-client/create.ts";
+import { secretLost } from "../../changes/secret-delivery.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -75,6 +74,7 @@ interface Conclusion {
 async function conclude(context: Context, end: CreationEnd, at: Conclusion): Promise<void> {
   if (end.kind === "secret_lost") {
     if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry, end.requestId);
+    const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
     const replaced = await replaceLostSecret(at.bench, at.drive, at.chosen);
     if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
     return conclude(context, replaced, at);

@@ -1,4 +1,4 @@
-import { revokeOAuthClient } from "../../changes/oauth-client-revocation.ts";
+import { revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
 import { Failure } from "../../errors.ts";
 import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";

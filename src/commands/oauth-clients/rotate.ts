@@ -1,4 +1,5 @@
-import { rotateOAuthClient, type Rotated } from "../../changes/oauth-client-rotation.ts";
+import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
+import type { Rotated } from "../../changes/overlap.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -50,7 +51,7 @@ export const command = defineVerb({
     const shown = new ShownMeanwhile();
     const rotated = await rotateOAuthClient(
       bench,
-      { old: { ...old, id }, request: { id, overlapMs, keepOld } },
+      { old: { ...old, id }, request: { overlapMs, keepOld } },
       {
         destination,
         waitMs,

@@ -1,8 +1,7 @@
 // What every command that changes something does around the change: its workbench, what is said before, what is shown after.
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/contract-headers.ts";
-import { DiskTrust } from "../../changes/disk-trust.ts";
-import type { Account, SecretKeeping, Tell, Workbench } from "../../changes/workbench.ts";
+import { type Account, DiskHealth, type SecretKeeping, type Tell, type Workbench } from "../../changes/workbench.ts";
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -41,7 +40,7 @@ async function prove(context: Context, service: Service, client: { clientId: str
 export async function workbenchOf(
   context: Context,
   given?: ActiveProfile,
-  disk: DiskTrust = new DiskTrust(),
+  disk: DiskHealth = new DiskHealth(),
 ): Promise<Workbench> {
   return {
     account: await accountOf(context, given),
@@ -57,7 +56,7 @@ export async function workbenchOf(
 async function keepingOf(context: Context): Promise<SecretKeeping> {
   const undelivered = await context.secrets.undelivered();
   return {
-    wasDelivered: (record, facts) => context.secrets.completeDelivery(record, facts),
+    completeDelivery: (record, facts) => context.secrets.completeDelivery(record, facts),
     removeReserve: (record, entry, options) => context.secrets.removeReserve(record, entry, options),
     reread: (record) => context.secrets.reread(record),
     reserve: async (entry) => undelivered.reserve(entry),

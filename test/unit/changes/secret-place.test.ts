@@ -1,6 +1,6 @@
 // The order in which a place is taken and another one left: a crash between any two steps leaves nothing unknown.
 import { expect, it } from "vitest";
-import { takePlace } from "../../../src/changes/secret-place.ts";
+import { reserveDestination } from "../../../src/changes/secret-delivery.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
 
@@ -21,7 +21,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   const secrets = {
     removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
   };
-  const taken = await takePlace({ secrets }, drive, { destination, isKept });
+  const taken = await reserveDestination({ secrets }, drive, { destination, isKept });
   return { steps, taken };
 }
 

@@ -1,7 +1,7 @@
 // Which key of a list a lost creation made: what fits, what does not, and when its absence proves that nothing was made.
 import { describe, expect, it } from "vitest";
-import type { Rows } from "../../../src/api/json/unknown-list.ts";
-import { findOrphan, settleMs, type Sought } from "../../../src/changes/access-key-orphan.ts";
+import type { Rows } from "../../../../src/api/json/unknown-list.ts";
+import { findOrphan, settleMs, type Sought } from "../../../../src/changes/access-key/recover.ts";
 
 const sent = Date.parse("2026-11-21T02:00:00.000Z");
 const later = sent + 60 * 60_000;

@@ -1,0 +1,321 @@
+// The creation of an access key (§2.4, §4.4), from the intent on disk to the secret at its destination, and the sending
+// that it shares with the rotation in place. The legacy contract has no idempotency key: what may have arrived is never
+// sent again from here (recover.ts settles it); 429 and what was proven not to have left are.
+import {
+  type AccessKey,
+  accessKeyBody,
+  type AccessKeyRequest,
+  checkAccessKey,
+  type SecretAnswer,
+} from "../../api/access-keys.ts";
+import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
+import { Failure } from "../../errors.ts";
+import { type Entry, nextStep } from "../../journal/entry.ts";
+import type { EntryLease, Intent } from "../../journal/journal.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import {
+  deliverSecret,
+  keepStray,
+  learnedOfKey,
+  reserveDestination,
+  type SecretDelivery,
+  secretLost,
+  undelivered,
+} from "../secret-delivery.ts";
+import {
+  delayBeforeNext,
+  detailsOf,
+  exchanged,
+  lastErrorOf,
+  madeFor,
+  outcomeUnknown,
+  readUntilAnswered,
+  recordAfterwards,
+  releaseReserved,
+  wait,
+  type Workbench,
+} from "../workbench.ts";
+
+/** Characters of a key's name (§8). */
+const longestName = 255;
+
+export interface KeyCreation {
+  readonly request: AccessKeyRequest;
+  /** Normal form of the expiry as it was asked for (`in 90d` is the same intent tomorrow); absent: the request's. */
+  readonly expiry?: string;
+  /** `--name-marker`: add a mark to the name that makes an orphan certain. */
+  readonly marked: boolean;
+}
+
+export interface KeyCreationOptions {
+  readonly destination: Destination;
+  /** `--new`: leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean;
+}
+
+export interface KeyCreated {
+  readonly entry: Entry;
+  /** The API's object with the secret in it. */
+  readonly receipt: string;
+}
+
+/** Appended to a name by `--name-marker`: unguessable, so that nobody else's key has it. */
+function newMark(): string {
+  return `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
+}
+
+/**
+ * The name as it goes out.
+ * @throws Failure `usage` if name and mark are more than 255 characters together
+ */
+export function markedName(name: string, mark: string): string {
+  const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
+  if (ofName + ofMark <= longestName) return name + mark;
+  throw new Failure(
+    "usage",
+    `With its mark the name has ${ofName + ofMark} characters: ${longestName} is the most (§8).`,
+    {
+      hint: `Shorten the name to ${longestName - ofMark} characters, or leave --name-marker out.`,
+    },
+  );
+}
+
+/** The intent of a creation as the journal admits it. @param mark `""` for none */
+export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark: string): Intent {
+  const { request, marked } = creation;
+  const sent = { ...request, name: markedName(request.name, mark) };
+  const scopes = request.scopes === undefined ? null : [...new Set(request.scopes)].sort();
+  const expiry = creation.expiry ?? request.expiresAt ?? null;
+  return {
+    ...madeFor(bench.account),
+    operation: "access_key.create",
+    method: "POST",
+    path: "/api/v1/access-keys",
+    request_text: accessKeyBody(sent),
+    twin: JSON.stringify([request.name, request.keyType ?? null, scopes, expiry, marked]),
+    idempotent: false,
+    detail: { base_name: request.name, marked, expiry },
+  };
+}
+
+/**
+ * Creates an access key.
+ * @throws Failure of every kind; the journal holds what may have happened
+ */
+export async function createAccessKey(
+  bench: Workbench,
+  creation: KeyCreation,
+  options: KeyCreationOptions,
+): Promise<KeyCreated> {
+  checkAccessKey(creation.request, bench.clock.now());
+  const destination = { ...(await options.destination.check()) };
+  const lease = await admitKeyCreation(bench, creation, { fresh: options.fresh, destination });
+  try {
+    return await sendKeyCreation({ bench, lease, destination: options.destination });
+  } finally {
+    await lease.release();
+  }
+}
+
+export interface KeyAdmission extends Pick<Intent, "destination" | "parent" | "replaces"> {
+  /** Leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean;
+}
+
+/** Puts the intent on disk, or takes the unfinished one of the same request that was certainly never sent. */
+export async function admitKeyCreation(
+  bench: Workbench,
+  creation: KeyCreation,
+  { fresh, ...about }: KeyAdmission,
+): Promise<EntryLease> {
+  const intent = { ...keyCreationIntent(bench, creation, creation.marked ? newMark() : ""), ...about };
+  const { kind, drive: lease } = await bench.journal.admit(intent, { fresh });
+  if (kind === "resumed" && mayHaveArrived(lease.entry)) {
+    await lease.release();
+    // Nobody knows how that one ended: a second key is not made by itself.
+    throw new Failure("outcome_unknown", "The same key was asked for before, and nobody knows whether it was made.", {
+      ...detailsOf(lease.entry),
+      meaning: "Nothing was sent now. Settle that one first; --new makes another key all the same.",
+      hint: nextStep(lease.entry) ?? undefined,
+    });
+  }
+  if (kind === "resumed")
+    bench.tell.note(`Going on with the unfinished creation ${lease.entry.id}, which was never sent.`);
+  return lease;
+}
+
+/**
+ * Sends the creation of an entry that was never sent, and delivers its secret.
+ * @param prove proves the secret before it is delivered: for one that replaces a credential in use
+ */
+export async function sendKeyCreation(
+  work: SecretDelivery,
+  prove?: (secret: string) => Promise<void>,
+): Promise<KeyCreated> {
+  const { bench, lease, destination } = work;
+  try {
+    const answer = await sendForSecret(work, {
+      what: "create access key",
+      send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
+      ifUnknown: "The key may or may not exist, and its secret is not here.",
+    });
+    return await takeSecret(work, answer, { prove, detail: { created_by: answer.value.key.createdByUserId ?? null } });
+  } finally {
+    await releaseReserved(bench, lease.entry.id, destination);
+  }
+}
+
+export interface SendOptions {
+  /** As it reads in a sentence: `create access key`. */
+  readonly what: string;
+  /** One attempt. */
+  readonly send: () => Promise<Attempt<SecretAnswer>>;
+  /** What an unknown outcome means for the person, besides that it is unknown. */
+  readonly ifUnknown: string;
+  /** How an earlier request of the entry left it: what this one is refused does not undo that. */
+  readonly before?: "unknown" | "secret_lost" | undefined;
+}
+
+/**
+ * True if a request of this entry may have arrived: then nothing is sent for it again without being asked for. A crash
+ * between the record and the answer leaves this true.
+ */
+export function mayHaveArrived({ state, detail }: Entry): boolean {
+  return state === "unknown" || detail.in_flight === true;
+}
+
+/**
+ * Sends until the service has answered or the answer is lost.
+ * @returns the answer; its secret is nowhere yet but here
+ * @throws Failure: the entry is `refused` if nothing was done for certain, else `unknown` (exit 7) or `undelivered`
+ */
+export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
+  const { bench, lease } = work;
+  const startedAt = bench.clock.now();
+  try {
+    for (let attempt = 1; ; attempt++) {
+      await readyToSend(work, options);
+      const answer = await exchanged(bench, options.send);
+      if (answer.kind === "answered") return answer;
+      if (answer.kind === "unknown") throw await answerLost(work, answer, options);
+      // This attempt is known to have changed nothing.
+      await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
+      const failure = failureOf(answer, { what: options.what, change: true });
+      const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
+      if (delay === null) throw await changedNothing(work, failure, options);
+      await orChangedNothing(work, options, () =>
+        wait(bench, delay, `${failure.message} Nothing was changed. Trying again`),
+      );
+    }
+  } finally {
+    await releaseReserved(bench, lease.entry.id);
+  }
+}
+
+/** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
+function readyToSend(work: SecretDelivery, options: SendOptions): Promise<void> {
+  const { bench, lease, destination } = work;
+  return orChangedNothing(work, options, async () => {
+    if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
+    bench.disk.assertHealthy();
+    const record = await reserveDestination(bench, lease, { destination });
+    await bench.secrets.reserve(lease.entry.id);
+    await lease.record({
+      state: options.before ?? "open",
+      attempts: lease.entry.attempts + 1,
+      destination: { ...record },
+      detail: { ...lease.entry.detail, in_flight: true, sent_at: new Date(bench.clock.now()).toISOString() },
+    });
+  });
+}
+
+async function orChangedNothing(work: SecretDelivery, options: SendOptions, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    throw error instanceof Failure ? await changedNothing(work, error, options) : error;
+  }
+}
+
+async function changedNothing(
+  { bench, lease }: SecretDelivery,
+  failure: Failure,
+  { before }: SendOptions,
+): Promise<Failure> {
+  const detail = { ...lease.entry.detail, in_flight: false };
+  await recordAfterwards(bench, lease, { state: before ?? "refused", last_error: lastErrorOf(failure), detail });
+  if (before === "unknown") return outcomeUnknown(lease.entry, failure);
+  return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
+}
+
+/** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one that works. */
+async function answerLost(
+  { bench, lease }: SecretDelivery,
+  answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
+  { what, ifUnknown }: SendOptions,
+): Promise<Failure> {
+  const failure = failureOf(answer, { what, change: true });
+  await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
+  if (!answer.salvage) {
+    const { kind, message, details } = outcomeUnknown(lease.entry, failure);
+    return new Failure(kind, message, { ...details, meaning: `${ifUnknown} It is not sent again by itself.` });
+  }
+  const { id, refusal } = await keepStray({ bench, lease }, answer.salvage);
+  if (refusal !== undefined) {
+    const message = `A secret came in a broken answer, and could not be kept: ${refusal}`;
+    return new Failure("outcome_unknown", message, detailsOf(lease.entry));
+  }
+  await recordAfterwards(bench, lease, { state: "undelivered", resource_id: id || null });
+  return undelivered(lease.entry, "the answer that brought it was cut or broken.");
+}
+
+/**
+ * Delivers the secret of an answer.
+ * @throws Failure `secret_lost` for an answer without one: there is none to be had (§2.4)
+ */
+export async function takeSecret(
+  work: SecretDelivery,
+  { value: { key, secret }, text, requestId }: Answered<SecretAnswer>,
+  { prove, detail }: { readonly prove?: (secret: string) => Promise<void>; readonly detail?: Entry["detail"] } = {},
+): Promise<KeyCreated> {
+  const { bench, lease } = work;
+  if (secret === undefined) {
+    const learned = learnedOfKey(lease.entry, key.id ?? "");
+    await recordAfterwards(bench, lease, { ...learned, state: "secret_lost" });
+    throw secretLost(lease.entry, requestId);
+  }
+  const receipt = keyReceipt({ text, key, secret });
+  const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
+  await deliverSecret(work, { secret, kind: "access_key", id: key.id ?? "", receipt }, { prove, learned, requestId });
+  return { entry: lease.entry, receipt };
+}
+
+/**
+ * The receipt of a creation or rotation as it is shown and claimed: the API's own object if the secret is at its top level
+ * and the id with it, else what is known of the key with the secret beside it.
+ * @assumed §4.4 does not show the answer to a rotation: it may wrap the key.
+ */
+export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
+  const value: unknown = JSON.parse(text);
+  const object = typeof value === "object" && value !== null ? (value as { id?: unknown; secret?: unknown }) : {};
+  if (object.secret !== secret) return JSON.stringify({ ...key, secret });
+  return object.id === undefined && key.id !== undefined ? JSON.stringify({ id: key.id, ...object }) : text;
+}
+
+/**
+ * Exchanges a key's secret for a bearer token (§5.3), repeated if that may help: the exchange changes nothing.
+ * @returns false if the profile knows no way to exchange a secret: there is no proof
+ * @throws Failure `auth` if the secret is not accepted, `unreachable` if nobody could be asked
+ */
+export async function proveSecret(bench: Workbench, secret: string): Promise<boolean> {
+  const { account } = bench;
+  let impossible = false;
+  const exchange = async (): Promise<Attempt<unknown>> => {
+    const attempt = await account.service.tokens.exchangeAccessKey(secret);
+    impossible = attempt === undefined;
+    return attempt ?? { kind: "answered", status: 200, value: undefined, text: "" };
+  };
+  const where = `profile ${account.profile} (${account.region})`;
+  await readUntilAnswered(bench, exchange, { what: "exchange the new secret for a token", where });
+  return !impossible;
+}

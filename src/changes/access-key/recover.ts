@@ -1,0 +1,319 @@
+// Settling a creation of an access key whose outcome is unknown: the secret looked for on this machine first, then the key
+// in the list (which key it can be, and when its absence is certain: `findOrphan`); an orphan is revoked and another made in
+// its place, or stays with its secret lost, as the person says.
+import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import { Failure } from "../../errors.ts";
+import { type Entry, isSettled } from "../../journal/entry.ts";
+import type { EntryLease } from "../../journal/journal.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { begunReplacement, settleReplaced } from "../overlap.ts";
+import { finishKeyDelivery, resumeDelivery, secretLost } from "../secret-delivery.ts";
+import { detailsOf, outcomeUnknown, readUntilAnswered, recordAfterwards, wait, type Workbench } from "../workbench.ts";
+import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
+import { untilKeyRevoked } from "./revoke.ts";
+
+export interface KeyRecoveryOptions {
+  readonly destination: Destination;
+  /** Asked before an orphan is revoked and another key made; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** How long may be waited before the list is believed, milliseconds; 0: not at all. */
+  readonly waitMs: number;
+  readonly prove?: (secret: string) => Promise<void>;
+}
+
+/** How a creation ended: with its secret at its destination, or with nothing made for certain. */
+export interface KeyEnd {
+  readonly kind: "delivered" | "nothing_made";
+  readonly entry: Entry;
+}
+
+/**
+ * Brings an unfinished creation to its end.
+ * @throws Failure: `outcome_unknown` if it cannot be told, `secret_lost` if the person did not say yes, `undelivered` if
+ * the secret is kept here
+ */
+export async function recoverKeyCreation(
+  bench: Workbench,
+  lease: EntryLease,
+  options: KeyRecoveryOptions,
+): Promise<KeyEnd> {
+  const work = { bench, lease, destination: options.destination };
+  if (await resumeDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
+  if (lease.entry.state !== "secret_lost") {
+    if (!mayHaveArrived(lease.entry)) {
+      checkAccessKey(requestIn(lease.entry), bench.clock.now());
+      return { kind: "delivered", entry: (await sendKeyCreation(work, options.prove)).entry };
+    }
+    const end = await settleSearch(bench, lease, await searchOrphan(bench, lease.entry, options.waitMs));
+    if (end) return end;
+    // A profile that took the key's secret before a crash names the key.
+    if (await finishKeyDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
+  }
+  return replaceOrphan(bench, lease, options);
+}
+
+function requestIn({ request_text }: Entry): AccessKeyRequest {
+  return JSON.parse(request_text) as AccessKeyRequest;
+}
+
+/** Reads the list, and once more if it was too early to believe that the key is not there. */
+async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Promise<Search> {
+  const sought = await soughtFor(bench, entry);
+  const search = async (): Promise<Search> => {
+    const askedAt = bench.clock.now();
+    return findOrphan(await listedKeys(bench), sought, askedAt);
+  };
+  const first = await search();
+  const waitFor = sought.sentUntil + settleMs - bench.clock.now();
+  if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
+  await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
+  return search();
+}
+
+function listedKeys(bench: Workbench): Promise<Rows> {
+  const { account } = bench;
+  const where = `profile ${account.profile} (${account.region})`;
+  return readUntilAnswered(bench, () => account.service.accessKeys.list(), { what: "list access keys", where });
+}
+
+async function soughtFor(bench: Workbench, entry: Entry): Promise<Sought> {
+  const others = (await bench.journal.entries()).filter(
+    ({ id, base_url }) => id !== entry.id && base_url === entry.base_url,
+  );
+  const ids = others.flatMap(({ resource_id, detail }) => [resource_id, detail.key_id, detail.old_key]);
+  const ours = others.find(
+    ({ profile_id, detail }) => profile_id === entry.profile_id && typeof detail.created_by === "string",
+  );
+  return {
+    request: requestIn(entry),
+    marked: entry.detail.marked === true,
+    madeAfter: Date.parse(entry.created_at),
+    sentUntil: lastSentAt(entry),
+    userId: ours?.detail.created_by ?? undefined,
+    knownIds: new Set(ids.filter((id) => typeof id === "string")),
+    ownId: bench.account.keyId,
+  };
+}
+
+/** When the last request of an entry may still have been under way, milliseconds since 1970. */
+function lastSentAt({ state, detail, updated_at, created_at }: Entry): number {
+  const sent = Date.parse(detail.sent_at ?? "");
+  const seen = state === "unknown" ? Date.parse(updated_at) : Number.NaN;
+  return Math.max(...[sent, seen, Date.parse(created_at)].filter((time) => !Number.isNaN(time)));
+}
+
+/** What the search came to, in the journal. @returns nothing if there is an orphan to be replaced */
+async function settleSearch(bench: Workbench, lease: EntryLease, search: Search): Promise<KeyEnd | undefined> {
+  const { entry } = lease;
+  switch (search.kind) {
+    case "several":
+      throw cannotTell(entry, `${search.keys.length} keys fit what was sent: ${search.keys.map(named).join("; ")}.`, {
+        meaning: "Nothing was revoked: nobody can tell which of them is the orphan.",
+        hint: `integ keys revoke <id> for the one that nobody uses, then integ journal forget ${entry.id}`,
+      });
+    case "used":
+      throw cannotTell(
+        entry,
+        `The key ${named(search.key)} fits what was sent, and it has been used: somebody has its secret.`,
+        {
+          meaning: "Nothing was revoked. If its secret reached you, the work is done.",
+          hint: `integ journal forget ${entry.id}`,
+        },
+      );
+    case "none":
+      return settleNoneFound(bench, lease, search.doubts);
+    case "one":
+      return settleOrphanFound(bench, lease, search);
+  }
+}
+
+async function settleOrphanFound(
+  bench: Workbench,
+  lease: EntryLease,
+  { key, certain }: Extract<Search, { kind: "one" }>,
+): Promise<undefined> {
+  const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
+  await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
+  bench.tell.note(
+    certain
+      ? `Found the key ${key.id}: it carries the mark of this creation.`
+      : `Found the key ${named(key)}: the only one of that name, made then, that nobody has used.`,
+  );
+}
+
+async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<KeyEnd> {
+  const { id, detail } = lease.entry;
+  if (doubts.length > 0)
+    throw cannotTell(
+      lease.entry,
+      `No key was found that this creation made, and that is not certain: ${doubts.join("; ")}.`,
+      {
+        meaning: "Nothing was sent or revoked. Look again later, or give the entry up if you know better.",
+        hint: `integ journal recover ${id}, or integ journal forget ${id}`,
+      },
+    );
+  await recordAfterwards(bench, lease, { state: "refused", detail: { ...detail, in_flight: false } });
+  bench.tell.note("No key of that name is in the list: nothing was made. The same command again makes it.");
+  return { kind: "nothing_made", entry: lease.entry };
+}
+
+function named({ id = "without id", name, createdAt }: AccessKey): string {
+  return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
+}
+
+function cannotTell(entry: Entry, message: string, step: { meaning: string; hint: string }): Failure {
+  const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
+  return new Failure(kind, message, { ...details, ...step, recovers: undefined });
+}
+
+/**
+ * Revokes the orphan, sees it revoked, and makes another key like it. The new entry is on disk before the orphan goes, and
+ * the lost one is settled before the new request leaves: from then on the new entry stands for the work.
+ */
+async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
+  const begun = await begunReplacement(bench.journal, lost.entry);
+  if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry);
+  const destination = { ...(await options.destination.check()) };
+  checkAccessKey(requestIn(lost.entry), bench.clock.now());
+  const replacement = begun
+    ? await bench.journal.drive(begun.id)
+    : await admitKeyReplacement(bench, lost.entry, destination);
+  try {
+    await revokeOrphan(bench, lost);
+    await settleReplaced(bench, lost, replacement.entry);
+    if (isSettled(replacement.entry.state)) return { kind: "delivered", entry: replacement.entry };
+    return await recoverKeyCreation(bench, replacement, options);
+  } finally {
+    await replacement.release();
+  }
+}
+
+function admitKeyReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
+  const request = requestIn(lost);
+  const { base_name, marked, expiry } = lost.detail;
+  const creation = {
+    request: { ...request, name: typeof base_name === "string" ? base_name : request.name },
+    marked: marked === true,
+    expiry: typeof expiry === "string" ? expiry : undefined,
+  };
+  return admitKeyCreation(bench, creation, { fresh: true, parent: lost.parent, replaces: lost.id, destination });
+}
+
+async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
+  const { id: entry, resource_id: id } = lost.entry;
+  if (!id) throw new Failure("failed", `The entry ${entry} does not name its key.`, detailsOf(lost.entry));
+  await refuseIfUsed(bench, lost.entry);
+  bench.tell.note(`Revoking ${id}, whose secret is lost.`);
+  await untilKeyRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, mayHaveArrived: true });
+}
+
+/** A key whose secret nobody has cannot be used: one that was is not our orphan, whatever it looked like before. */
+async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
+  const { rows } = await listedKeys(bench);
+  const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
+  if (typeof key?.lastUsedAt !== "string") return;
+  throw new Failure("secret_lost", `The key ${named(key)} was used at ${key.lastUsedAt}: somebody has its secret.`, {
+    ...detailsOf(lost),
+    meaning: "Nothing was revoked. If its secret reached you, the work is done.",
+    hint: `integ journal forget ${lost.id}`,
+  });
+}
+
+/** Clocks of this machine and the service differ by this much at most. */
+const clockSkewMs = 5 * 60_000;
+/** A request whose connection broke is still being worked on for so long at most. */
+const longestWorkMs = 10 * 60_000;
+/** No clock is wrong by more: a key made so long before or after cannot be ours. */
+const farAwayMs = 24 * 60 * 60_000;
+/** The list shows a key this long after it was made, whatever copy of the data it is read from. */
+export const settleMs = 15_000;
+
+export interface Sought {
+  /** As it was sent. */
+  readonly request: AccessKeyRequest;
+  /** The name carries an unguessable mark: a key of that name is ours for certain. */
+  readonly marked: boolean;
+  /** When the entry was written, before the first request, milliseconds since 1970. */
+  readonly madeAfter: number;
+  /** When the last request may still have been under way. */
+  readonly sentUntil: number;
+  /** Who acts, where the journal or the list tell it. */
+  readonly userId?: string;
+  /** Keys that other entries of the journal stand for: never an orphan. */
+  readonly knownIds: ReadonlySet<string>;
+  /** The profile's own key, where it is known: a list without it is not the whole list. */
+  readonly ownId?: string;
+}
+
+export type Search =
+  /** One key fits and nobody has used it. `certain`: it carries the mark. */
+  | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
+  /** A key fits and was used: somebody has its secret. */
+  | { readonly kind: "used"; readonly key: AccessKey }
+  | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
+  /** `doubts`: why its absence proves nothing; none of them left means that nothing was made. */
+  | { readonly kind: "none"; readonly doubts: readonly string[] };
+
+/**
+ * @param rows the list as it came
+ * @param now milliseconds since 1970, when the list was asked for
+ */
+export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
+  const keys = rows.rows.map((row) => readAccessKey(row.value));
+  const namesakes = keys.filter(
+    (key) => key.name === sought.request.name && key.status !== "revoked" && !(key.id && sought.knownIds.has(key.id)),
+  );
+  const fitting = sought.marked ? namesakes : namesakes.filter((key) => fits(key, sought));
+  const [first] = fitting;
+  if (first === undefined) return { kind: "none", doubts: doubtsOf(rows, { keys, namesakes, sought, now }) };
+  if (fitting.length > 1 || first.id === undefined) return { kind: "several", keys: fitting };
+  if (typeof first.lastUsedAt === "string") return { kind: "used", key: first };
+  return { kind: "one", key: { ...first, id: first.id }, certain: sought.marked };
+}
+
+/** What a key tells must agree with what was sent; what it does not tell excludes nothing. */
+function fits(key: AccessKey, { request, madeAfter, sentUntil, userId }: Sought): boolean {
+  const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
+  if (created < madeAfter - clockSkewMs || created > sentUntil + longestWorkMs + clockSkewMs) return false;
+  if (userId !== undefined && key.createdByUserId !== undefined && key.createdByUserId !== userId) return false;
+  if (key.keyType !== undefined && key.keyType !== (request.keyType ?? "user_bound")) return false;
+  if (key.scopes !== undefined && scopeSet(key.scopes) !== scopeSet(request.scopes ?? ["*"])) return false;
+  return key.expiresAt === undefined || isSameTime(key.expiresAt, request.expiresAt ?? null);
+}
+
+function scopeSet(scopes: readonly string[]): string {
+  return JSON.stringify([...new Set(scopes)].sort());
+}
+
+/** To the second: a service may keep no more than that. */
+function isSameTime(a: string | null, b: string | null): boolean {
+  if (a === null || b === null) return a === b;
+  return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
+}
+
+function isFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil }: Sought): boolean {
+  const created = Date.parse(createdAt);
+  return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
+}
+
+interface Seen {
+  readonly keys: readonly AccessKey[];
+  readonly namesakes: readonly AccessKey[];
+  readonly sought: Sought;
+  readonly now: number;
+}
+
+function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
+  const doubts: string[] = [];
+  if (rows.saysMore) doubts.push("the list says that there is more, and the document shows no way to ask for it");
+  // Whoever may list keys has one: a list without any, or without ours, leaves keys out.
+  if (keys.length === 0) doubts.push("the list is empty, and yet a key was used to ask for it");
+  else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
+    doubts.push("the list leaves out the profile's own key, so it may leave out others");
+  if (keys.some((key) => key.name === undefined)) doubts.push("not every key of the list has a name");
+  for (const key of namesakes.filter((one) => !isFarAway(one, sought)))
+    doubts.push(`the key ${key.id ?? "without id"} has that name, and differs in time, user, type, scopes or expiry`);
+  if (now - sought.sentUntil < settleMs) doubts.push("the request was sent a moment ago");
+  return doubts;
+}

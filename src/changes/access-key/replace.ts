@@ -1,0 +1,193 @@
+// The rotation of an access key by replacement: a new key like the old one, its secret delivered and proven by an exchange,
+// an overlap, then the old one revoked (overlap.ts). Here: what the key's contract makes of it. The API's own rotation:
+// rotate.ts.
+import type { AccessKeyRequest } from "../../api/access-keys.ts";
+import type { Service } from "../../api/connect.ts";
+import { Failure } from "../../errors.ts";
+import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import type { EntryLease, Intent } from "../../journal/journal.ts";
+import {
+  admitRotation,
+  currentChild,
+  finishRotation,
+  type NewCredential,
+  proven,
+  type Rotated,
+  type RotationContract,
+  type RotationOptions,
+  warnIfBegunOtherwise,
+} from "../overlap.ts";
+import type { Successor } from "../revocation.ts";
+import { detailsOf, madeFor, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
+import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
+import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
+import { listedStatus, untilKeyRevoked } from "./revoke.ts";
+
+export interface KeyReplacementRequest {
+  /** Resource id of the key to be replaced. */
+  readonly oldId: string;
+  /** Who created the old key, if it is bound to that user: a key bound to somebody else is not the same. */
+  readonly boundTo?: string;
+  readonly creation: KeyCreation;
+  /** How long both keys stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly updateProfile: boolean;
+}
+
+export interface KeyReplacementOptions extends RotationOptions, Omit<KeyRecoveryOptions, "prove"> {
+  /** `--new`: leave an unfinished replacement of the same key alone. */
+  readonly fresh?: boolean;
+  /** The service as the profile is after its credential was replaced. */
+  readonly reconnect?: () => Promise<Service>;
+}
+
+/** Begins a replacement, or resumes the unfinished one of the same key. */
+export async function replaceAccessKey(
+  bench: Workbench,
+  request: KeyReplacementRequest,
+  options: KeyReplacementOptions,
+): Promise<Rotated> {
+  const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
+  const intent: Intent = {
+    ...madeFor(bench.account),
+    operation: "access_key.rotate",
+    method: "POST",
+    path: "/api/v1/access-keys",
+    request_text: JSON.stringify({ id: oldId, ...creation.request }),
+    twin: JSON.stringify(["replacement", oldId]),
+    idempotent: false,
+    detail: {
+      mode: "replacement",
+      old_key: oldId,
+      bound_to: boundTo,
+      overlap_ms: overlapMs,
+      marked: creation.marked,
+      update_profile: updateProfile,
+    },
+  };
+  const { destination, fresh } = options;
+  const about = { destination, fresh, creation: "access_key.create" } as const;
+  const { kind, drive: lease } = await admitRotation(bench, intent, about);
+  try {
+    if (kind === "resumed") {
+      bench.tell.note(`Going on with the unfinished replacement ${lease.entry.id}.`);
+      warnIfBegunOtherwise(bench, lease.entry, { overlapMs });
+    }
+    return await finishKeyReplacement(bench, lease, options);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Resumes a replacement at the step that it had reached, and brings it to its end. */
+export function finishKeyReplacement(
+  bench: Workbench,
+  lease: EntryLease,
+  options: KeyReplacementOptions,
+): Promise<Rotated> {
+  const oldId = lease.entry.detail.old_key ?? "";
+  const contract: RotationContract = {
+    noun: "key",
+    creation: "access_key.create",
+    oldId,
+    deliverNew: (destination) => deliverNewKey(bench, lease, { ...options, destination }),
+    learned: (newId) => ({ resource_id: newId, detail: { ...lease.entry.detail, new_key: newId } }),
+    checkNew: (child) => checkIdentity(lease.entry, child, options.mayRevokeUnproven),
+    prove: (_child, { secret }) => proveSecret(bench, secret),
+    whyUnproven: (_child, hasSecret) =>
+      hasSecret
+        ? "cannot be proven: the profile has a bearer token and knows no way to exchange a secret for one"
+        : "cannot be proven: its secret left this machine before a crash",
+    statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
+    again: `integ keys rotate ${oldId} --by-replacement`,
+    revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
+    unfinished: (error, { state }) => unfinishedReplacement(lease.entry, error, state),
+  };
+  return finishRotation({ bench, lease, options }, contract);
+}
+
+async function revokeOldKey(
+  bench: Workbench,
+  lease: EntryLease,
+  { oldId, by, reconnect }: { oldId: string; by: Successor; reconnect: KeyReplacementOptions["reconnect"] },
+): Promise<void> {
+  await untilKeyRevoked(bench, oldId, {
+    grounds: { kind: "replaced", by },
+    mayHaveArrived: lease.entry.detail.revoking === true,
+    service: lease.entry.detail.update_profile === true ? await reconnect?.() : undefined,
+    mark: async () => {
+      // From the first request on the old key may be revoked, whatever is answered later.
+      if (lease.entry.detail.revoking === true) return;
+      await lease.record({ state: "pending", detail: { ...lease.entry.detail, revoking: true } });
+    },
+  });
+}
+
+function unfinishedReplacement(entry: Entry, error: Failure, state: Entry["state"]): Failure {
+  const { hint, meaning } = error.details;
+  return new Failure(error.kind, error.message, {
+    ...detailsOf(entry, error.details),
+    meaning: state === "pending" ? (meaning ?? "The old key still works.") : meaning,
+    hint: isSettled(state) ? hint : (hint ?? nextStep(entry) ?? undefined),
+  });
+}
+
+async function deliverNewKey(
+  bench: Workbench,
+  lease: EntryLease,
+  options: KeyReplacementOptions,
+): Promise<NewCredential> {
+  const prove = lease.entry.detail.update_profile === true ? strictProof(bench, lease) : undefined;
+  const found = await currentChild(bench.journal, lease.entry, "access_key.create");
+  if (found?.state === "done") return { entry: found };
+  if (found) {
+    const child = await bench.journal.drive(found.id);
+    try {
+      const end = await recoverKeyCreation(bench, child, { ...options, prove });
+      if (end.kind === "delivered") return { entry: end.entry };
+    } finally {
+      await child.release();
+    }
+  }
+  const destination = { ...(await options.destination.check()) };
+  const child = await admitKeyCreation(bench, creationIn(lease.entry), {
+    fresh: true,
+    parent: lease.entry.id,
+    destination,
+  });
+  try {
+    return { entry: (await sendKeyCreation({ bench, lease: child, destination: options.destination }, prove)).entry };
+  } finally {
+    await child.release();
+  }
+}
+
+function creationIn(entry: Entry): KeyCreation {
+  const { id: _, ...request } = JSON.parse(entry.request_text) as AccessKeyRequest & { id: string };
+  return { request, marked: entry.detail.marked === true };
+}
+
+/** Before the profile gives up the credential that works, the new one has to work. */
+function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
+  return async (secret) => {
+    if (!(await proveSecret(bench, secret)))
+      throw new Failure(
+        "auth",
+        "The profile knows no way to exchange the new secret for a token, so it cannot be proven.",
+      );
+    // The secret is on its way to its destination: a journal that fails now must not stop it there.
+    await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
+  };
+}
+
+/** A user-bound key is tied to whoever creates it (§2.4): for another person's key that is no replacement. */
+async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entry) => Promise<boolean>): Promise<void> {
+  const { bound_to: before } = entry.detail;
+  const { created_by: now } = child.detail;
+  if (typeof before !== "string" || typeof now !== "string" || before === now) return;
+  if (await mayRevoke(entry)) return;
+  throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
+    meaning: "The new key works, and the old one is untouched. If that is meant, go on with --yes.",
+    ...recoveryStep(entry.id, " --yes"),
+  });
+}

@@ -1,0 +1,170 @@
+// The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives,
+// so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost answer is
+// followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { EntryLease } from "../../journal/journal.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { resumeDelivery, type SecretDelivery, secretLost } from "../secret-delivery.ts";
+import {
+  detailsOf,
+  madeFor,
+  outcomeUnknown,
+  recordAfterwards,
+  recoveryStep,
+  releaseReserved,
+  type Workbench,
+} from "../workbench.ts";
+import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret } from "./create.ts";
+
+export interface KeyRotationRequest {
+  /** Resource id of the key. */
+  readonly id: string;
+  /** The new secret replaces the one that this profile authenticates with. */
+  readonly updateProfile: boolean;
+}
+
+export interface KeyRotationOptions {
+  readonly destination: Destination;
+  /** `--new`: leave an unfinished rotation of the same key alone. */
+  readonly fresh?: boolean;
+}
+
+export interface KeyRotated {
+  readonly entry: Entry;
+  /** The API's object with the new secret in it; nothing if an earlier process had shown it. */
+  readonly receipt?: string;
+}
+
+const unknownWords =
+  "The old secret may be dead, and the new one did not arrive. The old one was left where it is: it may still work.";
+const againWords = "The command below rotates the key again: whatever secret it has is dead then.";
+
+/** Rotates a key in place. */
+export async function rotateAccessKey(
+  bench: Workbench,
+  { id, updateProfile }: KeyRotationRequest,
+  { destination, fresh }: KeyRotationOptions,
+): Promise<KeyRotated> {
+  const record = { ...(await destination.check()) };
+  const { kind, drive: lease } = await bench.journal.admit(
+    {
+      ...madeFor(bench.account),
+      operation: "access_key.rotate",
+      method: "POST",
+      path: `/api/v1/access-keys/${encodeURIComponent(id)}/rotate`,
+      request_text: "",
+      twin: JSON.stringify(["in_place", id]),
+      idempotent: false,
+      destination: record,
+      detail: { mode: "in_place", key_id: id, update_profile: updateProfile },
+    },
+    { fresh },
+  );
+  try {
+    if (kind === "resumed" && mayHaveArrived(lease.entry))
+      throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
+        ...detailsOf(lease.entry),
+        meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
+        ...recoveryStep(lease.entry.id, " --replace-lost-secret"),
+      });
+    if (kind === "resumed") bench.tell.note(`Going on with the rotation ${lease.entry.id}, which was never sent.`);
+    return await rotateNow({ bench, lease, destination });
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Sends the rotation once and delivers the new secret. */
+async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): Promise<KeyRotated> {
+  const { bench, lease, destination } = work;
+  const id = lease.entry.detail.key_id ?? "";
+  await lease.record({ resource_id: id });
+  try {
+    const answer = await sendForSecret(work, {
+      what: "rotate access key",
+      send: () => bench.account.service.accessKeys.rotate(id),
+      ifUnknown: unknownWords,
+      before,
+    });
+    const { value } = answer;
+    const key = value.key.id === undefined ? { id, ...value.key } : { ...value.key, id };
+    const named = { ...answer, value: { ...value, key } };
+    return await takeSecret(work, named, { prove: ownProof(bench, lease.entry) });
+  } finally {
+    await releaseReserved(bench, lease.entry.id, destination);
+  }
+}
+
+/**
+ * A secret that replaces the profile's own is proven first. If the proof cannot be made, or nobody can be asked, the
+ * profile still takes the new secret: the service has said that it is the key's secret now. Only a plain no stops it, and
+ * then it is kept for `claim`.
+ */
+function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<void>) | undefined {
+  if (entry.detail.update_profile !== true) return undefined;
+  return async (secret) => {
+    try {
+      if (!(await proveSecret(bench, secret)))
+        bench.tell.warn("The new secret was not proven: the profile knows no way to exchange it for a token.");
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.kind === "auth")
+        throw new Failure("auth", `The new secret was not accepted: ${error.message}`, error.details);
+      bench.tell.warn(`The new secret could not be proven (${error.message}) The profile takes it all the same.`);
+    }
+  };
+}
+
+export interface KeyRotationRecovery {
+  readonly destination: Destination;
+  /** Asked before the key is rotated again. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+}
+
+/** Brings an unfinished rotation in place to its end. Another rotation is sent only if the person asks for it. */
+export async function recoverKeyRotation(
+  bench: Workbench,
+  lease: EntryLease,
+  { destination, mayReplace }: KeyRotationRecovery,
+): Promise<KeyRotated> {
+  const work = { bench, lease, destination };
+  if (await resumeDelivery(work, ownProof(bench, lease.entry))) return { entry: lease.entry };
+  const isLost = lease.entry.state === "secret_lost";
+  if (!isLost && !mayHaveArrived(lease.entry)) return rotateNow(work);
+  if (!(await mayReplace(lease.entry))) throw isLost ? secretLost(lease.entry) : await whatIsKnown(bench, lease);
+  await destination.check();
+  bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: whatever secret it had before is dead then.`);
+  return rotateNow(work, isLost ? "secret_lost" : "unknown");
+}
+
+/** For the profile's own key the question can be put to the service: its secret works, or it does not. */
+async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
+  const { entry } = lease;
+  const unknown = (meaning: string): Failure => {
+    const message = "Nobody knows whether the key was rotated.";
+    const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
+    const step = recoveryStep(entry.id, " --replace-lost-secret");
+    return new Failure(kind, message, { ...details, meaning, ...step });
+  };
+  if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownWords} ${againWords}`);
+  const answer = await bench.account.service.accessKeys.list();
+  if (answer.kind === "answered")
+    return unknown(
+      "The profile's secret still works now. Whether a second one was made nobody can tell; rotating again settles it.",
+    );
+  const isRefused =
+    (answer.kind === "refused" && answer.status === 401) ||
+    (answer.kind === "not_sent" && answer.failure?.kind === "auth");
+  if (!isRefused) return unknown(`${unknownWords} ${againWords}`);
+  await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
+  return new Failure(
+    "secret_lost",
+    `The profile's own secret is dead: the key ${entry.resource_id} was rotated, and the new secret is lost.`,
+    {
+      ...detailsOf(entry),
+      meaning: "This profile can do nothing any more. Another one that may administer keys gives it a new secret.",
+      hint: `integ keys rotate ${entry.resource_id} -p <other profile> --secret-profile ${entry.profile}`,
+    },
+  );
+}

@@ -1,0 +1,398 @@
+// The creation of an OAuth client, from the intent on disk to the secret at its destination: the decision table of §4.2
+// followed step by step, retried under one key, resumable by any later process.
+import {
+  checkCreation,
+  creationBody,
+  type CreationDecision,
+  type CreationRequest,
+  decideCreation,
+} from "../../api/oauth-client-creation.ts";
+import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
+import type { OAuthClient } from "../../api/oauth-clients.ts";
+import { Failure } from "../../errors.ts";
+import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
+import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
+import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
+import {
+  completeDelivery,
+  deliverSecret,
+  destroyCopy,
+  keepStray,
+  reserveDestination,
+  type SecretDelivery,
+  settleDelivered,
+  undelivered,
+  wasClaimed,
+} from "../secret-delivery.ts";
+import {
+  delayBeforeNext,
+  detailsOf,
+  exchanged,
+  isInterruption,
+  lastErrorOf,
+  madeFor,
+  outcomeUnknown,
+  prerequisite,
+  recordAfterwards,
+  recoveryIn,
+  releaseReserved,
+  saysNothingWasDone,
+  wait,
+  withRequestId,
+  type Workbench,
+} from "../workbench.ts";
+
+export interface CreationOptions {
+  readonly destination: Destination;
+  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
+  readonly waitMs: number;
+  /** `--idempotency-key` */
+  readonly key?: string;
+  /** `--new`: leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean;
+}
+
+/** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
+export interface CreationEnd {
+  /** `delivered_before`: by an earlier process; the receipt shows the client as it is now. */
+  readonly kind: "delivered" | "delivered_before" | "secret_lost";
+  readonly entry: Entry;
+  readonly receipt: string;
+  /** Of the answer that showed the client without its secret. */
+  readonly requestId?: string | undefined;
+}
+
+/** The intent of a creation as the journal admits it. */
+export function creationIntent(bench: Workbench, request: CreationRequest): Intent {
+  // The same service account and the same set of scopes are the same intent.
+  const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
+  return {
+    ...madeFor(bench.account),
+    operation: "oauth_client.create",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: creationBody(request),
+    twin: JSON.stringify(fingerprint),
+    idempotent: true,
+  };
+}
+
+/**
+ * Creates an OAuth client, or finishes the unfinished creation of the same one.
+ * @throws Failure of every kind that the decision table knows; the journal holds what may have happened
+ */
+export async function createOAuthClient<T>(
+  bench: Workbench,
+  request: CreationRequest,
+  options: CreationOptions & { readonly conclude: (end: CreationEnd, lease: EntryLease) => Promise<T> },
+): Promise<T> {
+  checkCreation({ ...request, idempotencyKey: options.key });
+  const { kind, drive: lease } = await admitCreation(bench, creationIntent(bench, request), options);
+  try {
+    if (kind === "resumed")
+      bench.tell.note(
+        `Going on with the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`,
+      );
+    return await options.conclude(await finishCreation(bench, lease, options), lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** The destination is in the intent: a crash before anything is reserved there must not make recovery forget it. */
+async function admitCreation(bench: Workbench, intent: Intent, options: CreationOptions): Promise<Admission> {
+  const { destination, fresh, key } = options;
+  let record: Intent["destination"];
+  try {
+    record = { ...(await destination.check()) };
+  } catch (refusal) {
+    // The same command typed again: the secret's file is there because an earlier process put it there. Only the one who
+    // holds the entry may look: looking finishes a delivery, and a living process is still at its own.
+    const earlier = await bench.journal.resume(intent, { fresh, key });
+    if (earlier === undefined) throw refusal;
+    let isThere = false;
+    try {
+      isThere = await completeDelivery(bench, earlier.drive.entry);
+    } finally {
+      if (!isThere) await earlier.drive.release();
+    }
+    if (!isThere) throw refusal;
+    return earlier;
+  }
+  return bench.journal.admit({ ...intent, destination: record }, { fresh, key });
+}
+
+/**
+ * Sends the stored request under its key until the service has said what became of it, and delivers the secret.
+ * @param lease the entry, held by this process alone
+ */
+export function finishCreation(bench: Workbench, lease: EntryLease, options: CreationOptions): Promise<CreationEnd> {
+  return new CreationRun(bench, lease, options).finish();
+}
+
+/** One run at a creation: what it knows of earlier attempts, and since when it tries. */
+class CreationRun {
+  readonly #work: SecretDelivery;
+  readonly #bench: Workbench;
+  readonly #lease: EntryLease;
+  readonly #waitMs: number;
+  readonly #startedAt: number;
+  /** The entry was settled before: a key given again. What the journal says of it stays. */
+  readonly #settledBefore: boolean;
+  /** An attempt of this or an earlier process may have made the client. */
+  #uncertain: boolean;
+  /** The remembered destination holds the secret already. */
+  #deliveredBefore = false;
+  #attempt = 0;
+  /** `Request-Id` of the last POST's answer, if that showed the client. */
+  #requestId: string | undefined;
+  /** The secret could neither be delivered nor kept: it may be whole in what was reserved, and recovery looks there. */
+  #leaveReserve = false;
+
+  constructor(bench: Workbench, lease: EntryLease, options: CreationOptions) {
+    const { state, attempts } = lease.entry;
+    this.#work = { bench, lease, destination: options.destination };
+    this.#bench = bench;
+    this.#lease = lease;
+    this.#waitMs = options.waitMs;
+    this.#startedAt = bench.clock.now();
+    this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
+    this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0;
+  }
+
+  get #entry(): Entry {
+    return this.#lease.entry;
+  }
+
+  #record(change: Partial<EntryProgress>): Promise<void> {
+    return recordAfterwards(this.#bench, this.#lease, change);
+  }
+
+  async finish(): Promise<CreationEnd> {
+    try {
+      this.#deliveredBefore =
+        wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#entry).catch(this.#orGiveUp));
+      for (;;) {
+        const end = await this.#attemptCreation();
+        if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
+      }
+    } catch (error) {
+      throw error instanceof Failure ? withRequestId(await this.#waitsUnnamed(error), this.#requestId) : error;
+    } finally {
+      if (!this.#leaveReserve) await releaseReserved(this.#bench, this.#entry.id, this.#work.destination);
+    }
+  }
+
+  readonly #orGiveUp = async (error: unknown): Promise<never> => {
+    throw error instanceof Failure ? await this.#giveUp(error) : error;
+  };
+
+  /** One POST and what it leads to; nothing if another one is due. */
+  async #attemptCreation(): Promise<CreationEnd | undefined> {
+    this.#attempt += 1;
+    await this.#makeReady().catch(this.#orGiveUp);
+    const { request_text, idempotency_key } = this.#entry;
+    const answer = await exchanged(this.#bench, () =>
+      this.#bench.account.service.oauthClients.create(request_text, idempotency_key!),
+    );
+    this.#requestId = answer.kind === "answered" ? answer.requestId : undefined;
+    const decision = decideCreation(answer);
+    switch (decision.kind) {
+      case "store_secret":
+        return this.#deliver(decision);
+      case "secret_lost":
+        return this.#withoutSecret(decision.client, decision.text);
+      case "pending":
+        return this.#inspect(decision.client);
+      case "unusable":
+        throw await this.#unusable(decision.client);
+      case "unknown":
+        // 5xx, cut, timeout, broken body: the client may exist. The secret of a settled creation was delivered before.
+        this.#uncertain = !this.#settledBefore;
+        if (decision.secret !== undefined && !this.#settledBefore) await this.#keepSalvage(decision.secret);
+        return this.#againLater(answer, this.#settledBefore ? this.#entry.state : "unknown");
+      case "key_reuse":
+      case "refused":
+        throw await this.#giveUp(failureOf(answer, { what: "create OAuth client", change: true }));
+      case "wait":
+      case "not_sent":
+        return this.#againLater(answer, this.#entry.state);
+    }
+  }
+
+  /** Everything that must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
+  async #makeReady(): Promise<void> {
+    if (this.#bench.clock.interruption.aborted) throw this.#bench.clock.interruption.reason;
+    this.#bench.disk.assertHealthy();
+    // The receipt of a client that is delivered, or that came to its end, has no secret: nothing is reserved for one.
+    const isOver = this.#deliveredBefore || this.#settledBefore;
+    const record = isOver ? undefined : await reserveDestination(this.#bench, this.#lease, this.#work);
+    await this.#bench.secrets.reserve(this.#entry.id);
+    const { state, destination } = this.#entry;
+    await this.#lease.record({
+      attempts: this.#entry.attempts + 1,
+      state: this.#uncertain || this.#settledBefore ? state : "open",
+      destination: record ? { ...record } : destination,
+    });
+  }
+
+  async #deliver({ client, secret, text }: Extract<CreationDecision, { kind: "store_secret" }>): Promise<CreationEnd> {
+    const { id, client_id } = client;
+    const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
+    try {
+      await deliverSecret(this.#work, mine, { learned: this.#learned(client) });
+    } catch (error) {
+      this.#leaveReserve = error instanceof Failure && error.kind === "secret_lost";
+      throw error;
+    }
+    return { kind: "delivered", entry: this.#entry, receipt: text };
+  }
+
+  #learned({ id, client_id }: OAuthClient): Partial<EntryProgress> {
+    return { resource_id: id, last_error: null, detail: { ...this.#entry.detail, client_id } };
+  }
+
+  /** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
+  async #withoutSecret(client: OAuthClient, receipt: string): Promise<CreationEnd> {
+    const learned = this.#learned(client);
+    if (this.#settledBefore) return { kind: "delivered_before", entry: this.#entry, receipt };
+    const found = this.#deliveredBefore ? "delivered" : await this.#findSecret({ ...this.#entry, ...learned });
+    if (found === "kept") {
+      await this.#record({ ...learned, state: "undelivered" });
+      throw undelivered(this.#entry, "an earlier run could not reach its destination.");
+    }
+    if (found === "delivered") {
+      await settleDelivered(this.#work, learned);
+      return { kind: "delivered_before", entry: this.#entry, receipt };
+    }
+    await this.#record({ ...learned, state: "secret_lost" });
+    return { kind: "secret_lost", entry: this.#entry, receipt };
+  }
+
+  /** A destination that cannot be looked at may hold the secret: nothing is called lost for that. */
+  async #findSecret(entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
+    try {
+      if (this.#bench.secrets.isKept(entry.id)) return "kept";
+      return (await completeDelivery(this.#bench, entry)) ? "delivered" : "nowhere";
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { resource_id, last_error, detail } = entry;
+      await this.#record({ resource_id, last_error, detail, state: "unknown" });
+      throw outcomeUnknown(this.#entry, error);
+    }
+  }
+
+  /**
+   * `pending` (§4.2): the key is kept, the resource inspected, nothing created anew.
+   * @assumed §3.1 does not show how it ends: it is looked at again and again, and any other status is its end
+   */
+  async #inspect(client: OAuthClient): Promise<undefined> {
+    const { clock, account } = this.#bench;
+    this.#uncertain = true;
+    await this.#record({ state: "pending", resource_id: client.id, last_error: null });
+    const deadline = clock.now() + this.#waitMs;
+    for (let round = 0; ; round++) {
+      const answer = await account.service.oauthClients.get(client.id);
+      if (answer.kind === "answered" && answer.value.status !== "pending") {
+        if (answer.value.status !== "active") throw await this.#unusable(answer.value);
+        return undefined; // The next replay shows whether it still has a secret for us.
+      }
+      const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
+      if (clock.now() + pauseMs > deadline) throw stillPending(this.#entry);
+      await this.#waitOr(pauseMs, `Client ${client.id} is pending`, async () =>
+        stillPending(this.#entry, clock.interruption.reason),
+      );
+    }
+  }
+
+  /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is good for nothing. */
+  async #unusable(client: OAuthClient): Promise<Failure> {
+    if (!this.#settledBefore || this.#entry.state === "done")
+      await this.#record({
+        state: "unusable",
+        resource_id: client.id,
+        last_error: null,
+      });
+    await destroyCopy(this.#work);
+    return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
+      ...detailsOf(this.#entry),
+      meaning: "A receipt under the same key always shows this client.",
+      hint: "Create another one under a new key: the same command with --new, and without --idempotency-key.",
+    });
+  }
+
+  /** Keeps a secret that came in a broken answer, before anything else: a crash must not find it nowhere. */
+  async #keepSalvage(salvage: Salvage): Promise<void> {
+    const { refusal } = await keepStray(this.#work, salvage);
+    if (refusal !== undefined)
+      this.#bench.tell.warn(`A secret came in an answer that was no whole one, and could not be kept (${refusal})`);
+  }
+
+  /** The same request again, when it is due. */
+  async #againLater(answer: Attempt<OAuthClient>, state: Entry["state"]): Promise<undefined> {
+    const { interruption } = this.#bench.clock;
+    const failure = failureOf(answer, { what: "create OAuth client", change: true });
+    await this.#noteError(failure, state);
+    const because = (): Failure =>
+      interruption.aborted && interruption.reason instanceof Failure ? interruption.reason : failure;
+    const delay = delayBeforeNext(this.#bench, answer, { attempt: this.#attempt, startedAt: this.#startedAt });
+    if (delay === null || interruption.aborted) throw await this.#giveUp(because());
+    await this.#waitOr(delay, `${failure.message} Trying again under the same key`, () => this.#giveUp(because()));
+  }
+
+  /** A wait that Ctrl-C ends: the failure then says what became of the work, not that a key was pressed. */
+  async #waitOr(ms: number, label: string, instead: () => Promise<Failure>): Promise<void> {
+    try {
+      await wait(this.#bench, ms, label);
+    } catch (error) {
+      throw error instanceof Failure ? await instead() : error;
+    }
+  }
+
+  /** Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is. */
+  async #giveUp(failure: Failure): Promise<Failure> {
+    const { state } = this.#entry;
+    if (this.#settledBefore || !this.#uncertain) {
+      await this.#noteError(failure, this.#settledBefore ? state : "refused");
+      return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
+    }
+    await this.#noteError(failure, state === "pending" ? state : "unknown");
+    return state === "pending" ? stillPending(this.#entry, failure) : outcomeUnknown(this.#entry, failure);
+  }
+
+  #noteError(failure: Failure, state: Entry["state"]): Promise<void> {
+    return this.#record({ state, last_error: lastErrorOf(failure) });
+  }
+
+  /** How a run ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
+  async #waitsUnnamed(failure: Failure): Promise<Failure> {
+    if (failure.kind !== "outcome_unknown") return failure;
+    try {
+      if (!this.#bench.secrets.isKept(this.#entry.id)) return failure;
+    } catch {
+      return failure; // Recovery looks again.
+    }
+    await this.#record({ state: "undelivered" });
+    const { hint, meaning } = undelivered(this.#entry, failure).details;
+    const message = `A secret came and is kept here, and the work could not go on: ${failure.message}`;
+    return new Failure("undelivered", message, { ...failure.details, meaning, hint, recovers: undefined });
+  }
+}
+
+/**
+ * @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown; a
+ * destination that can take no secret is reported with what fixes it
+ */
+function stillPending(entry: Entry, because?: unknown): Failure {
+  const failure = because instanceof Failure ? because : undefined;
+  const stops = failure !== undefined && saysNothingWasDone(failure) ? failure : undefined;
+  return new Failure(
+    failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
+    `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
+    {
+      ...detailsOf(entry),
+      meaning: `The key is saved; the creation goes on by itself.${stops ? prerequisite(stops) : ""}`,
+      ...((stops && recoveryIn(stops.details)) ?? { hint: nextStep(entry) ?? undefined }),
+    },
+  );
+}

@@ -1,0 +1,175 @@
+// The way out of a lost secret (§4.2: «revoke the client, confirm, create a replacement with a new key»), one piece of work
+// over two entries: the lost one names its replacement before anything is revoked, and is settled last.
+import { Failure } from "../../errors.ts";
+import { type Entry, isSettled } from "../../journal/entry.ts";
+import type { EntryLease, Journal } from "../../journal/journal.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { begunReplacement, settleReplaced } from "../overlap.ts";
+import { completeDelivery, reserveDestination, secretLost, settleIfFound, undelivered } from "../secret-delivery.ts";
+import {
+  detailsOf,
+  madeFor,
+  recordAfterwards,
+  recoveryIn,
+  releaseReserved,
+  saysNothingWasDone,
+  type Workbench,
+} from "../workbench.ts";
+import { type CreationEnd, type CreationOptions, finishCreation } from "./create.ts";
+import { untilClientRevoked } from "./revoke.ts";
+
+export interface ReplacementOptions {
+  /** Where the secret of an entry goes. */
+  readonly destinationOf: (entry: Entry) => Promise<Destination>;
+  readonly waitMs: number;
+  /** Asked once for each lost secret; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+}
+
+/**
+ * Brings a creation that may have lost its secret to its end: found, created, or replaced once a person has agreed.
+ * @returns the entry that is done, with the receipt if there was one to be had
+ * @throws Failure `secret_lost` if nobody agreed
+ */
+export async function finishOrReplace(
+  bench: Workbench,
+  lease: EntryLease,
+  options: ReplacementOptions,
+): Promise<{ readonly entry: Entry; readonly receipt?: string }> {
+  const begun = await begunReplacement(bench.journal, lease.entry);
+  if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
+  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs: options.waitMs };
+  const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
+  if (end !== undefined && end.kind !== "secret_lost") return end;
+  // A replacement that was begun was agreed to then.
+  const isAgreed = begun !== undefined || (await options.mayReplace(lease.entry));
+  if (!isAgreed) throw secretLost(lease.entry, end?.requestId);
+  const replaced = await replaceLostSecret(bench, lease, creation);
+  if (replaced.kind !== "secret_lost") return replaced;
+  // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
+  if (begun === undefined) throw secretLost(replaced.entry, replaced.requestId);
+  const next = await bench.journal.drive(replaced.entry.id);
+  try {
+    return await finishOrReplace(bench, next, options);
+  } finally {
+    await next.release();
+  }
+}
+
+/**
+ * Revokes a client whose secret is lost, sees it revoked, and creates another one like it under a new key. Begun work of
+ * this kind is resumed. The new secret goes to `options.destination`.
+ * @param lost the entry in state `secret_lost`, held by this process
+ */
+export async function replaceLostSecret(
+  bench: Workbench,
+  lost: EntryLease,
+  options: CreationOptions,
+): Promise<CreationEnd> {
+  try {
+    const begun = await begunReplacement(bench.journal, lost.entry);
+    const isOver = begun && (isSettled(begun.state) || begun.state === "undelivered");
+    return isOver ? await concludeReplacement(bench, lost, begun) : await replaceNow(bench, lost, { begun, options });
+  } catch (error) {
+    if (!(error instanceof Failure) || !saysNothingWasDone(error)) throw error;
+    // What stopped the replacement is not all that a person has to know.
+    const { message, details } = secretLost(lost.entry);
+    throw new Failure("secret_lost", `${message} It could not be replaced: ${error.message}`, {
+      ...details,
+      ...recoveryIn(error.details),
+      cause: error,
+    });
+  }
+}
+
+async function replaceNow(
+  bench: Workbench,
+  lost: EntryLease,
+  { begun, options }: { readonly begun: Entry | undefined; readonly options: CreationOptions },
+): Promise<CreationEnd> {
+  const replacement = begun
+    ? await bench.journal.drive(begun.id)
+    : await admitReplacement(bench, lost.entry, { ...(await options.destination.check()) });
+  try {
+    await reserveBeforeRevocation(bench, replacement, options);
+    await revokeLost(bench, lost).catch(async (error: unknown) => {
+      await releaseReserved(bench, replacement.entry.id, options.destination);
+      throw error;
+    });
+    const end = await finishCreation(bench, replacement, options);
+    await settleReplaced(bench, lost, end.entry);
+    return end;
+  } catch (error) {
+    if (replacement.entry.state === "undelivered") await settleReplaced(bench, lost, replacement.entry);
+    throw error;
+  } finally {
+    await replacement.release();
+  }
+}
+
+/** The destination of the new secret is ready before the old client goes, unless the secret is there already. */
+async function reserveBeforeRevocation(
+  bench: Workbench,
+  replacement: EntryLease,
+  options: CreationOptions,
+): Promise<void> {
+  if (await completeDelivery(bench, replacement.entry)) return;
+  try {
+    await reserveDestination(bench, replacement, options);
+  } catch (error) {
+    await releaseReserved(bench, replacement.entry.id, options.destination);
+    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
+    throw error;
+  }
+}
+
+/** A replacement that came to its end before a crash: nothing is sent for it again. */
+async function concludeReplacement(bench: Workbench, lost: EntryLease, begun: Entry): Promise<CreationEnd> {
+  await revokeLost(bench, lost);
+  await settleReplaced(bench, lost, begun);
+  if (begun.state === "undelivered") throw undelivered(begun, "an earlier run could not reach its destination.");
+  const entry = await lastReplacement(bench.journal, begun);
+  return { kind: "delivered_before", entry, receipt: await clientReceipt(bench, entry) };
+}
+
+/** What stands at the end of a row of replacements. */
+async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
+  if (entry.replaced_by === null) return entry;
+  const next = (await journal.entries()).find(({ id }) => id === entry.replaced_by);
+  return next ? lastReplacement(journal, next) : entry;
+}
+
+/** The receipt of a client whose secret was delivered before, as the service shows it now. */
+export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
+  const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
+  return answer.kind === "answered" ? answer.text : JSON.stringify({ id: resource_id, client_secret: null });
+}
+
+async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
+  const { drive } = await bench.journal.admit(
+    {
+      ...madeFor(bench.account),
+      service_version: lost.service_version,
+      operation: "oauth_client.create",
+      method: "POST",
+      path: "/v1/oauth_clients",
+      request_text: lost.request_text,
+      twin: lost.twin,
+      idempotent: true,
+      replaces: lost.id,
+      destination,
+      parent: lost.parent ?? undefined,
+    },
+    { fresh: true },
+  );
+  return drive;
+}
+
+async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {
+  const { id: entry, resource_id: id, detail } = lost.entry;
+  if (!id) throw new Failure("failed", `The entry ${entry} does not name its client.`, detailsOf(lost.entry));
+  if (detail.revoked === true) return;
+  bench.tell.note(`Revoking ${id}, whose secret is lost.`);
+  await untilClientRevoked(bench, id, { grounds: { kind: "secret_lost", entry } });
+  await recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
+}

@@ -1,0 +1,254 @@
+// The rotation of an OAuth client without downtime: another like it, its secret delivered and proven by a token exchange,
+// an overlap, then the old one revoked (overlap.ts). Here: what the client's contract makes of it, and why one is refused.
+import { Failure } from "../../errors.ts";
+import { detailOf, type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import type { EntryLease, Intent } from "../../journal/journal.ts";
+import {
+  admitRotation,
+  currentChild,
+  finishRotation,
+  type NewCredential,
+  type Rotated,
+  type RotationContract,
+  type RotationOptions,
+  warnIfBegunOtherwise,
+} from "../overlap.ts";
+import {
+  detailsOf,
+  isInterruption,
+  madeFor,
+  readUntilAnswered,
+  recordAfterwards,
+  saysNothingWasDone,
+  type Workbench,
+} from "../workbench.ts";
+import { creationIntent } from "./create.ts";
+import { clientReceipt, finishOrReplace } from "./replace.ts";
+import { untilClientRevoked } from "./revoke.ts";
+
+export interface ClientRotationOptions extends RotationOptions {
+  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
+  readonly waitMs: number;
+  /** Asked if the new client's own secret was lost; no means that nothing is revoked. */
+  readonly mayReplace: (entry: Entry) => Promise<boolean>;
+}
+
+export interface ClientRotationRequest {
+  /** How long both clients stay usable after the new one is proven, milliseconds. */
+  readonly overlapMs: number;
+  readonly keepOld: boolean;
+}
+
+/** The old client as far as a rotation needs it. */
+export interface OldClient {
+  readonly id: string;
+  readonly service_account_id: string;
+  readonly scopes: readonly string[];
+  readonly status: string;
+}
+
+/** Begins a rotation, or resumes the unfinished one of the same client. */
+export async function rotateOAuthClient(
+  bench: Workbench,
+  { old, request }: { readonly old: OldClient; readonly request: ClientRotationRequest },
+  options: ClientRotationOptions,
+): Promise<Rotated> {
+  const settledBefore = new Set((await rotationsOf(bench, old.id)).filter(isOver).map(({ id }) => id));
+  const intent: Intent = {
+    ...madeFor(bench.account),
+    operation: "oauth_client.rotate",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
+    twin: JSON.stringify([old.id]),
+    idempotent: false,
+    detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
+  };
+  const { destination } = options;
+  const { kind, drive: lease } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
+  try {
+    if (kind === "resumed") {
+      bench.tell.note(`Going on with the unfinished rotation ${lease.entry.id}.`);
+      warnIfBegunOtherwise(bench, lease.entry, request);
+    } else {
+      await refuseSecond(bench, lease, { oldId: old.id, settledBefore });
+      if (old.status !== "active") throw await notActive(bench, lease, old);
+    }
+    return await finishClientRotation(bench, lease, options);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Resumes a rotation at the step that it had reached, and brings it to its end. */
+export function finishClientRotation(
+  bench: Workbench,
+  lease: EntryLease,
+  options: ClientRotationOptions,
+): Promise<Rotated> {
+  const { proveClient, service } = bench.account;
+  const oldId = detailOf(lease.entry, "oauth_client.rotate").old_client;
+  const contract: RotationContract = {
+    noun: "client",
+    creation: "oauth_client.create",
+    oldId,
+    deliverNew: (destination) => deliverNewClient(bench, lease, { ...options, destination }),
+    learned: (newId) => ({ resource_id: newId }),
+    noProof: proveClient ? undefined : "no token endpoint",
+    prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
+      await proveClient?.({ clientId, secret }).catch((error: unknown) => {
+        throw notProven(child, error);
+      });
+      return true;
+    },
+    whyUnproven: () => "could not be proven: its secret left this machine before a crash",
+    statusOf: async (newId) =>
+      (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get OAuth client" })).status,
+    again: `integ oauth-clients rotate ${oldId}`,
+    revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by } }),
+    unfinished: (error, how) => unfinishedClientRotation(lease.entry, error, how),
+  };
+  return finishRotation({ bench, lease, options }, contract);
+}
+
+function notProven(child: Entry, error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const kind = isInterruption(error) ? error.kind : "pending";
+  return new Failure(kind, `The new client ${child.resource_id} could not be proven: ${error.message}`, {
+    ...error.details,
+    meaning: "The old client is untouched and works on; the new one's secret is delivered.",
+  });
+}
+
+function unfinishedClientRotation(
+  entry: Entry,
+  error: Failure,
+  { state, isDelivered }: { readonly state: Entry["state"]; readonly isDelivered: boolean },
+): Failure {
+  const { hint, recovers } = error.details;
+  // What a step of it says of itself leads to the step; the rotation is resumed by its own id.
+  const isOwnStep = recovers === entry.id;
+  const step = isSettled(state) || isOwnStep ? hint : (nextStep(entry) ?? hint);
+  const meaning = error.details.meaning ?? (isInterruption(error) && isDelivered ? "Both clients work." : undefined);
+  const details = detailsOf(entry, { ...error.details, meaning, hint: step });
+  if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
+  return new Failure(
+    "pending",
+    `The new client's secret is delivered; the old client is not revoked yet: ${error.message}`,
+    { ...details, meaning: "Both clients work.", cause: error },
+  );
+}
+
+async function deliverNewClient(
+  bench: Workbench,
+  rotation: EntryLease,
+  { destination, waitMs, mayReplace }: ClientRotationOptions,
+): Promise<NewCredential> {
+  const found = await currentChild(bench.journal, rotation.entry, "oauth_client.create");
+  if (found?.state === "done") return { entry: found, receipt: await clientReceipt(bench, found) };
+  const child = found
+    ? await bench.journal.drive(found.id)
+    : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
+  try {
+    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
+    const { entry, receipt } = await finishOrReplace(bench, child, options);
+    return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
+  } catch (error) {
+    throw error instanceof Failure ? await inRotation(bench, rotation.entry, error) : error;
+  } finally {
+    await child.release();
+  }
+}
+
+async function admitNewClient(
+  bench: Workbench,
+  rotation: Entry,
+  destination: Entry["destination"],
+): Promise<EntryLease> {
+  const { service_account_id, scopes } = oldRequest(rotation);
+  const intent = creationIntent(bench, { service_account_id, scopes });
+  const { drive } = await bench.journal.admit({ ...intent, parent: rotation.id, destination }, { fresh: true });
+  return drive;
+}
+
+/** What a failed creation means for the rotation that it belongs to: the old client is untouched. */
+async function inRotation(bench: Workbench, rotation: Entry, error: Failure): Promise<Failure> {
+  if (error.kind === "conflict") return noSlot(bench, rotation, error);
+  if (error.kind !== "undelivered") return error;
+  const meaning = `${error.details.meaning ?? ""} The old client still works.`.trim();
+  return new Failure(error.kind, error.message, { ...error.details, meaning });
+}
+
+function oldRequest(rotation: Entry): Pick<OldClient, "service_account_id" | "scopes"> {
+  return JSON.parse(rotation.request_text) as OldClient;
+}
+
+async function rotationsOf({ journal, account }: Workbench, oldId: string): Promise<Entry[]> {
+  const all = await journal.entries();
+  return all.filter(
+    ({ operation, base_url, detail }) =>
+      operation === "oauth_client.rotate" && base_url === account.baseUrl && detail.old_client === oldId,
+  );
+}
+
+function isOver({ state }: Entry): boolean {
+  return isSettled(state);
+}
+
+/**
+ * The entry is the lock: of two rotations of one client that begin at once, the one admitted first goes on. One that is
+ * unsettled there has a living process, or this one would have resumed it.
+ * @param settledBefore what was over before this process asked for admission
+ * @throws Failure `conflict`; nothing was sent
+ */
+async function refuseSecond(
+  bench: Workbench,
+  lease: EntryLease,
+  { oldId, settledBefore }: { readonly oldId: string; readonly settledBefore: ReadonlySet<string> },
+): Promise<void> {
+  const others = (await rotationsOf(bench, oldId)).filter(({ id }) => id < lease.entry.id);
+  const first = others.find((other) => !isOver(other) || (other.state === "done" && !settledBefore.has(other.id)));
+  if (first === undefined) return;
+  await recordAfterwards(bench, lease, { state: "refused" });
+  const how = isOver(first) ? "has just rotated" : "rotates";
+  throw new Failure(
+    "conflict",
+    `Another process ${how} the client ${oldId}${isOver(first) ? "" : " at this moment"}.`,
+    {
+      ...detailsOf(lease.entry),
+      meaning: `Nothing was sent: one rotation makes one new client, and its secret goes where the other process was told to put it.`,
+      hint: `integ journal show ${first.id}`,
+    },
+  );
+}
+
+/** A client that is revoked, disabled or expired: nothing of it can be handed on. */
+async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
+  await recordAfterwards(bench, lease, { state: "refused" });
+  return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
+    ...detailsOf(lease.entry),
+    hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
+  });
+}
+
+/** At the limit of clients nothing is revoked: the person chooses what goes. */
+async function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Promise<Failure> {
+  const account = JSON.stringify(oldRequest(rotation).service_account_id);
+  const ofAccount = (await bench.journal.entries()).filter(
+    ({ operation, state, base_url, request_text }) =>
+      operation === "oauth_client.create" &&
+      state === "done" &&
+      base_url === rotation.base_url &&
+      request_text.includes(account),
+  );
+  const known = new Set(ofAccount.map(({ resource_id }) => resource_id).filter((id) => id !== null));
+  const names = [...known].filter((id) => id !== rotation.detail.old_client).slice(0, 20);
+  return new Failure("conflict", refusal.message, {
+    ...refusal.details,
+    meaning:
+      names.length > 0
+        ? `Nothing was revoked; the old client works on. If all 20 slots are taken, one of these could go: ${names.join(", ")}.`
+        : "Nothing was revoked; the old client works on. If all 20 slots are taken, a client made elsewhere has to go first.",
+    hint: names.length > 0 ? `integ oauth-clients revoke ${names[0]}` : refusal.details.hint,
+  });
+}

@@ -1,0 +1,371 @@
+// All that a change touches, in memory: the account, the journal, what is kept and where secrets go, the clock. It outlives
+// the processes that work in it: each of them may be made to crash at any call, and the next finds what is left.
+import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
+import { DiskHealth, type SecretKeeping, type Workbench } from "../../../src/changes/workbench.ts";
+import { Failure, type FailureKind } from "../../../src/errors.ts";
+import { assertNoneLost, entryOfKey, isResumable, newEntry, twinsOf } from "../../../src/journal/admission.ts";
+import { type Entry, isSettled } from "../../../src/journal/entry.ts";
+import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
+import { findEntry } from "../../../src/journal/entry-id.ts";
+import type { Destination, DestinationRecord, OneTimeSecret } from "../../../src/secrets/destination.ts";
+import { AnAccount, type Fate, type Request } from "./an-account.ts";
+
+class Crash extends Error {}
+
+export type DestinationKind = "file" | "profile" | "command" | "stdout";
+
+/** How one process ended. */
+export interface Ended<T> {
+  readonly kind: FailureKind | "done" | "crash";
+  readonly value?: T;
+  readonly failure?: Failure;
+}
+
+export interface Setting {
+  readonly destination?: DestinationKind;
+  readonly fates?: Partial<Record<Request, Fate[]>>;
+  readonly retryForMs?: number;
+  /** The profile has a token endpoint. */
+  readonly proves?: boolean;
+  /** Calls of the first process that fail, by name: `deliver`, `keep`, `record 3`, `prepare`, … */
+  readonly failing?: readonly string[];
+}
+
+export class AWorld {
+  readonly account = new AnAccount();
+  readonly entries: Entry[] = [];
+  readonly kept = new Map<string, OneTimeSecret>();
+  readonly files = new Map<string, { readonly reserve: string; readonly secret: string }>();
+  readonly reserves = new Map<string, string>();
+  readonly profiles = new Map<string, { readonly id: string; readonly secret: string }>();
+  readonly printed: string[] = [];
+  /** Every call of the process that runs or ran last, in order. */
+  readonly calls: string[] = [];
+  readonly told: string[] = [];
+  /** Promises that were seen broken. */
+  readonly broken: string[] = [];
+  /** Clients and keys that a change may revoke although their secret is in use. */
+  readonly mayGo = new Set<string>();
+  now = Date.parse("2026-11-21T02:00:00.000Z");
+  /** The process ends at its n-th point: before and after each call. */
+  crashAt = Number.POSITIVE_INFINITY;
+  readonly #setting: Setting;
+  readonly #held = new Set<string>();
+  #failing: readonly string[];
+  #points = 0;
+  #isDead = false;
+  #counts = new Map<string, number>();
+  #interruption = new AbortController();
+
+  constructor(setting: Setting = {}) {
+    this.#setting = setting;
+    this.#failing = setting.failing ?? [];
+    Object.assign(this.account.fates, structuredClone(setting.fates));
+    this.account.now = () => this.now;
+    this.account.step = (name, effect) => this.#step(name, effect);
+    this.account.onRequest = (what, about) => this.#audit(what, about);
+  }
+
+  /** Lives through one process. */
+  async run<T>(work: (bench: Workbench) => Promise<T>): Promise<Ended<T>> {
+    this.#isDead = false;
+    this.#points = 0;
+    this.#counts = new Map();
+    this.#held.clear();
+    this.calls.length = 0;
+    this.#interruption = new AbortController();
+    try {
+      const value = await work(this.#bench());
+      return this.#isDead ? { kind: "crash" } : { kind: "done", value };
+    } catch (error) {
+      if (this.#isDead) return { kind: "crash" };
+      if (error instanceof Failure) return { kind: error.kind, failure: error };
+      throw error;
+    } finally {
+      this.#failing = [];
+      this.#held.clear();
+    }
+  }
+
+  /** `journal recover` of everything, by somebody who agrees to all. */
+  async recover(answers: Partial<RecoveryOptions> = {}): Promise<Ended<Recovered[]>> {
+    const unsettled = this.unsettled();
+    const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
+    return this.run((bench) =>
+      recover(bench.journal, roots, {
+        destinationOf: async () => this.destination(),
+        mayReplace: async () => true,
+        mayRevokeUnproven: async () => true,
+        waitMs: 60_000,
+        benchFor: async () => bench,
+        ...answers,
+      }),
+    );
+  }
+
+  unsettled(): Entry[] {
+    return this.entries.filter(({ state }) => !isSettled(state));
+  }
+
+  interrupt(): void {
+    this.#interruption.abort(new Failure("interrupted", "Interrupted."));
+  }
+
+  entry(operation: Entry["operation"]): Entry | undefined {
+    return this.entries.find((entry) => entry.operation === operation);
+  }
+
+  /** True if a secret is somewhere: where it was to go, or kept here. */
+  isSafe(secret: string): boolean {
+    const places = [
+      ...[...this.files.values(), ...this.profiles.values(), ...this.kept.values()].map((place) => place.secret),
+      ...this.reserves.values(),
+      ...this.printed,
+    ];
+    return places.includes(secret);
+  }
+
+  #point(name: string): void {
+    if (this.#isDead) throw new Crash();
+    this.#points += 1;
+    if (this.#points !== this.crashAt) return;
+    this.#isDead = true;
+    throw new Crash(`at ${name}`);
+  }
+
+  #step<T>(name: string, effect: () => T): T {
+    this.#point(`before ${name}`);
+    this.calls.push(name);
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    if (this.#failing.includes(name) || this.#failing.includes(`${name} ${count}`))
+      throw new Failure("failed", `no ${name}`);
+    const result = effect();
+    this.#point(`after ${name}`);
+    return result;
+  }
+
+  /** What must be true when a request arrives. */
+  #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
+    const isOnDisk = (entry: Entry): boolean =>
+      entry.attempts > 0 &&
+      (body === undefined || (entry.request_text === body && entry.idempotency_key === (key ?? null)));
+    if ((what === "create" || what === "rotate") && !this.entries.some(isOnDisk))
+      this.broken.push(`${what} was sent and is not on disk`);
+    if (what !== "revoke") return;
+    const all = [...this.account.clients, ...this.account.keys];
+    const going = all.find((made) => made.id === id);
+    if (going === undefined || going.status !== "active") return;
+    const isNamed = this.entries.some((entry) => entry.operation.endsWith(".revoke") && entry.attempts > 0);
+    const other = all.find(
+      (made) => made !== going && made.id !== "ak_own" && made.status === "active" && this.isSafe(made.secret),
+    );
+    if (isNamed || (this.mayGo.has(going.id) && other)) return;
+    if (this.mayGo.has(going.id)) this.broken.push(`${id} was revoked, and nothing that works is in its place`);
+    else if (this.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
+  }
+
+  #bench(): Workbench {
+    const { proves = true, retryForMs = 60_000 } = this.#setting;
+    const { service } = this.account;
+    return {
+      account: {
+        profile: "p",
+        profileId: "p1",
+        region: "us",
+        baseUrl: "https://api.example",
+        organizationId: null,
+        serviceVersion: "2026-08-05",
+        service,
+        keyId: "ak_own",
+        proveClient: proves ? (client) => this.#proveClient(client.secret) : undefined,
+      },
+      journal: this.#journal(),
+      secrets: this.#secrets(),
+      disk: new DiskHealth(),
+      retryForMs,
+      clock: {
+        now: () => (this.now += 1),
+        sleep: async (ms) => {
+          this.now += ms;
+          if (this.#interruption.signal.aborted) throw this.#interruption.signal.reason;
+        },
+        random: () => 0.5,
+        interruption: this.#interruption.signal,
+        finishing: (work) => work(),
+      },
+      tell: {
+        note: (text) => void this.told.push(text),
+        warn: (text) => void this.told.push(text),
+        waiting: () => () => {},
+        busy: () => () => {},
+      },
+    };
+  }
+
+  async #proveClient(secret: string): Promise<void> {
+    const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
+    if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
+  }
+
+  #journal(): Journal {
+    const sorted = (): Entry[] => this.entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+    const unfinished = (
+      intent: Intent,
+      { fresh = false, key }: { fresh?: boolean; key?: string } = {},
+    ): Admission | undefined => {
+      if (key !== undefined) {
+        const holder = entryOfKey(sorted(), intent, key);
+        return holder && { kind: "same_key", drive: this.#lease(holder) };
+      }
+      const twins = fresh
+        ? []
+        : twinsOf(sorted(), intent).filter(({ id, state }) => !isSettled(state) && !this.#held.has(id));
+      const twin = twins.find(isResumable);
+      if (twin === undefined && !fresh) assertNoneLost(twins);
+      return twin && { kind: "resumed", drive: this.#lease(twin) };
+    };
+    const journal: Pick<Journal, "entries" | "unsettled" | "find" | "admit" | "resume" | "drive"> = {
+      entries: async () => sorted(),
+      unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
+      find: async (id) => findEntry(sorted(), id),
+      resume: async (intent, options) => unfinished(intent, options),
+      admit: async (intent, options) =>
+        unfinished(intent, options) ??
+        this.#step("admit", (): Admission => {
+          const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
+          const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
+          const entry = newEntry(intent, { ...made, key });
+          this.entries.push(entry);
+          return { kind: "new", drive: this.#lease(entry) };
+        }),
+      drive: async (id) => this.#lease(findEntry(sorted(), id)),
+    };
+    return journal as Journal;
+  }
+
+  #at(): string {
+    return new Date((this.now += 1)).toISOString();
+  }
+
+  #lease(from: Entry): EntryLease {
+    const { id } = from;
+    if (this.#held.has(id)) throw new Error(`${id} is held twice`);
+    this.#held.add(id);
+    const current = (): Entry => this.entries.find((entry) => entry.id === id)!;
+    return {
+      get entry() {
+        return current();
+      },
+      record: async (change) =>
+        this.#step("record", () => {
+          const next = { ...current(), ...change, updated_at: this.#at() };
+          this.entries[this.entries.indexOf(current())] = next;
+          return next;
+        }),
+      release: async () => void this.#held.delete(id),
+    };
+  }
+
+  #secrets(): SecretKeeping {
+    return {
+      completeDelivery: async (record, { clientId, id }) =>
+        this.#step("complete delivery", () => {
+          if (record.kind === "profile") return this.profiles.get(record.name)?.id === (clientId ?? id ?? "none");
+          if (record.kind !== "file" || record.reserved === undefined) return false;
+          const whole = this.reserves.get(record.reserved);
+          if (whole) this.files.set(record.path, { reserve: record.reserved, secret: whole });
+          return this.files.get(record.path)?.reserve === record.reserved;
+        }),
+      removeReserve: async (record) =>
+        this.#step("remove reserve", () => {
+          if (record.kind === "file" && record.reserved !== undefined && !this.reserves.get(record.reserved))
+            this.reserves.delete(record.reserved);
+        }),
+      reread: async (record) =>
+        this.#step("reread", () => {
+          const file = record.kind === "file" ? this.files.get(record.path) : undefined;
+          return record.kind === "file" && file?.reserve === record.reserved ? file?.secret : undefined;
+        }),
+      reserve: async () => this.#step("reserve", () => {}),
+      keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret)),
+      isKept: (entry) => this.#step("is kept", () => this.kept.has(entry)),
+      readKept: async (entry) =>
+        this.#step("read kept", () => {
+          const kept = this.kept.get(entry);
+          if (kept === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
+          return kept;
+        }),
+      destroyKept: async (entry) => this.#step("destroy", () => void this.kept.delete(entry)),
+      release: async () => this.#step("release kept", () => {}),
+    };
+  }
+
+  /** The destination of a command, as each process makes it anew. */
+  destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
+    let reserved: string | undefined;
+    const record = (): DestinationRecord => {
+      if (kind === "file") return { kind, path: "/secret", format: "raw", force: false, reserved };
+      return kind === "profile" ? { kind, name: "target", profileId: "t1" } : { kind };
+    };
+    return {
+      isStdout: kind === "stdout",
+      check: async () =>
+        this.#step("check", () => {
+          if (kind === "file" && this.files.has("/secret")) throw new Failure("usage", "/secret exists.");
+          return record();
+        }),
+      prepare: async (work) =>
+        this.#step("prepare", () => {
+          reserved = `/.secret.${work}`;
+          if (kind === "file" && !this.reserves.has(reserved)) this.reserves.set(reserved, "");
+          return record();
+        }),
+      deliver: async (secret) => {
+        if (kind === "file") this.#step("write", () => void this.reserves.set(reserved!, secret.secret));
+        this.#step("deliver", () => this.#take(kind, secret, reserved));
+      },
+      release: async () =>
+        this.#step("release", () => {
+          if (kind === "file" && reserved !== undefined && !this.reserves.get(reserved)) this.reserves.delete(reserved);
+        }),
+    };
+  }
+
+  #take(kind: DestinationKind, { secret, clientId, id }: OneTimeSecret, reserved = ""): void {
+    if (kind === "file") {
+      this.files.set("/secret", { reserve: reserved, secret });
+      this.reserves.delete(reserved);
+    } else if (kind === "profile") this.profiles.set("target", { id: clientId ?? id, secret });
+    else this.printed.push(secret);
+  }
+}
+
+/**
+ * Lives through a scene once for each point at which its process can crash; after each crash everything is recovered, and
+ * what is left is looked at. Then some of the same with a second crash, during that recovery.
+ * @returns how many crashes there were
+ */
+export async function everyCrash(
+  scene: () => { readonly world: AWorld; readonly act: () => Promise<Ended<unknown>> },
+  check: (world: AWorld, at: string) => void,
+): Promise<number> {
+  let crashes = 0;
+  const live = async (first: number, second: number): Promise<"none" | "first" | "both"> => {
+    const { world, act } = scene();
+    world.crashAt = first;
+    if ((await act()).kind !== "crash") return "none";
+    world.crashAt = second;
+    const isSecond = (await world.recover()).kind === "crash";
+    world.crashAt = Number.POSITIVE_INFINITY;
+    // After an overlap, or before a list is believed, recovery is typed again.
+    for (let round = 0; round < 3 && world.unsettled().length > 0; round++) await world.recover();
+    crashes += 1;
+    check(world, `crash at point ${first}${isSecond ? `, then at ${second}` : ""}`);
+    return isSecond ? "both" : "first";
+  };
+  const stride = 11;
+  for (let first = 1; (await live(first, Number.POSITIVE_INFINITY)) !== "none"; first++)
+    for (let second = 1 + (first % stride); (await live(first, second)) === "both"; second += stride);
+  return crashes;
+}

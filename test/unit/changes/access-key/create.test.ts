@@ -1,0 +1,237 @@
+// A key's creation is sent once: what it leaves behind is looked for on this machine, then in the list.
+import { describe, expect, it } from "vitest";
+import {
+  createAccessKey,
+  keyCreationIntent,
+  keyReceipt,
+  markedName,
+} from "../../../../src/changes/access-key/create.ts";
+import { Failure, type FailureKind } from "../../../../src/errors.ts";
+import type { EntryState } from "../../../../src/journal/entry.ts";
+import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+
+function create(world: AWorld, marked = false): Promise<Ended<unknown>> {
+  return world.run((bench) =>
+    createAccessKey(bench, { request: { name: "ci" }, marked }, { destination: world.destination() }),
+  );
+}
+
+function worldWithOwn(setting: Setting = {}): AWorld {
+  const world = new AWorld(setting);
+  world.account.has("key", "ak_own");
+  return world;
+}
+
+interface Row {
+  readonly setting?: Setting;
+  readonly ends: FailureKind | "done";
+  readonly state: EntryState;
+  /** Of the first entry, after a recovery by somebody who agrees to all. */
+  readonly recovered: EntryState;
+}
+
+const rows: Record<string, Row> = {
+  made: { ends: "done", state: "done", recovered: "done" },
+  "429, then made": {
+    setting: { fates: { create: [{ refused: 429, retryAfterSeconds: 7 }] } },
+    ends: "done",
+    state: "done",
+    recovered: "done",
+  },
+  "nobody listens, then made": {
+    setting: { fates: { create: ["not sent"] } },
+    ends: "done",
+    state: "done",
+    recovered: "done",
+  },
+  "429 and no time": {
+    setting: { fates: { create: [{ refused: 429 }] }, retryForMs: 0 },
+    ends: "rate_limited",
+    state: "refused",
+    recovered: "refused",
+  },
+  "403": { setting: { fates: { create: [{ refused: 403 }] } }, ends: "auth", state: "refused", recovered: "refused" },
+  "nothing made, nobody knows": {
+    setting: { fates: { create: ["lost before"] } },
+    ends: "outcome_unknown",
+    state: "unknown",
+    recovered: "refused",
+  },
+  "made, nobody knows": {
+    setting: { fates: { create: ["lost after"] } },
+    ends: "outcome_unknown",
+    state: "unknown",
+    recovered: "replaced",
+  },
+  "429, then lost": {
+    setting: { fates: { create: [{ refused: 429 }, "lost after"] } },
+    ends: "outcome_unknown",
+    state: "unknown",
+    recovered: "replaced",
+  },
+  "a secret in a cut answer": {
+    setting: { fates: { create: ["cut"] } },
+    ends: "undelivered",
+    state: "undelivered",
+    recovered: "undelivered",
+  },
+  "no secret in the answer": {
+    setting: { fates: { create: ["silent"] } },
+    ends: "secret_lost",
+    state: "secret_lost",
+    recovered: "replaced",
+  },
+  "no copy: delivered all the same": { setting: { failing: ["keep"] }, ends: "done", state: "done", recovered: "done" },
+  "no delivery: kept": {
+    setting: { failing: ["deliver"] },
+    ends: "undelivered",
+    state: "undelivered",
+    recovered: "undelivered",
+  },
+  "no copy is destroyed: done, and said": {
+    setting: { failing: ["destroy"] },
+    ends: "done",
+    state: "done",
+    recovered: "done",
+  },
+};
+
+describe("a creation", () => {
+  it.each(Object.entries(rows))("%s", async (_name, { setting, ends, state, recovered }) => {
+    const world = worldWithOwn(setting);
+    expect((await create(world)).kind).toBe(ends);
+    expect(world.entries[0]!.state).toBe(state);
+    await world.recover();
+    expect(world.entries[0]!.state).toBe(recovered);
+    expect(world.broken).toEqual([]);
+    const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
+    expect(live).toHaveLength(recovered === "refused" ? 0 : 1);
+    for (const { secret } of live) expect(world.isSafe(secret)).toBe(true);
+  });
+
+  it.each(["prepare", "reserve", "record 1"])("%s fails: nothing is sent", async (step) => {
+    const world = worldWithOwn({ failing: [step] });
+    expect((await create(world)).kind).toBe("failed");
+    expect(world.account.requests).toEqual([]);
+  });
+
+  it("a disk that failed once sends nothing more, though the service asked for it again", async () => {
+    // The second record says that the first request changed nothing.
+    const world = worldWithOwn({ fates: { create: [{ refused: 429 }] }, failing: ["record 2"] });
+    expect((await create(world)).kind).toBe("failed");
+    expect(world.account.requests).toEqual(["create"]);
+  });
+
+  it("typed again after an unknown outcome it makes no second key", async () => {
+    const world = worldWithOwn({ fates: { create: ["lost after"] } });
+    await create(world);
+    expect((await create(world)).kind).toBe("outcome_unknown");
+    expect(world.account.requests).toEqual(["create"]);
+  });
+
+  it("the order: the copy is kept first, and destroyed after the journal says done", async () => {
+    const world = worldWithOwn();
+    await create(world);
+    const order = world.calls.filter((call) =>
+      ["reserve", "record", "create", "keep", "deliver", "destroy"].includes(call),
+    );
+    expect(order).toEqual(["reserve", "record", "create", "keep", "deliver", "record", "destroy"]);
+  });
+});
+
+describe("recovery of a key that may have been made", () => {
+  const lost: Setting = { fates: { create: ["lost after"] } };
+
+  it("leaves it where nobody agrees, with its id", async () => {
+    const world = worldWithOwn(lost);
+    await create(world, true);
+    const { value } = await world.recover({ mayReplace: async () => false });
+    expect(value![0]!.failure?.kind).toBe("secret_lost");
+    expect(world.entries[0]).toMatchObject({
+      state: "secret_lost",
+      resource_id: "ak_2",
+      detail: { orphan_certain: true },
+    });
+    expect(world.account.live("key")).toHaveLength(2);
+  });
+
+  it("never revokes one that was used, before or after it was found", async () => {
+    const used = worldWithOwn(lost);
+    await create(used);
+    used.account.keys[1]!.lastUsedAt = "2026-11-21T02:00:01Z";
+    expect((await used.recover()).value![0]!.failure?.kind).toBe("outcome_unknown");
+    const later = worldWithOwn(lost);
+    await create(later);
+    await later.recover({ mayReplace: async () => false });
+    later.account.keys[1]!.lastUsedAt = "2026-11-21T02:00:01Z";
+    expect((await later.recover()).value![0]!.failure?.kind).toBe("secret_lost");
+    for (const { account } of [used, later]) expect(account.live("key")).toHaveLength(2);
+  });
+
+  it("takes no key of another entry, and doubts a list without its own key", async () => {
+    const world = worldWithOwn({ fates: { create: ["lost before"] } });
+    world.account.keys[0]!.status = "revoked";
+    await create(world);
+    world.account.keys.length = 0;
+    expect((await world.recover()).value![0]!.failure?.message).toContain("the list is empty");
+    expect(world.entries[0]!.state).toBe("unknown");
+  });
+});
+
+describe("a crash at any point, and another in its recovery", () => {
+  const cases: readonly (readonly [DestinationKind, Setting])[] = [
+    ["file", {}],
+    ["profile", {}],
+    ["command", {}],
+    ["stdout", {}],
+    ["file", { fates: { create: ["lost after"] } }],
+    ["file", { fates: { create: ["cut"] } }],
+  ];
+  it.each(cases)("to a %s, %j: nothing doubled, nothing lost", async (destination, setting) => {
+    const scene = () => {
+      const world = worldWithOwn({ ...setting, destination });
+      return { world, act: () => create(world, true) };
+    };
+    const crashes = await everyCrash(scene, (world, at) => {
+      expect(world.broken, at).toEqual([]);
+      const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
+      expect(live.length, at).toBeLessThanOrEqual(1);
+      for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
+      for (const { state } of world.entries)
+        expect(["done", "replaced", "refused", "undelivered"], at).toContain(state);
+    });
+    expect(crashes).toBeGreaterThan(50);
+  });
+});
+
+describe("the intent", () => {
+  it("is the same for the same key: scopes as a set, an expiry as it was asked for, the mark left out", async () => {
+    await new AWorld().run(async (bench) => {
+      const of = (scopes: string[], expiresAt: string, mark: string) =>
+        keyCreationIntent(bench, { request: { name: "n", scopes, expiresAt }, expiry: "in 1 ms", marked: true }, mark);
+      const one = of(["*", "push-ingest:*"], "2027-01-01T00:00:00Z", "-a");
+      expect(one.twin).toBe(of(["push-ingest:*", "*", "*"], "2027-01-02T00:00:00Z", "-b").twin);
+      expect(JSON.parse(one.request_text)).toMatchObject({ name: "n-a" });
+      expect(keyCreationIntent(bench, { request: { name: "n" }, marked: false }, "").twin).not.toBe(one.twin);
+    });
+  });
+
+  it("a mark fits within 255 characters or is refused; astral characters count once", () => {
+    expect(markedName("🔑".repeat(250), "-1234")).toHaveLength(505);
+    expect(() => markedName("x".repeat(251), "-1234")).toThrow(Failure);
+  });
+});
+
+describe("a receipt", () => {
+  it.each([
+    [
+      "flat, as it came",
+      '{"id":"a","secret":"s","n":12345678901234567890}',
+      '{"id":"a","secret":"s","n":12345678901234567890}',
+    ],
+    ["without an id", '{"secret":"s"}', '{"id":"a","secret":"s"}'],
+    ["wrapped", '{"key":{"id":"a","secret":"s"}}', '{"id":"a","secret":"s"}'],
+  ])("%s", (_name, text, shown) => {
+    expect(keyReceipt({ text, key: { id: "a" }, secret: "s" })).toBe(shown);
+  });
+});

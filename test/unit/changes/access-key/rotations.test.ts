@@ -1,0 +1,211 @@
+// Keys that get a new secret: in place, where a lost answer can leave none that works, and by replacement, where one of the
+// two works at every moment.
+import { describe, expect, it } from "vitest";
+import { replaceAccessKey } from "../../../../src/changes/access-key/replace.ts";
+import { rotateAccessKey } from "../../../../src/changes/access-key/rotate.ts";
+import type { FailureKind } from "../../../../src/errors.ts";
+import type { EntryState } from "../../../../src/journal/entry.ts";
+import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+
+function worldWithKeys(setting: Setting = {}): AWorld {
+  const world = new AWorld(setting);
+  world.account.has("key", "ak_own");
+  world.account.has("key", "ak_old");
+  world.mayGo.add("ak_old");
+  return world;
+}
+
+interface Row {
+  readonly setting?: Setting;
+  readonly ends: FailureKind | "done";
+  readonly state: EntryState;
+  readonly recovered: EntryState;
+  /** How often the key was rotated, recovery included. */
+  readonly rotations: number;
+}
+
+function rotateInPlace(world: AWorld, updateProfile = false): Promise<Ended<unknown>> {
+  return world.run((bench) =>
+    rotateAccessKey(bench, { id: "ak_old", updateProfile }, { destination: world.destination() }),
+  );
+}
+
+describe("in place", () => {
+  const lostOnce: Setting = { fates: { rotate: ["lost after"] } };
+  const rows: Record<string, Row> = {
+    delivered: { ends: "done", state: "done", recovered: "done", rotations: 1 },
+    "429, then delivered": {
+      setting: { fates: { rotate: [{ refused: 429 }] } },
+      ends: "done",
+      state: "done",
+      recovered: "done",
+      rotations: 1,
+    },
+    refused: {
+      setting: { fates: { rotate: [{ refused: 403 }] } },
+      ends: "auth",
+      state: "refused",
+      recovered: "refused",
+      rotations: 0,
+    },
+    "an answer lost: not sent again by itself": {
+      setting: lostOnce,
+      ends: "outcome_unknown",
+      state: "unknown",
+      recovered: "done",
+      rotations: 2,
+    },
+    "cut: the secret is kept": {
+      setting: { fates: { rotate: ["cut"] } },
+      ends: "undelivered",
+      state: "undelivered",
+      recovered: "undelivered",
+      rotations: 1,
+    },
+    "no secret in the answer": {
+      setting: { fates: { rotate: ["silent"] } },
+      ends: "secret_lost",
+      state: "secret_lost",
+      recovered: "done",
+      rotations: 2,
+    },
+  };
+
+  it.each(Object.entries(rows))("%s", async (_name, { setting, ends, state, recovered, rotations }) => {
+    const world = worldWithKeys(setting);
+    expect((await rotateInPlace(world)).kind).toBe(ends);
+    expect(world.entries[0]!.state).toBe(state);
+    await world.recover();
+    expect(world.entries[0]!.state).toBe(recovered);
+    const key = world.account.keys[1]!;
+    expect(key.secret.split("+")).toHaveLength(rotations + 1);
+    if (rotations > 0) expect(world.isSafe(key.secret)).toBe(true);
+  });
+
+  it("without a yes an unknown outcome stays unknown, and nothing is sent", async () => {
+    const world = worldWithKeys(lostOnce);
+    await rotateInPlace(world);
+    const { value } = await world.recover({ mayReplace: async () => false });
+    expect(value![0]!.failure?.details.recovers).toBe(world.entries[0]!.id);
+    expect(world.account.requests.filter((one) => one.startsWith("rotate"))).toHaveLength(1);
+    expect((await rotateInPlace(world)).kind).toBe("outcome_unknown");
+  });
+
+  it.each(["file", "profile", "stdout"] as const)(
+    "crashed at any point, to a %s, the key's secret is there at the end",
+    async (destination) => {
+      const scene = () => {
+        const world = worldWithKeys({ destination });
+        return { world, act: () => rotateInPlace(world, destination === "profile") };
+      };
+      const crashes = await everyCrash(scene, (world, at) => {
+        const { secret } = world.account.keys[1]!;
+        if (secret.endsWith("+")) expect(world.isSafe(secret), at).toBe(true);
+        for (const { state } of world.entries) expect(["done", "undelivered"], at).toContain(state);
+      });
+      expect(crashes).toBeGreaterThan(50);
+    },
+  );
+});
+
+interface How {
+  readonly overlapMs?: number;
+  readonly updateProfile?: boolean;
+  readonly boundTo?: string;
+}
+
+function replaceKey(
+  world: AWorld,
+  { overlapMs = 0, updateProfile = false, boundTo }: How = {},
+): Promise<Ended<unknown>> {
+  return world.run((bench) =>
+    replaceAccessKey(
+      bench,
+      { oldId: "ak_old", boundTo, creation: { request: { name: "new" }, marked: true }, overlapMs, updateProfile },
+      {
+        destination: world.destination(),
+        waitMs: 60_000,
+        mayReplace: async () => true,
+        mayRevokeUnproven: async () => false,
+      },
+    ),
+  );
+}
+
+describe("by replacement", () => {
+  const both = ["ak_old", "ak_3"];
+  const rows: Record<
+    string,
+    { setting?: Setting; how?: How; ends: FailureKind | "done"; state: EntryState; live: string[] }
+  > = {
+    "proven and revoked": { ends: "done", state: "done", live: ["ak_3"] },
+    "a long overlap": { how: { overlapMs: 86_400_000 }, ends: "pending", state: "pending", live: both },
+    "the proof is refused": {
+      setting: { fates: { exchange: [{ refused: 401 }] } },
+      ends: "auth",
+      state: "pending",
+      live: both,
+    },
+    "bound to somebody else": { how: { boundTo: "user_2" }, ends: "pending", state: "pending", live: both },
+    "no new key": {
+      setting: { fates: { create: [{ refused: 403 }] } },
+      ends: "auth",
+      state: "refused",
+      live: ["ak_old"],
+    },
+    "its answer lost": {
+      setting: { fates: { create: ["lost after"] } },
+      ends: "outcome_unknown",
+      state: "unknown",
+      live: both,
+    },
+    "no delivery": { setting: { failing: ["deliver"] }, ends: "undelivered", state: "undelivered", live: both },
+    "the profile's own, not accepted": {
+      setting: { fates: { exchange: [{ refused: 401 }] }, destination: "profile" },
+      how: { updateProfile: true },
+      ends: "undelivered",
+      state: "undelivered",
+      live: both,
+    },
+    "the revocation refused": {
+      setting: { fates: { revoke: [{ refused: 403 }] } },
+      ends: "auth",
+      state: "pending",
+      live: both,
+    },
+  };
+
+  it.each(Object.entries(rows))("%s", async (_name, { setting, how, ends, state, live }) => {
+    const world = worldWithKeys(setting);
+    expect((await replaceKey(world, how)).kind).toBe(ends);
+    expect(world.account.live("key").map(({ id }) => id)).toEqual(["ak_own", ...live]);
+    expect(world.entry("access_key.rotate")!.state).toBe(state);
+    expect(world.broken).toEqual([]);
+  });
+
+  const cases: readonly (readonly [DestinationKind, How, Setting])[] = [
+    ["file", {}, {}],
+    ["stdout", {}, {}],
+    ["profile", { updateProfile: true }, {}],
+    ["file", { overlapMs: 3_600_000 }, {}],
+    ["file", {}, { fates: { create: ["lost after"], revoke: ["lost after"] } }],
+  ];
+  it.each(cases)(
+    "crashed at any point, to a %s, %j, %j: one works at every moment",
+    async (destination, how, setting) => {
+      const scene = () => {
+        const world = worldWithKeys({ ...setting, destination });
+        return { world, act: () => replaceKey(world, how) };
+      };
+      const crashes = await everyCrash(scene, (world, at) => {
+        expect(world.broken, at).toEqual([]);
+        const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
+        for (const { id, secret } of live) if (id !== "ak_old") expect(world.isSafe(secret), at).toBe(true);
+        const root = world.entry("access_key.rotate");
+        expect(live.length, at).toBe(root === undefined || ["done", "refused"].includes(root.state) ? 1 : 2);
+        if (root) expect(["done", "refused", "undelivered", "pending"], at).toContain(root.state);
+      });
+      expect(crashes).toBeGreaterThan(50);
+    },
+  );
+});

@@ -1,0 +1,224 @@
+// The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), each answer as a test wants it.
+import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
+import type { Service } from "../../../src/api/connect.ts";
+import type { Attempt } from "../../../src/api/http/attempt.ts";
+import type { Rows } from "../../../src/api/json/unknown-list.ts";
+import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
+import type { Problem } from "../../../src/errors.ts";
+
+/** What becomes of one request. Those that name no fault are answered as the contract says. */
+export type Fate =
+  | "lost before" // nothing arrived, and nobody knows
+  | "lost after" // done, and the answer is lost
+  | "cut" // done, and the secret can be read in what came
+  | "silent" // made, and the answer shows no secret
+  | "pending"
+  | "revoked"
+  | "disabled" // the status of the client that is made
+  | "not sent"
+  | { readonly refused: number; readonly code?: string; readonly retryAfterSeconds?: number };
+
+export type Request = "create" | "get" | "revoke" | "list" | "rotate" | "exchange";
+
+export interface Made {
+  readonly id: string;
+  readonly clientId: string;
+  readonly body: string;
+  readonly key: string | undefined;
+  readonly createdAt: string;
+  secret: string;
+  status: string;
+  /** The one-time secret was in an answer, whether that arrived or not. */
+  isGiven: boolean;
+  lastUsedAt: string | null;
+}
+
+const lost = { kind: "unknown", reason: "closed", detail: "the connection closed" } as const;
+
+export class AnAccount {
+  readonly clients: Made[] = [];
+  readonly keys: Made[] = [];
+  /** Every request that arrived, in order. */
+  readonly requests: string[] = [];
+  readonly fates: Partial<Record<Request, Fate[]>> = {};
+  /** Looked at before a request takes effect: what must be true on disk by then. */
+  onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
+  now: () => number = () => 0;
+  step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
+
+  /** A client or key from before. */
+  has(kind: "client" | "key", id: string): Made {
+    const made = this.#make(kind, { body: kind === "key" ? '{"name":"old"}' : "{}", id });
+    made.isGiven = true;
+    return made;
+  }
+
+  live(kind: "client" | "key"): Made[] {
+    return (kind === "client" ? this.clients : this.keys).filter(({ status }) => status === "active");
+  }
+
+  get service(): Service {
+    const answer = async <T>(
+      what: Request,
+      about: { id?: string; body?: string; key?: string },
+      effect: (fate: Fate | undefined) => Attempt<T>,
+    ): Promise<Attempt<T>> =>
+      this.step(what, () => {
+        this.onRequest(what, about);
+        this.requests.push([what, about.id].filter(Boolean).join(" "));
+        const fate = this.fates[what]?.shift();
+        if (fate === "lost before") return lost;
+        if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
+        if (typeof fate === "object") return refusal(fate.refused, fate);
+        const attempt = effect(fate);
+        if (fate === "lost after") return lost;
+        return fate === "cut" ? cutOff(attempt) : attempt;
+      });
+    const service: Pick<Service, "oauthClients" | "accessKeys"> & { tokens: Partial<Service["tokens"]> } = {
+      oauthClients: {
+        create: (body, key) => answer("create", { body, key }, (fate) => this.#createClient(body, key, fate)),
+        get: (id) => answer("get", { id }, () => this.#shown(this.clients.find((one) => one.id === id))),
+        revoke: (id) => answer("revoke", { id }, () => this.#shown(revoked(this.clients, id))),
+      },
+      accessKeys: {
+        create: (body) => answer("create", { body }, (fate) => this.#keyAnswer(this.#make("key", { body }), fate)),
+        list: () => answer("list", {}, () => this.#list()),
+        rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
+        revoke: (id) => answer("revoke", { id }, () => keyShown(revoked(this.keys, id))),
+      },
+      tokens: {
+        exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),
+        exchangeClient: async ({ clientSecret }: { clientSecret: string }) =>
+          answer("exchange", {}, () => this.#exchange(this.clients, clientSecret)),
+      },
+    };
+    return service as Service;
+  }
+
+  #make(kind: "client" | "key", about: { body: string; key?: string; id?: string }): Made {
+    const all = kind === "client" ? this.clients : this.keys;
+    const number = all.length + 1;
+    const made: Made = {
+      id: about.id ?? `${kind === "client" ? "oc" : "ak"}_${number}`,
+      clientId: `cid_${number}`,
+      body: about.body,
+      key: about.key,
+      createdAt: new Date(this.now()).toISOString(),
+      secret: `s3cr3t-${kind}-${number}`,
+      status: "active",
+      isGiven: false,
+      lastUsedAt: null,
+    };
+    all.push(made);
+    return made;
+  }
+
+  #createClient(body: string, key: string, fate: Fate | undefined): Attempt<OAuthClient> {
+    const made = this.clients.find((one) => one.key === key) ?? this.#make("client", { body, key });
+    if (made.body !== body) return refusal(409, { code: "idempotency_key_reuse" });
+    if (fate === "pending" || fate === "revoked" || fate === "disabled") made.status = fate;
+    return this.#shown(made, { withSecret: fate !== "silent" });
+  }
+
+  #shown(made: Made | undefined, { withSecret = false } = {}): Attempt<OAuthClient> {
+    if (made === undefined) return refusal(404, {});
+    const shows = withSecret && made.status === "active" && !made.isGiven;
+    if (withSecret || made.status !== "active") made.isGiven ||= made.status === "active";
+    const { service_account_id = "sa_1", scopes = ["entity:read"] } = JSON.parse(made.body) as Partial<OAuthClient>;
+    const value: OAuthClient = {
+      object: "oauth_client",
+      id: made.id,
+      service_account_id,
+      client_id: made.status === "pending" ? null : made.clientId,
+      scopes,
+      status: made.status,
+      created_at: made.createdAt,
+      client_secret: shows ? made.secret : null,
+    };
+    return { kind: "answered", status: 200, value, text: JSON.stringify(value), requestId: "req_1" };
+  }
+
+  #keyAnswer(made: Made, fate: Fate | undefined): Attempt<SecretAnswer> {
+    made.isGiven = true;
+    const key: AccessKey = { id: made.id, name: nameOf(made), createdByUserId: "user_1" };
+    const secret = fate === "silent" ? undefined : made.secret;
+    return {
+      kind: "answered",
+      status: 201,
+      value: { key, secret },
+      text: JSON.stringify({ ...key, secret }),
+      requestId: "req_1",
+    };
+  }
+
+  #rotateKey(id: string, fate: Fate | undefined): Attempt<SecretAnswer> {
+    const made = this.keys.find((one) => one.id === id && one.status === "active");
+    if (made === undefined) return refusal(404, {});
+    made.secret = `${made.secret}+`;
+    return this.#keyAnswer(made, fate);
+  }
+
+  #list(): Attempt<Rows> {
+    const rows = this.keys.map((made) => {
+      const {
+        keyType = "user_bound",
+        scopes = ["*"],
+        expiresAt = null,
+      } = JSON.parse(made.body) as Partial<AccessKeyRequest>;
+      const { id, status, createdAt, lastUsedAt } = made;
+      return {
+        value: {
+          id,
+          name: nameOf(made),
+          status,
+          createdAt,
+          lastUsedAt,
+          keyType,
+          scopes,
+          expiresAt,
+          createdByUserId: "user_1",
+        },
+      };
+    });
+    const value = { rows, wrappedIn: undefined, saysMore: false } as unknown as Rows;
+    return { kind: "answered", status: 200, value, text: "" };
+  }
+
+  #exchange(all: readonly Made[], secret: string): Attempt<never> {
+    const works = all.some((made) => made.secret === secret && made.status === "active");
+    return works ? { kind: "answered", status: 200, value: undefined as never, text: "" } : refusal(401, {});
+  }
+}
+
+function nameOf({ body }: Made): string {
+  return (JSON.parse(body) as { name: string }).name;
+}
+
+function revoked(all: readonly Made[], id: string): Made | undefined {
+  const made = all.find((one) => one.id === id);
+  if (made) made.status = "revoked";
+  return made;
+}
+
+function keyShown(made: Made | undefined): Attempt<AccessKey> {
+  if (made === undefined) return refusal(404, {});
+  const value = { id: made.id, status: made.status };
+  return { kind: "answered", status: 200, value, text: JSON.stringify(value) };
+}
+
+function refusal(
+  status: number,
+  { code, retryAfterSeconds }: { code?: string; retryAfterSeconds?: number },
+): Attempt<never> {
+  const problem: Problem = { status, code };
+  return { kind: "refused", status, problem, retryAfterSeconds };
+}
+
+function cutOff<T>(attempt: Attempt<T>): Attempt<T> {
+  const secret = attempt.kind === "answered" ? /s3cr3t-[\w+-]+/.exec(attempt.text)?.[0] : undefined;
+  if (attempt.kind !== "answered" || secret === undefined) return lost;
+  return {
+    ...lost,
+    salvage: { secret, text: attempt.text.slice(0, attempt.text.indexOf(secret) + secret.length + 1) },
+  };
+}

@@ -1,0 +1,197 @@
+// A creation step by step: the decision table of §4.2, what is on disk before a request leaves, and what is left wherever a
+// step fails or the process ends.
+import { describe, expect, it } from "vitest";
+import { createOAuthClient } from "../../../../src/changes/oauth-client/create.ts";
+import type { FailureKind } from "../../../../src/errors.ts";
+import type { EntryState } from "../../../../src/journal/entry.ts";
+import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import type { Fate } from "../an-account.ts";
+
+const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+
+function create(world: AWorld, more: { key?: string; fresh?: boolean; waitMs?: number } = {}): Promise<Ended<string>> {
+  return world.run((bench) =>
+    createOAuthClient(bench, request, {
+      destination: world.destination(),
+      waitMs: 60_000,
+      ...more,
+      conclude: async (end) => end.kind,
+    }),
+  );
+}
+
+interface Row {
+  readonly fates: Fate[];
+  readonly setting?: Setting;
+  readonly gets?: Fate[];
+  readonly ends: FailureKind | "delivered" | "delivered_before" | "secret_lost end";
+  readonly state: EntryState;
+  readonly live: number;
+}
+
+const rows: Record<string, Row> = {
+  "active with its secret": { fates: [], ends: "delivered", state: "done", live: 1 },
+  "active without its secret": { fates: ["silent"], ends: "secret_lost end", state: "secret_lost", live: 1 },
+  "an answer lost, then a receipt": { fates: ["lost after"], ends: "secret_lost end", state: "secret_lost", live: 1 },
+  "a request lost, then the same again": { fates: ["lost before"], ends: "delivered", state: "done", live: 1 },
+  "cut with a secret that can be read": { fates: ["cut"], ends: "undelivered", state: "undelivered", live: 1 },
+  "pending, then active": { fates: ["pending"], ends: "pending", state: "pending", live: 0 },
+  disabled: { fates: ["disabled"], ends: "unusable", state: "unusable", live: 0 },
+  revoked: { fates: ["revoked"], ends: "unusable", state: "unusable", live: 0 },
+  "refused by 403": { fates: [{ refused: 403 }], ends: "auth", state: "refused", live: 0 },
+  "refused by 409": { fates: [{ refused: 409 }], ends: "conflict", state: "refused", live: 0 },
+  "key reuse": {
+    fates: [{ refused: 409, code: "idempotency_key_reuse" }],
+    ends: "conflict",
+    state: "refused",
+    live: 0,
+  },
+  "429, then made": { fates: [{ refused: 429, retryAfterSeconds: 2 }], ends: "delivered", state: "done", live: 1 },
+  "429 beyond --retry-for": {
+    fates: [{ refused: 429, retryAfterSeconds: 90 }],
+    ends: "rate_limited",
+    state: "refused",
+    live: 0,
+  },
+  "nobody listens, then made": { fates: ["not sent"], ends: "delivered", state: "done", live: 1 },
+  // What a first attempt left unknown, no refusal of a second one settles.
+  "lost, then 403": { fates: ["lost after", { refused: 403 }], ends: "outcome_unknown", state: "unknown", live: 1 },
+  "lost, then 429 beyond --retry-for": {
+    fates: ["lost before", { refused: 429, retryAfterSeconds: 90 }],
+    ends: "outcome_unknown",
+    state: "unknown",
+    live: 0,
+  },
+  "lost, and no time for another": {
+    fates: ["lost after"],
+    setting: { retryForMs: 0 },
+    ends: "outcome_unknown",
+    state: "unknown",
+    live: 1,
+  },
+};
+
+describe("the decision table", () => {
+  it.each(Object.entries(rows))("%s", async (_name, { fates, setting, ends, state, live }) => {
+    const world = new AWorld({ ...setting, fates: { create: fates } });
+    const { kind, value } = await create(world);
+    expect(kind === "done" ? (value === "secret_lost" ? "secret_lost end" : value) : kind).toBe(ends);
+    expect(world.entry("oauth_client.create")!.state).toBe(state);
+    expect(world.account.live("client")).toHaveLength(live);
+    expect(new Set(world.account.clients.map(({ key }) => key)).size).toBeLessThanOrEqual(1);
+    expect(world.broken).toEqual([]);
+    if (state === "done") expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
+  });
+
+  it("a pending client that becomes active is replayed under its key and delivered", async () => {
+    const world = new AWorld({ fates: { create: ["pending"] } });
+    expect((await create(world)).kind).toBe("pending");
+    world.account.clients[0]!.status = "active";
+    expect((await create(world)).value).toBe("delivered");
+    expect(world.account.clients).toHaveLength(1);
+  });
+
+  it("Ctrl-C while it waits ends as unknown after an attempt that may have arrived, and as refused after none", async () => {
+    for (const [fate, state] of [
+      ["lost before", "unknown"],
+      [{ refused: 429 }, "refused"],
+    ] as const) {
+      const world = new AWorld({ fates: { create: [fate] } });
+      world.account.onRequest = () => world.interrupt();
+      await create(world);
+      expect(world.entry("oauth_client.create")!.state).toBe(state);
+    }
+  });
+});
+
+describe("the same creation again", () => {
+  it("goes on under the same key; --new starts another; a key given again shows the same client", async () => {
+    const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0, destination: "stdout" });
+    expect((await create(world)).kind).toBe("outcome_unknown");
+    expect((await create(world)).value).toBe("delivered");
+    expect(world.entries).toHaveLength(1);
+    expect((await create(world, { fresh: true })).value).toBe("delivered");
+    expect((await create(world, { key: world.entries[0]!.idempotency_key! })).value).toBe("delivered_before");
+    expect([world.entries.length, world.account.clients.length]).toEqual([2, 2]);
+  });
+
+  it("finds the file of an interrupted run, and refuses a file of somebody else", async () => {
+    const world = new AWorld();
+    world.crashAt = Number.POSITIVE_INFINITY;
+    await create(world);
+    const { entries, files } = world;
+    entries[0] = { ...entries[0]!, state: "unknown" };
+    expect((await create(world)).value).toBe("delivered_before");
+    files.set("/secret", { reserve: "another", secret: "x" });
+    expect((await create(world)).kind).toBe("usage");
+    expect(world.account.clients).toHaveLength(1);
+  });
+});
+
+describe("wherever a step fails", () => {
+  it.each(["check", "prepare", "reserve", "admit", "record 1"])("%s: nothing is sent", async (step) => {
+    const world = new AWorld({ failing: [step] });
+    expect((await create(world)).kind).toBe("failed");
+    expect(world.account.requests).toEqual([]);
+  });
+
+  it.each([
+    [["deliver"], "undelivered", 1],
+    [["deliver", "keep"], "secret_lost", 0],
+  ] as const)("%j: %s", async (failing, state, kept) => {
+    const world = new AWorld({ failing });
+    expect((await create(world)).kind).toBe(state);
+    expect(world.entry("oauth_client.create")!.state).toBe(state);
+    expect(world.kept.size).toBe(kept);
+    // Neither delivered nor kept, the secret is whole in what was reserved for it.
+    expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
+  });
+
+  it("the journal cannot say done: said, and delivered", async () => {
+    const world = new AWorld({ failing: ["record 2"] });
+    expect((await create(world)).value).toBe("delivered");
+    expect(world.told.join()).toContain("journal could not be updated");
+    expect((await new AWorld({ destination: "stdout", failing: ["keep"] }).run(async () => "")).kind).toBe("done");
+  });
+});
+
+describe("the order", () => {
+  const before = ["check", "admit", "complete delivery", "check", "prepare", "reserve", "record", "create"];
+
+  it.each([
+    ["file", ["write", "deliver", "record", "is kept", "release", "is kept", "release kept"]],
+    // What leaves nothing to look at is kept meanwhile.
+    ["stdout", ["keep", "deliver", "record", "is kept", "destroy", "release", "is kept", "release kept"]],
+  ] as const)("to a %s", async (destination, after) => {
+    const world = new AWorld({ destination });
+    await create(world);
+    expect(world.calls).toEqual([...before, ...after]);
+  });
+});
+
+describe("a crash at any point, and another in its recovery", () => {
+  const kinds: readonly DestinationKind[] = ["file", "profile", "command", "stdout"];
+  const fates: Record<string, Fate[]> = {
+    "no fault": [],
+    "an answer lost": ["lost after"],
+    "a secret in a cut answer": ["cut"],
+  };
+  it.each(kinds.flatMap((kind) => Object.keys(fates).map((name) => [kind, name] as const)))(
+    "to a %s, %s: nothing doubled, nothing lost, nothing delivered revoked",
+    async (destination, name) => {
+      const scene = () => {
+        const world = new AWorld({ destination, fates: { create: fates[name]! } });
+        return { world, act: () => create(world) };
+      };
+      const crashes = await everyCrash(scene, (world, at) => {
+        expect(world.broken, at).toEqual([]);
+        const live = world.account.live("client");
+        expect(live.length, at).toBeLessThanOrEqual(1);
+        for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
+        for (const entry of world.entries)
+          expect(["done", "replaced", "undelivered", "refused"], at).toContain(entry.state);
+      });
+      expect(crashes).toBeGreaterThan(50);
+    },
+  );
+});

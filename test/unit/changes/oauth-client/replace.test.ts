@@ -1,0 +1,109 @@
+// The way out of a lost secret: the client revoked, seen revoked, and another one made under a new key.
+import { describe, expect, it } from "vitest";
+import { createOAuthClient, type CreationEnd } from "../../../../src/changes/oauth-client/create.ts";
+import { replaceLostSecret } from "../../../../src/changes/oauth-client/replace.ts";
+import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+import type { Fate } from "../an-account.ts";
+
+/** A creation whose secret is lost, and its replacement in the same process. */
+function replace(world: AWorld): Promise<Ended<CreationEnd["kind"]>> {
+  const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+  return world.run((bench) => {
+    const options = { destination: world.destination(), waitMs: 60_000 };
+    return createOAuthClient(bench, request, {
+      ...options,
+      conclude: async (end, lease) =>
+        (end.kind === "secret_lost" ? await replaceLostSecret(bench, lease, options) : end).kind,
+    });
+  });
+}
+
+const lostThen = (...fates: Fate[]): Setting => ({ fates: { create: ["silent", ...fates] } });
+
+describe("a replacement", () => {
+  it("revokes the lost one before it makes another, under another key", async () => {
+    const world = new AWorld(lostThen());
+    expect((await replace(world)).value).toBe("delivered");
+    expect(world.account.requests).toEqual(["create", "revoke oc_1", "create"]);
+    const [lost, made] = world.entries;
+    expect([lost!.state, lost!.replaced_by, made!.state, made!.replaces]).toEqual([
+      "replaced",
+      made!.id,
+      "done",
+      lost!.id,
+    ]);
+    expect(made!.idempotency_key).not.toBe(lost!.idempotency_key);
+    expect(made!.request_text).toBe(lost!.request_text);
+  });
+
+  it.each([
+    [
+      "its destination can take nothing: nothing is revoked",
+      { ...lostThen(), failing: ["prepare 2"] },
+      "secret_lost",
+      "secret_lost",
+      1,
+    ],
+    [
+      "the revocation is refused: no other is made",
+      { fates: { create: ["silent"], revoke: [{ refused: 403 }] } },
+      "auth",
+      "secret_lost",
+      1,
+    ],
+    [
+      "the other is refused: the lost one is gone, and recovery goes on",
+      { ...lostThen({ refused: 403 }) },
+      "auth",
+      "secret_lost",
+      0,
+    ],
+    ["the other's secret is lost too", lostThen("silent"), "done", "replaced", 1],
+  ] as const)("%s", async (_name, setting, ends, state, live) => {
+    const world = new AWorld(setting as Setting);
+    expect((await replace(world)).kind).toBe(ends);
+    expect(world.entries[0]!.state).toBe(state);
+    expect(world.account.live("client")).toHaveLength(live);
+    expect(world.broken).toEqual([]);
+    for (let round = 0; round < 3; round++) await world.recover();
+    expect([world.unsettled(), world.account.live("client").length]).toEqual([[], 1]);
+  });
+
+  it("without a yes nothing is revoked", async () => {
+    const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
+    await replace(world);
+    const before = world.account.requests.length;
+    // The replacement that was begun was agreed to: without it the person is asked again.
+    world.entries[1] = { ...world.entries[1]!, state: "refused" };
+    const { value } = await world.recover({ mayReplace: async () => false });
+    expect(value![0]!.failure?.kind).toBe("secret_lost");
+    expect(world.account.requests).toHaveLength(before);
+  });
+});
+
+describe("a crash at any point, and another in its recovery", () => {
+  const kinds: readonly DestinationKind[] = ["file", "profile", "stdout"];
+  it.each(
+    kinds.flatMap(
+      (kind) =>
+        [
+          [kind, []],
+          [kind, ["lost after"]],
+        ] as const,
+    ),
+  )("to a %s, %j", async (destination, fates) => {
+    const scene = () => {
+      const world = new AWorld({ ...lostThen(...fates), destination });
+      return { world, act: () => replace(world) };
+    };
+    const crashes = await everyCrash(scene, (world, at) => {
+      expect(world.broken, at).toEqual([]);
+      const live = world.account.live("client");
+      expect(live.length, at).toBeLessThanOrEqual(1);
+      for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
+      for (const { state } of world.entries)
+        expect(["done", "replaced", "refused", "undelivered"], at).toContain(state);
+    });
+    expect(crashes).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,191 @@
+// A rotation of a client: at every moment one of the two works, whatever fails and wherever the process ends.
+import { describe, expect, it } from "vitest";
+import { rotateOAuthClient } from "../../../../src/changes/oauth-client/rotate.ts";
+import type { Rotated } from "../../../../src/changes/overlap.ts";
+import type { FailureKind } from "../../../../src/errors.ts";
+import type { EntryState } from "../../../../src/journal/entry.ts";
+import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
+
+interface How {
+  readonly overlapMs?: number;
+  readonly keepOld?: boolean;
+  readonly agrees?: boolean;
+  readonly status?: string;
+}
+
+function worldWithOld(setting: Setting = {}): AWorld {
+  const world = new AWorld(setting);
+  world.account.has("client", "oc_old");
+  world.mayGo.add("oc_old");
+  return world;
+}
+
+function rotate(
+  world: AWorld,
+  { overlapMs = 0, keepOld = false, agrees = false, status = "active" }: How = {},
+): Promise<Ended<Rotated>> {
+  const old = { id: "oc_old", service_account_id: "sa_1", scopes: ["entity:read"], status };
+  return world.run((bench) =>
+    rotateOAuthClient(
+      bench,
+      { old, request: { overlapMs, keepOld } },
+      {
+        destination: world.destination(),
+        waitMs: 60_000,
+        mayReplace: async () => agrees,
+        mayRevokeUnproven: async () => agrees,
+      },
+    ),
+  );
+}
+
+interface Row {
+  readonly setting?: Setting;
+  readonly how?: How;
+  readonly ends: FailureKind | "done";
+  readonly state: EntryState;
+  /** The clients that work afterwards. */
+  readonly live: readonly string[];
+}
+
+const both = ["oc_old", "oc_2"];
+const rows: Record<string, Row> = {
+  "proven and revoked": { ends: "done", state: "done", live: ["oc_2"] },
+  "--keep-old": { how: { keepOld: true }, ends: "done", state: "done", live: both },
+  "no token endpoint": { setting: { proves: false }, ends: "done", state: "done", live: ["oc_2"] },
+  "a short overlap": { how: { overlapMs: 60_000 }, ends: "done", state: "done", live: ["oc_2"] },
+  "a long overlap": { how: { overlapMs: 36 * 3_600_000 }, ends: "pending", state: "pending", live: both },
+  "the proof is refused": {
+    setting: { fates: { exchange: [{ refused: 401 }] } },
+    ends: "pending",
+    state: "pending",
+    live: both,
+  },
+  "no delivery": { setting: { failing: ["deliver"] }, ends: "undelivered", state: "undelivered", live: both },
+  "no new client": {
+    setting: { fates: { create: [{ refused: 409 }] } },
+    ends: "conflict",
+    state: "refused",
+    live: ["oc_old"],
+  },
+  "its secret lost, no consent": {
+    setting: { fates: { create: ["silent"] } },
+    ends: "secret_lost",
+    state: "secret_lost",
+    live: both,
+  },
+  "its secret lost, replaced": {
+    setting: { fates: { create: ["silent"] } },
+    how: { agrees: true },
+    ends: "done",
+    state: "done",
+    live: ["oc_3"],
+  },
+  "an answer lost for good": {
+    setting: { fates: { create: ["lost before"] }, retryForMs: 0 },
+    ends: "outcome_unknown",
+    state: "unknown",
+    live: ["oc_old"],
+  },
+  "the revocation lost": {
+    setting: { fates: { revoke: ["lost before"] }, retryForMs: 0 },
+    ends: "outcome_unknown",
+    state: "pending",
+    live: both,
+  },
+  "the revocation lost once": {
+    setting: { fates: { revoke: ["lost after"] } },
+    ends: "done",
+    state: "done",
+    live: ["oc_2"],
+  },
+  "an old client that is disabled": {
+    how: { status: "disabled" },
+    ends: "unusable",
+    state: "refused",
+    live: ["oc_old"],
+  },
+  "the journal fails after the delivery": {
+    setting: { failing: ["record 3"] },
+    ends: "pending",
+    state: "open",
+    live: both,
+  },
+};
+
+describe("a rotation", () => {
+  it.each(Object.entries(rows))("%s", async (_name, { setting, how, ends, state, live }) => {
+    const world = worldWithOld(setting);
+    expect((await rotate(world, how)).kind).toBe(ends);
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(live);
+    if (state !== "open") expect(world.entry("oauth_client.rotate")!.state).toBe(state);
+    expect(world.broken).toEqual([]);
+  });
+
+  it("a long overlap is finished by recovery when it is due, and not before", async () => {
+    const world = worldWithOld();
+    await rotate(world, { overlapMs: 36 * 3_600_000 });
+    await world.recover();
+    expect(world.account.live("client")).toHaveLength(2);
+    world.now += 36 * 3_600_000;
+    await world.recover();
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_2"]);
+    expect(world.entry("oauth_client.rotate")!.state).toBe("done");
+  });
+
+  it("revokes nothing for a new client that was revoked meanwhile: it ends there", async () => {
+    const world = worldWithOld();
+    await rotate(world, { overlapMs: 3_600_000 });
+    world.account.clients[1]!.status = "revoked";
+    world.now += 3_600_000;
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("unusable");
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_old"]);
+    expect(world.entry("oauth_client.rotate")!.state).toBe("unusable");
+  });
+
+  it("what cannot be proven any more needs a yes", async () => {
+    const world = worldWithOld({ destination: "stdout", fates: { exchange: ["lost before"] }, retryForMs: 0 });
+    await rotate(world);
+    const { value } = await world.recover({ mayRevokeUnproven: async () => false });
+    expect(value![0]!.failure?.details.hint).toContain("--yes");
+    expect(world.account.live("client")).toHaveLength(2);
+    await world.recover();
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_2"]);
+  });
+
+  it("begun again with another overlap, it ends as it was begun", async () => {
+    const world = worldWithOld();
+    await rotate(world, { overlapMs: 3_600_000 });
+    expect((await rotate(world, { overlapMs: 0 })).kind).toBe("pending");
+    expect(world.told.join()).toContain("with --overlap 3600s");
+    expect(world.account.clients).toHaveLength(2);
+  });
+});
+
+describe("a crash at any point, and another in its recovery", () => {
+  const cases: readonly (readonly [DestinationKind, How, Setting])[] = [
+    ["file", {}, {}],
+    ["profile", {}, {}],
+    ["stdout", {}, {}],
+    ["file", { overlapMs: 3_600_000 }, {}],
+    ["file", { agrees: true }, { fates: { create: ["silent"] } }],
+    ["command", { agrees: true }, { fates: { create: ["lost after"], revoke: ["lost after"] } }],
+    ["file", {}, { fates: { create: ["cut"] } }],
+  ];
+  it.each(cases)("to a %s, %j, %j: one works at every moment, one at the end", async (destination, how, setting) => {
+    const scene = () => {
+      const world = worldWithOld({ ...setting, destination });
+      return { world, act: () => rotate(world, how) };
+    };
+    const crashes = await everyCrash(scene, (world, at) => {
+      expect(world.broken, at).toEqual([]);
+      const live = world.account.live("client");
+      const root = world.entry("oauth_client.rotate");
+      if (root === undefined) return expect(live.length, at).toBe(1);
+      for (const { id, secret } of live) if (id !== "oc_old") expect(world.isSafe(secret), at).toBe(true);
+      expect(live.length, at).toBe(root.state === "done" || root.state === "refused" ? 1 : 2);
+      expect(["done", "refused", "undelivered", "pending"], at).toContain(root.state);
+    });
+    expect(crashes).toBeGreaterThan(50);
+  });
+});

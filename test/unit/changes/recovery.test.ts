@@ -1,0 +1,88 @@
+// Which entry recovery finishes, as whom, and with which exit code it ends.
+import { describe, expect, it } from "vitest";
+import { worstOf } from "../../../src/changes/recovery.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { Failure, type FailureKind } from "../../../src/errors.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import { AWorld, type Ended } from "./a-world.ts";
+
+function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
+  const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0 });
+  const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+  const act = (): Promise<Ended<unknown>> =>
+    world.run((bench) =>
+      createOAuthClient(bench, request, { destination: world.destination(), waitMs: 0, conclude: async () => {} }),
+    );
+  return { world, act };
+}
+
+describe("the account of an entry", () => {
+  it.each([
+    [{ baseUrl: "https://other.example" }, "points at"],
+    [{ organizationId: "org_2" }, "another organization"],
+    [{ profileId: "p2" }, "another profile of the same name"],
+  ])("%j: nothing is sent", async (account, why) => {
+    const { world, act } = leftUnknown();
+    await act();
+    let bench: Workbench | undefined;
+    await world.run(async (given) => void (bench = given));
+    const moved = { ...bench!, account: { ...bench!.account, ...account } };
+    const { value } = await world.recover({ benchFor: async () => moved });
+    expect(value![0]!.failure?.message).toContain(why);
+    // The entry's own state decides the exit code: nobody knows yet.
+    expect(value![0]!.failure?.kind).toBe("outcome_unknown");
+    expect(world.account.requests).toEqual(["create"]);
+  });
+
+  it("one entry that fails does not stop the others", async () => {
+    const { world, act } = leftUnknown();
+    await act();
+    world.entries.push({ ...world.entries[0]!, id: "1zzzzzzzzz", idempotency_key: "another" });
+    const { value } = await world.recover({
+      benchFor: async ({ id }) => {
+        if (id !== "1zzzzzzzzz") throw new Failure("auth", "The profile is gone.");
+        let bench: Workbench | undefined;
+        await new AWorld().run(async (given) => void (bench = given));
+        return bench!;
+      },
+    });
+    expect(value!.map(({ failure }) => failure?.kind)).toEqual(["outcome_unknown", undefined]);
+  });
+
+  it("an operation of a newer program is left alone", async () => {
+    const { world, act } = leftUnknown();
+    await act();
+    world.entries[0] = { ...world.entries[0]!, operation: "moon.launch" as Entry["operation"] };
+    const { value } = await world.recover();
+    expect(value![0]!.failure?.message).toContain("moon.launch");
+  });
+});
+
+describe("the exit code", () => {
+  const worst: readonly FailureKind[] = [
+    "outcome_unknown",
+    "undelivered",
+    "secret_lost",
+    "pending",
+    "unusable",
+    "auth",
+    "rate_limited",
+    "unreachable",
+    "conflict",
+    "not_found",
+    "failed",
+  ];
+  it.each(worst.slice(1).map((kind, index) => [worst[index]!, kind] as const))(
+    "%s is worse than %s",
+    (first, second) => {
+      const entry = {} as Entry;
+      const results = [second, first].map((kind) => ({ entry, failure: new Failure(kind, kind) }));
+      expect(worstOf([{ entry }, ...results])?.kind).toBe(first);
+    },
+  );
+
+  it("is none where all is settled", () => {
+    expect(worstOf([{ entry: {} as Entry }])).toBeUndefined();
+  });
+});

@@ -1,0 +1,123 @@
+// Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
+import { describe, expect, it } from "vitest";
+import { revokeAccessKey } from "../../../src/changes/access-key/revoke.ts";
+import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
+import { revoke, type RevocationGrounds } from "../../../src/changes/revocation.ts";
+import type { FailureKind } from "../../../src/errors.ts";
+import type { EntryState } from "../../../src/journal/entry.ts";
+import { AWorld, type Ended, everyCrash, type Setting } from "./a-world.ts";
+import type { Fate } from "./an-account.ts";
+
+type What = "client" | "key";
+
+function worldWith(what: What, setting: Setting = {}): AWorld {
+  const world = new AWorld(setting);
+  world.account.has("key", "ak_own");
+  world.account.has(what, "old");
+  return world;
+}
+
+function revokeOld(world: AWorld, what: What): Promise<Ended<unknown>> {
+  return world.run(async (bench) =>
+    what === "client" ? revokeOAuthClient(bench, "old") : revokeAccessKey(bench, "old"),
+  );
+}
+
+interface Row {
+  readonly fates: Fate[];
+  readonly retryForMs?: number;
+  readonly ends: Partial<Record<What, FailureKind | "done">>;
+  readonly state: Partial<Record<What, EntryState>>;
+}
+
+const rows: Record<string, Row> = {
+  revoked: { fates: [], ends: { client: "done", key: "done" }, state: { client: "done", key: "done" } },
+  "lost once": { fates: ["lost after"], ends: { client: "done", key: "done" }, state: { client: "done", key: "done" } },
+  "429, then revoked": {
+    fates: [{ refused: 429 }],
+    ends: { client: "done", key: "done" },
+    state: { client: "done", key: "done" },
+  },
+  "403": {
+    fates: [{ refused: 403 }],
+    ends: { client: "auth", key: "auth" },
+    state: { client: "refused", key: "refused" },
+  },
+  "404": {
+    fates: [{ refused: 404 }],
+    ends: { client: "not_found", key: "not_found" },
+    state: { client: "refused", key: "refused" },
+  },
+  // §3.1: an earlier attempt at a client that arrived would still be seen. Of a key the list decides, which still has it.
+  "lost, then 404": {
+    fates: ["lost before", { refused: 404 }],
+    ends: { client: "not_found", key: "outcome_unknown" },
+    state: { client: "refused", key: "unknown" },
+  },
+  "lost after, then 404: the list shows the key revoked": {
+    fates: ["lost after", { refused: 404 }],
+    ends: { key: "done" },
+    state: { key: "done" },
+  },
+  "lost, then 403": {
+    fates: ["lost before", { refused: 403 }],
+    ends: { client: "outcome_unknown", key: "outcome_unknown" },
+    state: { client: "unknown", key: "unknown" },
+  },
+  "lost, and no time": {
+    fates: ["lost before"],
+    retryForMs: 0,
+    ends: { client: "outcome_unknown", key: "outcome_unknown" },
+    state: { client: "unknown", key: "unknown" },
+  },
+};
+
+describe("a revocation by name", () => {
+  const cases = Object.entries(rows).flatMap(([name, row]) =>
+    (["client", "key"] as const).map((what) => ({ name, what, ...row })),
+  );
+  it.each(cases.filter(({ ends, what }) => ends[what]))(
+    "of a $what: $name",
+    async ({ what, fates, retryForMs, ends, state }) => {
+      const world = worldWith(what, { fates: { revoke: fates }, retryForMs });
+      expect((await revokeOld(world, what)).kind).toBe(ends[what]);
+      expect(world.entries[0]!.state).toBe(state[what]);
+    },
+  );
+
+  it.each(["client", "key"] as const)("of a %s, crashed at any point, is finished by recovery", async (what) => {
+    const scene = () => {
+      const world = worldWith(what);
+      return { world, act: () => revokeOld(world, what) };
+    };
+    const crashes = await everyCrash(scene, (world, at) => {
+      const isBegun = world.entries.length > 0;
+      expect(world.unsettled(), at).toEqual([]);
+      const status = [...world.account.clients, ...world.account.keys].find(({ id }) => id === "old")!.status;
+      expect(status, at).toBe(isBegun ? "revoked" : "active");
+    });
+    expect(crashes).toBeGreaterThan(5);
+  });
+});
+
+describe("the gate", () => {
+  const through = (grounds: RevocationGrounds): Promise<Ended<string>> =>
+    new AWorld().run((bench) =>
+      revoke(bench, {
+        grounds,
+        send: async () => ({ kind: "answered", status: 200, value: "", text: "gone" }),
+        read: async () => ({ isOver: true, end: "gone" }),
+      }),
+    );
+
+  it("lets through what has grounds", async () => {
+    const by = { id: "oc_2", proof: "token exchange", seen: "looked at" } as const;
+    expect((await through({ kind: "replaced", by })).value).toBe("gone");
+    expect((await through({ kind: "named" })).value).toBe("gone");
+  });
+
+  it("stops a successor that nobody can name", async () => {
+    const by = { id: "", proof: "token exchange", seen: "just made" } as const;
+    expect((await through({ kind: "replaced", by })).kind).toBe("failed");
+  });
+});
