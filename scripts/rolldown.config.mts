@@ -41,6 +41,8 @@ const together: readonly Group[] = [
     name: "start",
     files: [
       "errors",
+      "edge/folders",
+      "disk/write",
       "output/visible-text",
       "output/json-text",
       "output/fields",
