@@ -55,9 +55,14 @@ const together: readonly Group[] = [
   },
   {
     name: "acting",
-    files: ["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
-      (name) => `profiles/${name}`,
-    ),
+    files: [
+      ...["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
+        (name) => `profiles/${name}`,
+      ),
+      // Standard output needs these too; the rest of disk/ brings cryptography with it.
+      "disk/error-words",
+      "disk/write",
+    ],
   },
   { name: "disk", files: ["disk/"] },
   { name: "stored", files: ["profiles/store", "profiles/profile-file", "profiles/credentials"] },
