@@ -92,7 +92,7 @@ function atRoot({ host, body }: Order, method: string): Answer {
 
 async function list({ host }: Order, noun: string): Promise<Answer> {
   const here = (await host.store.current())[host.region];
-  const now = Date.now();
+  const now = host.now();
   if (noun === "oauth_clients") {
     const keyOf = (client: OAuthClientRecord) => here.receipts.find((receipt) => receipt.oauthClientId === client.id);
     return json(
@@ -166,6 +166,6 @@ function changeClient(here: RegionState, { order }: { order: Order }): unknown {
     client.status = status;
     if (status !== "pending") client.pending = null;
   }
-  if (cleanup !== undefined) client.cleanup = cleanupOf(cleanup, Date.now());
+  if (cleanup !== undefined) client.cleanup = cleanupOf(cleanup, order.host.now());
   return clientFacts(client);
 }

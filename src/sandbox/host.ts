@@ -49,6 +49,7 @@ export interface HostSettings {
   readonly region: Region;
   readonly store: Store;
   readonly plan: FaultPlan;
+  readonly now: () => number;
   readonly control: (host: Host, request: ControlRequest) => Promise<Answer>;
   readonly log: ((line: string) => void) | undefined;
 }
@@ -57,6 +58,7 @@ export class Host {
   readonly region: Region;
   readonly store: Store;
   readonly plan: FaultPlan;
+  readonly now: () => number;
   requests: LoggedRequest[] = [];
   /** Set once the server listens. */
   baseUrl = "";
@@ -68,6 +70,7 @@ export class Host {
     this.region = settings.region;
     this.store = settings.store;
     this.plan = settings.plan;
+    this.now = settings.now;
     this.#control = settings.control;
     this.#log = settings.log;
     this.#service = new Service(settings);
@@ -104,7 +107,7 @@ export class Host {
     const [path, ...query] = (request.url ?? "/").split("?");
     const requestId = randomName(`req_${this.region}_`);
     const credential = hashOf(request.headers.authorization ?? "");
-    const effects = settled(this.plan.meet({ method, path: path!, credential, now: Date.now() }));
+    const effects = settled(this.plan.meet({ method, path: path!, credential, now: this.now() }));
     const body = await bodyOf(request);
     const logged = this.#keep(request, { path: path!, body, requestId });
     if (effects.latency) await new Promise((resolve) => setTimeout(resolve, effects.latency));
@@ -133,7 +136,7 @@ export class Host {
     const { effects, requestId } = given;
     if (given.body instanceof Problem) return problemAnswer(given.body, requestId);
     const replaces = effects.status !== undefined || effects.redirect !== undefined;
-    if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: Date.now() });
+    if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: this.now() });
     const answer = await this.#service.answer({
       method: given.request.method ?? "",
       path: given.path,
@@ -144,7 +147,7 @@ export class Host {
       wishes: wishesOf(effects),
       requestId,
     });
-    return replaces ? faultAnswer(effects, { requestId, now: Date.now() }) : answer;
+    return replaces ? faultAnswer(effects, { requestId, now: this.now() }) : answer;
   }
 
   #keep(request: IncomingMessage, given: { path: string; body: Buffer | Problem; requestId: string }): LoggedRequest {
@@ -159,7 +162,7 @@ export class Host {
       body: given.path === tokenPath || given.path === accessTokenPath ? null : text,
       body_sha256: hashOf(text),
       idempotency_key: typeof key === "string" ? key : null,
-      at: new Date(Date.now()).toISOString(),
+      at: new Date(this.now()).toISOString(),
       status: null,
       request_id: given.requestId,
     };

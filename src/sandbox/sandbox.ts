@@ -23,6 +23,8 @@ export interface SandboxSettings {
   portEu?: number;
   /** A line a request. */
   log?: (line: string) => void;
+  /** Its clock, epoch milliseconds; absent: the machine's. Each sandbox of a process can have its own. */
+  now?: () => number;
 }
 
 const mostEntities = 100_000_000;
@@ -110,7 +112,7 @@ function hostOf(region: Region, given: { settings: SandboxSettings; store: Store
   const { settings, store, state } = given;
   const random = seededRandom(state.settings.seed + regions.indexOf(region));
   const plan = new FaultPlan({ specs: settings.faults ?? [], random });
-  return new Host({ region, store, plan, control: controlled, log: settings.log });
+  return new Host({ region, store, plan, control: controlled, log: settings.log, now: settings.now ?? Date.now });
 }
 
 /**
@@ -119,8 +121,8 @@ function hostOf(region: Region, given: { settings: SandboxSettings; store: Store
  */
 export async function startSandbox(settings: SandboxSettings): Promise<RunningSandbox> {
   checkSettings(settings);
-  const { entities, seed } = settings;
-  const store = new Store(settings.stateDir, () => newState({ now: Date.now(), entities, seed }));
+  const { entities, seed, now = Date.now } = settings;
+  const store = new Store(settings.stateDir, () => newState({ now: now(), entities, seed }));
   const state = await store.current();
   checkKept(settings, state);
   const hosts = { us: hostOf("us", { settings, store, state }), eu: hostOf("eu", { settings, store, state }) };
@@ -135,7 +137,7 @@ export async function startSandbox(settings: SandboxSettings): Promise<RunningSa
     }
   }
   return {
-    describe: () => describe(store.latest(), { addresses: addressesOf(hosts), now: Date.now() }),
+    describe: () => describe(store.latest(), { addresses: addressesOf(hosts), now: now() }),
     close: async () => void (await Promise.all(servers.map(close))),
   };
 }

@@ -28,6 +28,7 @@ export interface ServiceRequest {
 export interface ServiceSettings {
   readonly region: Region;
   readonly store: Store;
+  readonly now: () => number;
 }
 
 /** An unknown or repeated query parameter is refused by its name (§4.3 rule 3). */
@@ -95,7 +96,7 @@ export class Service {
   }
 
   #callOf(request: ServiceRequest, found: { state: State; parts: Record<string, string> }): Call {
-    const { region } = this.#settings;
+    const { region, now } = this.#settings;
     const { method, path, query, headers, body, baseUrl, wishes } = request;
     return {
       method,
@@ -110,7 +111,7 @@ export class Service {
       contractVersions: found.state.contractVersions,
       settings: found.state.settings,
       here: found.state[region],
-      now: Date.now(),
+      now: now(),
     };
   }
 }

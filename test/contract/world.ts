@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { vi } from "vitest";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import type { Description } from "./player.ts";
 
@@ -14,9 +13,8 @@ export interface World {
 
 export async function startWorld(): Promise<World> {
   let now = Date.UTC(2026, 10, 21);
-  const clock = vi.spyOn(Date, "now").mockImplementation(() => now);
   const stateDir = mkdtempSync(join(tmpdir(), "integ-world-"));
-  const sandbox: RunningSandbox = await startSandbox({ stateDir, entities: 120 });
+  const sandbox: RunningSandbox = await startSandbox({ stateDir, entities: 120, now: () => now });
   const { us, eu } = sandbox.describe();
   return {
     description: { us: { ...us }, eu: { ...eu } },
@@ -25,7 +23,6 @@ export async function startWorld(): Promise<World> {
     },
     async close() {
       await sandbox.close();
-      clock.mockRestore();
       rmSync(stateDir, { recursive: true, force: true });
     },
   };
