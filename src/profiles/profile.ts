@@ -106,7 +106,7 @@ export interface ActiveProfile {
   readonly name: string;
   readonly source: "flag" | "environment" | "INTEG_PROFILE" | "default";
   readonly region: Region;
-  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical (sandbox.md). */
+  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;

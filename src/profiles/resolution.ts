@@ -23,7 +23,7 @@ export interface Resolution {
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical (sandbox.md). */
+  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
