@@ -35,6 +35,7 @@ const everyRoom = [
 
 /** Pure rules of other rooms that anybody may use: no I/O, nothing heavy. */
 const pureRules = [
+  "disk/error-words.ts",
   "api/access-keys.ts",
   "api/contract.ts",
   "api/contract-headers.ts",

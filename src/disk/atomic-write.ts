@@ -3,6 +3,8 @@ import {
   closeSync,
   constants,
   fsyncSync,
+  linkSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -10,7 +12,7 @@ import {
   renameSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errorCode, systemError } from "./error-words.ts";
+import { deviceError, hasNoLinks, isMissing, systemError } from "./error-words.ts";
 import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, removeFile, syncFolder, writeAll } from "./write.ts";
 
@@ -88,11 +90,26 @@ function proveWhole(path: string, expected: Buffer): void {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
     const found = readFileSync(fd);
-    if (!expected.subarray(0, found.length).equals(found)) throw systemError("EIO", "read");
+    if (!expected.subarray(0, found.length).equals(found)) throw deviceError("read");
     writeAll(fd, expected.subarray(found.length), found.length);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
+  }
+}
+
+/**
+ * Gives a finished file its name. Without `replace` not over another one: `link` fails if the name exists, in one step,
+ * and leaves the old name; a file system without hard links needs a look before the move. The caller syncs the folder.
+ */
+export function nameFile(from: string, to: string, options: { readonly replace: boolean }): void {
+  if (options.replace) return renameSync(from, to);
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (!hasNoLinks(error)) throw error;
+    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "link");
+    renameSync(from, to);
   }
 }
 
@@ -111,7 +128,7 @@ export function linkTarget(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return path;
+    if (isMissing(error)) return path;
     throw error;
   }
 }

@@ -17,10 +17,98 @@ export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
+/** The device took or gave something else than it said. */
+export function deviceError(call: string): Error {
+  return systemError("EIO", call);
+}
+
 /** Errors that a person settles by naming another path or changing its mode. All others are faults of the disk. */
 const unusablePath: ReadonlySet<string> = new Set(
   "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
 );
+
+/** What a call met, as far as something can be said or done about it. */
+export type ErrorCause =
+  | "denied"
+  | "read_only"
+  | "not_folder"
+  | "long_name"
+  | "link"
+  | "full"
+  | "quota"
+  | "broken"
+  | "no_reader"
+  | "not_open";
+
+const causes: Readonly<Record<string, ErrorCause>> = {
+  EACCES: "denied",
+  EPERM: "denied",
+  EROFS: "read_only",
+  ENOTDIR: "not_folder",
+  ENAMETOOLONG: "long_name",
+  ELOOP: "link",
+  ENOSPC: "full",
+  EDQUOT: "quota",
+  EIO: "broken",
+  EPIPE: "no_reader",
+  EBADF: "not_open",
+};
+
+export function causeOf(error: unknown): ErrorCause | undefined {
+  return causes[codeOf(error)];
+}
+
+/** Of native modules and of streams: their errors name no call. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+export function isMissing(error: unknown): boolean {
+  return errorCode(error) === "ENOENT";
+}
+
+export function isThereAlready(error: unknown): boolean {
+  return errorCode(error) === "EEXIST";
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(codeOf(error));
+}
+
+export function isAccessDenied(error: unknown): boolean {
+  return codeOf(error) === "EACCES";
+}
+
+/** Of the sandbox's state, or of a port that needs the superuser. */
+export function isUnwritable(error: unknown): boolean {
+  return isAccessDenied(error) || causeOf(error) === "read_only";
+}
+
+/** The file would be longer than its file system, or a limit of this process, lets it be. */
+export function isTooLarge(error: unknown): boolean {
+  return codeOf(error) === "EFBIG";
+}
+
+const unsupported: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/** The file system has no hard links, or no more of them for this file. */
+export function hasNoLinks(error: unknown): boolean {
+  const code = codeOf(error);
+  return unsupported.has(code) || code === "EPERM" || code === "EMLINK";
+}
+
+/** Folders of some file systems have nothing to sync, and say so. */
+export function hasNothingToSync(error: unknown): boolean {
+  const code = codeOf(error);
+  return unsupported.has(code) || code === "EINVAL";
+}
+
+/** What the kernel says of a lock: another has it, or this file system has none. */
+export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
+  const code = codeOf(error);
+  if (["EAGAIN", "EACCES", "EBUSY"].includes(code)) return "taken";
+  return unsupported.has(code) || code === "ENOLCK" || code === "EINVAL" ? "unsupported" : undefined;
+}
 
 const errorWords: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
@@ -57,8 +145,8 @@ const makeRoom = "make room on the disk, then run the command again";
 export interface FileFailureOptions {
   readonly path: string;
   readonly meaning?: string | undefined;
-  /** What to do about an error, by its errno name (default: make room on a full disk). */
-  readonly hints?: Readonly<Record<string, string>>;
+  /** What to do about an error (default: make room on a full disk). */
+  readonly hints?: Readonly<Partial<Record<ErrorCause, string>>>;
   /** How the error is worded (default `describeError`). */
   readonly words?: (error: unknown) => string;
 }
@@ -69,12 +157,13 @@ export interface FileFailureOptions {
  */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;
-  const { path, meaning, hints = { ENOSPC: makeRoom, EDQUOT: makeRoom }, words = describeError } = options;
+  const { path, meaning, hints = { full: makeRoom, quota: makeRoom }, words = describeError } = options;
   const code = errorCode(error) ?? "";
+  const cause = causes[code];
   const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";
   return new Failure(kind, `Cannot ${action} ${path}: ${words(error)}.`, {
     meaning,
-    hint: hints[code],
+    hint: cause && hints[cause],
     cause: error,
   });
 }

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { lockAnswer } from "./error-words.ts";
 
 export interface KernelLock {
   /** Never waits. undefined where the file system has no locks. */
@@ -11,9 +12,6 @@ interface FsNativeExtensions {
 
 /** Windows locks keep others from reading what is locked: a byte far behind the owner's name is locked there. */
 const range: readonly [number, number] = process.platform === "win32" ? [2 ** 30, 1] : [0, 0];
-
-const taken = new Set(["EAGAIN", "EACCES", "EBUSY"]);
-const unsupported = new Set(["ENOLCK", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL"]);
 
 function load(): unknown {
   try {
@@ -36,10 +34,9 @@ export function loadKernelLock(): KernelLock | undefined {
       try {
         return native.tryLock(fd, range[0], range[1]);
       } catch (error) {
-        const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""; // no syscall
-        if (taken.has(code)) return false;
-        if (unsupported.has(code)) return undefined;
-        throw error;
+        const answer = lockAnswer(error);
+        if (answer === undefined) throw error;
+        return answer === "taken" ? false : undefined;
       }
     },
   };

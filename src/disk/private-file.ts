@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
-import { errorCode, fileFailure } from "./error-words.ts";
+import { fileFailure, isMissing } from "./error-words.ts";
 import { careful, syncFolder } from "./write.ts";
 
 /** Windows has no permission bits. */
@@ -94,7 +94,7 @@ export function readPrivateFile(path: string): string | undefined {
   try {
     fd = openPrivateFile(path);
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
+    if (isMissing(error)) return undefined;
     throw fileFailure(error, "read", { path });
   }
   try {

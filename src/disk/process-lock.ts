@@ -9,7 +9,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorCode, failedCall } from "./error-words.ts";
+import { errorCode, failedCall, hasNoLinks, isMissing, isThereAlready } from "./error-words.ts";
 import { type KernelLock, loadKernelLock } from "./kernel-lock.ts";
 import {
   identify,
@@ -74,7 +74,7 @@ function inspect(path: string, means: LockMeans): LockState {
   try {
     fd = fs.openSync(path, opening);
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return { kind: "absent" };
+    if (isMissing(error)) return { kind: "absent" };
     throw error;
   }
   let keep = false;
@@ -110,17 +110,14 @@ function create(path: string, means: LockMeans): HeldLock | undefined {
   } catch (error) {
     fs.closeSync(fd);
     discard(temporary);
-    const failed = failedCall(error);
-    if (failed?.call !== "link") throw error;
-    if (failed.code === "EEXIST" || failed.code === "ENOENT") return undefined; // another was first, or swept the file
-    if (noLinks.has(failed.code)) return createInPlace(path, means);
+    if (failedCall(error)?.call !== "link") throw error;
+    if (isThereAlready(error) || isMissing(error)) return undefined; // another was first, or swept the file
+    if (hasNoLinks(error)) return createInPlace(path, means);
     throw error;
   }
   discard(temporary);
   return heldLock(path, fd);
 }
-
-const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /** Where the file system has no hard links: a crash between the two steps leaves a file without an owner. */
 function createInPlace(path: string, means: LockMeans): HeldLock | undefined {
@@ -128,7 +125,7 @@ function createInPlace(path: string, means: LockMeans): HeldLock | undefined {
   try {
     fd = fs.openSync(path, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
   } catch (error) {
-    if (errorCode(error) === "EEXIST") return undefined;
+    if (isThereAlready(error)) return undefined;
     throw error;
   }
   try {
@@ -195,7 +192,7 @@ function attemptRead(path: string): string | undefined {
   try {
     return fs.readFileSync(path, "utf8");
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

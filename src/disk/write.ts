@@ -1,5 +1,5 @@
 import { closeSync, constants, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
-import { errorCode, systemError } from "./error-words.ts";
+import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
 /** Opens neither through a symbolic link nor with a wait for the other end of a pipe. */
 export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -13,13 +13,10 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
   for (let done = 0; done < data.length; ) {
     const at = position === undefined ? null : position + done;
     const written = writeSync(fd, data, done, data.length - done, at);
-    if (written === 0) throw systemError("EIO", "write");
+    if (written === 0) throw deviceError("write");
     done += written;
   }
 }
-
-/** Folders of some file systems have nothing to sync, and say so. */
-const nothingToSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
 /**
  * Syncs a folder, so that a name made, moved or removed in it outlives a power cut. Windows does that by itself and
@@ -32,13 +29,13 @@ export function syncFolder(folder: string, options: { readonly unlessDenied?: bo
   try {
     fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch (error) {
-    if (options.unlessDenied && errorCode(error) === "EACCES") return;
+    if (options.unlessDenied && isAccessDenied(error)) return;
     throw error;
   }
   try {
     fsyncSync(fd);
   } catch (error) {
-    if (!nothingToSync.has(errorCode(error) ?? "")) throw error;
+    if (!hasNothingToSync(error)) throw error;
   } finally {
     closeSync(fd);
   }
@@ -49,6 +46,6 @@ export function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
+    if (!isMissing(error)) throw error;
   }
 }

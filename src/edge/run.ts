@@ -1,6 +1,7 @@
 // One command line from words to exit code: read it, run it, say what went wrong.
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
 import type { Context } from "../context.ts";
+import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure } from "../errors.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
 import type { Typed } from "../program.ts";
@@ -109,10 +110,9 @@ async function render(error: unknown, { known, ...rendering }: Rendering): Promi
 /** A call that the operating system refused where nobody expected it, such as loading a part of this program. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
-  const isFull = "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
     meaning: "Whatever was begun is in the journal.",
-    hint: isFull
+    hint: isDiskFull(error)
       ? "make room on the disk, then run the command again"
       : "path" in error
         ? "integ doctor"

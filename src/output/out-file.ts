@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { replaceFile } from "../disk/atomic-write.ts";
-import { errorCode } from "../disk/error-words.ts";
+import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
@@ -143,7 +143,7 @@ export class OutFile implements Sink {
     } catch (error) {
       if (error instanceof Failure) throw error;
       throw new Failure("failed", `Cannot ${doing} ${this.path} (${codeOf(error)}).`, {
-        hint: remedyOf(codeOf(error)),
+        hint: remedyOf(error),
         cause: error,
       });
     }
@@ -156,7 +156,7 @@ function existsAsFile(path: string): boolean {
   try {
     stats = lstatSync(path);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return absentIn(dirname(path), path);
+    if (isMissing(error)) return absentIn(dirname(path), path);
     throw new Failure("usage", `--out: ${path} cannot be used (${codeOf(error)}).`, { hint: "Name another file." });
   }
   if (stats.isFile()) return true;
@@ -170,7 +170,7 @@ function absentIn(folder: string, path: string): false {
     accessSync(folder, constants.W_OK | constants.X_OK);
     return false;
   } catch (error) {
-    if (codeOf(error) !== "ENOENT")
+    if (!isMissing(error))
       throw new Failure("usage", `--out: ${path} cannot be written (${codeOf(error)}).`, {
         hint: "Name a file in a folder that you may write to.",
       });
@@ -178,8 +178,8 @@ function absentIn(folder: string, path: string): false {
   }
 }
 
-function remedyOf(code: string): string {
-  return code === "ENOSPC" || code === "EDQUOT" || code === "EFBIG"
+function remedyOf(error: unknown): string {
+  return isDiskFull(error) || isTooLarge(error)
     ? "Make room, then the same command with --resume."
     : "See that the file can be written to, then the same command with --resume.";
 }
@@ -240,7 +240,7 @@ function readResumePoint(path: string): IdentifiedPoint | undefined {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (isMissing(error)) return undefined;
     throw new Failure("usage", `--resume: ${path} cannot be read (${codeOf(error)}).`);
   }
   const point = parsed(text);

@@ -6,7 +6,7 @@ import { Failure } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { type Keychain, openKeychain } from "./keychain.ts";
 import { createFile, replaceFile } from "../disk/atomic-write.ts";
-import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, readPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 
@@ -121,7 +121,7 @@ class LayeredCredentials implements Credentials {
       unlinkSync(path);
       syncFolder(this.folder);
     } catch (error) {
-      if (errorCode(error) !== "ENOENT") throw fileFailure(error, "delete", { path });
+      if (!isMissing(error)) throw fileFailure(error, "delete", { path });
     }
   }
 
@@ -130,7 +130,7 @@ class LayeredCredentials implements Credentials {
     try {
       names = readdirSync(this.folder);
     } catch (error) {
-      if (errorCode(error) === "ENOENT") return [];
+      if (isMissing(error)) return [];
       throw fileFailure(error, "read the folder", { path: this.folder });
     }
     return names.flatMap((name) => {

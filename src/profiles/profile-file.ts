@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as z from "zod/mini";
 import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
-import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type Place, placeOf, placeOfValue } from "./json-place.ts";
@@ -170,7 +170,7 @@ export function readProfileFile(path: string): ProfileFile {
     refuseIfOpenToOthers(path);
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return { version: formatVersion, default: null, profiles: [] };
+    if (isMissing(error)) return { version: formatVersion, default: null, profiles: [] };
     throw fileFailure(error, "read", { path });
   }
   // A byte order mark, as some editors leave it, is no error.

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { Failure } from "../errors.ts";
-import { describeError, errorCode, fileFailure, systemError } from "../disk/error-words.ts";
+import { causeOf, describeError, fileFailure, systemError } from "../disk/error-words.ts";
 import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type {
@@ -73,10 +73,8 @@ function checkFolder(path: string): Stats {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw refuse(
-      path,
-      `the folder ${folder} is ${errorCode(error) === "EROFS" ? "read-only" : "not writable for you"}`,
-    );
+    const why = causeOf(error) === "read_only" ? "read-only" : "not writable for you";
+    throw refuse(path, `the folder ${folder} is ${why}`);
   }
   return stats;
 }

@@ -3,7 +3,7 @@ import { closeSync, constants, readdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
-import { errorCode, fileFailure } from "../disk/error-words.ts";
+import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type { OneTimeSecret } from "./destination.ts";
@@ -97,7 +97,7 @@ export class Undelivered {
     try {
       names = readdirSync(this.folder);
     } catch (error) {
-      if (errorCode(error) === "ENOENT") return [];
+      if (isMissing(error)) return [];
       throw fileFailure(error, "read the folder", { path: this.folder });
     }
     return names.filter((name) => entryPattern.test(name) && this.isKept(name)).sort();
@@ -124,7 +124,7 @@ export class Undelivered {
     try {
       return openPrivateFile(path, constants.O_RDWR);
     } catch (error) {
-      if (errorCode(error) === "ENOENT") return undefined;
+      if (isMissing(error)) return undefined;
       throw fileFailure(error, "open", { path });
     }
   }

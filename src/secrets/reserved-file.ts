@@ -1,19 +1,9 @@
 // A file whose space is really written before the secret exists, so that a disk that fills up later cannot lose it. All
 // calls are synchronous, on the main thread, so that fault tests meet them in one order.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  linkSync,
-  lstatSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, lstatSync, readSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errorCode, fileFailure, systemError } from "../disk/error-words.ts";
+import { nameFile } from "../disk/atomic-write.ts";
+import { fileFailure, isThereAlready, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder, writeAll } from "../disk/write.ts";
 
@@ -82,7 +72,7 @@ export function reserveFile(path: string, mayBlank: (content: string) => void): 
   try {
     fd = createPrivateFile(path);
   } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error;
+    if (!isThereAlready(error)) throw error;
     return takeUp(path, mayBlank);
   }
   try {
@@ -135,8 +125,7 @@ export function putInPlace(
   reserved: string,
   { path, force }: { readonly path: string; readonly force: boolean },
 ): Error | undefined {
-  if (force) renameSync(reserved, path);
-  else linkOrMove(reserved, path);
+  nameFile(reserved, path, { replace: force });
   syncFolder(dirname(path));
   return force ? undefined : dropName(reserved);
 }
@@ -149,18 +138,5 @@ function dropName(reserved: string): Error | undefined {
     return undefined;
   } catch (error) {
     return fileFailure(error, "take away", { path: reserved });
-  }
-}
-
-const noLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
-
-/** `link` fails where the name exists, in one step; a file system without hard links needs a look before the move. */
-function linkOrMove(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    if (!noLinks.has(errorCode(error) ?? "")) throw error;
-    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "link");
-    renameSync(from, to);
   }
 }

@@ -1,6 +1,6 @@
 // Standard output as the destination of a secret: checked before the request, masked on a CI that shows its logs.
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
-import { errorCode } from "../disk/error-words.ts";
+import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
@@ -77,12 +77,17 @@ export function outputDestination(tools: OutputTools): Destination {
   return new OutputDestination(tools);
 }
 
-const troubles: Readonly<Record<string, string>> = {
-  EPIPE: "goes to a reader that is gone",
-  EBADF: "is not open for writing",
-  ENOSPC: "goes to a device with no space left",
-  EIO: "goes to a terminal that is gone",
+const troubles: Readonly<Partial<Record<ErrorCause, string>>> = {
+  no_reader: "goes to a reader that is gone",
+  not_open: "is not open for writing",
+  full: "goes to a device with no space left",
+  broken: "goes to a terminal that is gone",
 };
+
+function troubleOf(error: unknown): string | undefined {
+  const cause = causeOf(error);
+  return cause && troubles[cause];
+}
 
 /**
  * Node opens a closed standard stream on the null device at start, so that writing «succeeds». A person's own
@@ -95,13 +100,12 @@ function isNullDevice(fd: number): boolean {
 }
 
 /** A write of nothing fails on a socket, a terminal or a device that is gone, and harms none that is there. */
-function emptyWriteError(fd: number): string | undefined {
+function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
     return undefined;
   } catch (error) {
-    const code = errorCode(error);
-    return code === "EAGAIN" ? undefined : code;
+    return errorCode(error) === "EAGAIN" ? undefined : error;
   }
 }
 
@@ -139,9 +143,9 @@ async function outputTrouble(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";
   } catch (error) {
-    return troubles[errorCode(error) ?? ""] ?? "cannot be looked at";
+    return troubleOf(error) ?? "cannot be looked at";
   }
-  const code = emptyWriteError(fd);
-  if (code !== undefined) return troubles[code] ?? `cannot be written to (${code})`;
-  return (await hasLostItsReader(fd)) ? troubles.EPIPE : undefined;
+  const error = emptyWriteError(fd);
+  if (error !== undefined) return troubleOf(error) ?? `cannot be written to (${errorCode(error)})`;
+  return (await hasLostItsReader(fd)) ? troubles.no_reader : undefined;
 }

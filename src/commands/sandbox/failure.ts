@@ -1,4 +1,5 @@
 // The sandbox's own errors are mistakes of a setting, never of the service.
+import { isUnwritable } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 
 /** @param error what the sandbox threw; its message is a sentence for a person */
@@ -12,8 +13,7 @@ export function sandboxFailure(error: unknown): unknown {
     code === "bad_setting" ||
     code === "state_damaged" ||
     code === "EADDRINUSE" ||
-    code === "EACCES" ||
-    code === "EROFS"
+    isUnwritable(error)
   )
     return new Failure("usage", error.message, {
       hint: code === "state_damaged" ? "integ sandbox reset" : "integ help sandbox start",

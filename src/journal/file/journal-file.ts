@@ -3,7 +3,7 @@ import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { createFile, removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { errorCode, failedCall } from "../../disk/error-words.ts";
+import { failedCall, isMissing } from "../../disk/error-words.ts";
 import { careful, syncFolder, writeAll } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
@@ -54,7 +54,7 @@ export class JournalFile {
     try {
       fd = fs.openSync(this.path, O_RDONLY | careful);
     } catch (error) {
-      if (errorCode(error) !== "ENOENT") throw error;
+      if (!isMissing(error)) throw error;
       this.#known = undefined;
       return { fold: new Fold(), damage: [], torn: undefined, size: 0, isEmptied: false };
     }

@@ -1,7 +1,7 @@
 // Which file and folder may be the journal, and how a refusal or a failing file call is worded.
 import * as fs from "node:fs";
 import { dirname } from "node:path";
-import { errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
+import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
 import { syncFolder } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
@@ -79,22 +79,22 @@ export function assertCurrent(fold: Fold, path: string): void {
   });
 }
 
-const advice: Readonly<Record<string, string>> = {
-  EACCES: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
-  EPERM: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
-  EROFS: "set INTEG_JOURNAL to a path on a file system that can be written",
-  ENOTDIR: "set INTEG_JOURNAL to a path in a folder: a part of this one is a file",
-  ENAMETOOLONG: "set INTEG_JOURNAL to a shorter path",
-  ELOOP: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
-  ENOSPC: "make room on the disk, then run the command again",
-  EDQUOT: "make room in your quota, then run the command again",
+type Advice = Readonly<Partial<Record<ErrorCause, string>>>;
+
+const advice: Advice = {
+  denied: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
+  read_only: "set INTEG_JOURNAL to a path on a file system that can be written",
+  not_folder: "set INTEG_JOURNAL to a path in a folder: a part of this one is a file",
+  long_name: "set INTEG_JOURNAL to a shorter path",
+  link: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
+  full: "make room on the disk, then run the command again",
+  quota: "make room in your quota, then run the command again",
 };
 
 /** For work on entries that stand in this journal and in no other: another path would only hide them. */
-const adviceForItsEntries: Readonly<Record<string, string>> = {
-  EACCES: "give yourself access to it and its folder, then run the command again",
-  EPERM: "give yourself access to it and its folder, then run the command again",
-  EROFS: "make its file system writable, then run the command again",
+const adviceForItsEntries: Advice = {
+  denied: "give yourself access to it and its folder, then run the command again",
+  read_only: "make its file system writable, then run the command again",
 };
 
 /** What a failed operation means for the person; told with every failure of an admission. */
