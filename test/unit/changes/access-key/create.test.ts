@@ -115,6 +115,24 @@ describe("a creation", () => {
     expect(world.account.requests).toEqual([]);
   });
 
+  it("the journal cannot say done: the copy stays, so that recovery never takes the key for an orphan", async () => {
+    const world = worldWithOwn({ failing: ["record 2"] });
+    expect((await create(world)).kind).toBe("done");
+    expect([world.kept.size, world.files.size]).toEqual([1, 1]);
+    expect(world.told.join()).toContain("journal could not be updated");
+    await world.recover();
+    expect(world.entries[0]).toMatchObject({ state: "done", resource_id: "ak_2" });
+    expect([world.kept.size, world.account.live("key").length]).toEqual([0, 2]);
+  });
+
+  it("undelivered, and the copy went with its folder: it is lost, and replaced", async () => {
+    const world = worldWithOwn({ failing: ["deliver"], destination: "stdout" });
+    expect((await create(world)).kind).toBe("undelivered");
+    world.kept.clear();
+    await world.recover();
+    expect(world.entries.map((entry) => entry.state)).toEqual(["replaced", "done"]);
+  });
+
   it("a disk that failed once sends nothing more, though the service asked for it again", async () => {
     // The second record says that the first request changed nothing.
     const world = worldWithOwn({ fates: { create: [{ refused: 429 }] }, failing: ["record 2"] });

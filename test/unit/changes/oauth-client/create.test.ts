@@ -147,11 +147,36 @@ describe("wherever a step fails", () => {
     expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
   });
 
-  it("the journal cannot say done: said, and delivered", async () => {
-    const world = new AWorld({ failing: ["record 2"] });
+  it.each([
+    ["file", 0],
+    ["stdout", 1],
+  ] as const)("the journal cannot say done, to a %s: said, delivered, and a copy stays", async (destination, kept) => {
+    const world = new AWorld({ destination, failing: ["record 2"] });
     expect((await create(world)).value).toBe("delivered");
     expect(world.told.join()).toContain("journal could not be updated");
-    expect((await new AWorld({ destination: "stdout", failing: ["keep"] }).run(async () => "")).kind).toBe("done");
+    expect(world.kept.size).toBe(kept);
+    await world.recover();
+    expect(world.account.live("client")).toHaveLength(1);
+  });
+
+  it.each(["secret_lost", "undelivered"] as const)(
+    "%s, and the secret is where it was to go: nothing is revoked",
+    async (state) => {
+      const world = new AWorld();
+      await create(world);
+      world.entries[0] = { ...world.entries[0]!, state };
+      await world.recover();
+      expect(world.entries.map((entry) => entry.state)).toEqual(["done"]);
+      expect(world.account.requests).toEqual(["create"]);
+    },
+  );
+
+  it("undelivered, and the copy went with its folder: it is lost, and replaced", async () => {
+    const world = new AWorld({ failing: ["deliver"], destination: "stdout" });
+    expect((await create(world)).kind).toBe("undelivered");
+    world.kept.clear();
+    await world.recover();
+    expect(world.entries.map((entry) => entry.state)).toEqual(["replaced", "done"]);
   });
 });
 
