@@ -69,7 +69,8 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
     else Object.assign(next, { [key]: value });
   }
   if (settings.oauth && next.credential?.kind === "client_credentials") {
-    next.credential = { ...next.credential, ...settings.oauth };
+    const { audience, issuer } = settings.oauth;
+    next.credential = { ...next.credential, ...settings.oauth, audience, issuer };
   }
   if (settings.key && next.credential?.kind === "api_key") {
     const { key_id = next.credential.key_id, basic_style = next.credential.basic_style } = settings.key;
@@ -80,8 +81,9 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
 }
 
 /**
- * What a change of addresses takes away: a credential whose origins are no longer those it was given for,
- * and at another base URL also the way its key becomes a token. What the same change gives anew stays.
+ * What a change of addresses takes away: a credential whose origins are no longer those it was given for, and at another
+ * base URL also what its host was trusted with: the token endpoint that gets new clients' secrets, and the way its key
+ * becomes a token. What the same change gives anew stays.
  */
 function withoutForeign(
   before: Profile,
@@ -91,16 +93,30 @@ function withoutForeign(
   const profile: Profile = { ...after };
   const notes: string[] = [];
   const { credential_origins: given, name } = before;
+  const host = originOf(before.base_url);
+  const hasMoved = host !== originOf(after.base_url);
   if (after.credential !== null && originsOf(after).join(" ") !== given.join(" ")) {
     Object.assign(profile, { credential: null, credential_origins: [] });
     if (!settings.credential) notes.push(`The credential of profile ${name} was given for ${given.join(" and ")}`);
   }
-  const moved = originOf(before.base_url) !== originOf(after.base_url);
-  if (moved && settings.legacy === undefined && before.legacy !== undefined) {
+  if (hasMoved && settings.oauth === undefined && settings.credential?.kind !== "client_credentials") {
+    const known = oauthOf(before);
+    delete profile.oauth;
+    if (known !== undefined) notes.push(`The ${namesOf(known)} of profile ${name} was given for ${host}`);
+  }
+  if (hasMoved && settings.legacy === undefined && before.legacy !== undefined) {
     delete profile.legacy;
-    notes.push(`The way of profile ${name} to a legacy bearer token was given for ${originOf(before.base_url)}`);
+    notes.push(`The way of profile ${name} to a legacy bearer token was given for ${host}`);
   }
   return { profile, notes: notes.map((note) => `${note}: it was dropped.`) };
+}
+
+/** The settings of a token exchange that are there: `token endpoint, with its issuer`. */
+function namesOf({ audience, issuer }: OAuthSettings): string {
+  const more = [audience !== undefined && "audience", issuer !== undefined && "issuer"].filter(
+    (name) => name !== false,
+  );
+  return more.length === 0 ? "token endpoint" : `token endpoint (with its ${more.join(" and ")})`;
 }
 
 /** Client credentials carry their token endpoint; it stays known when an API key takes their place. */
@@ -203,7 +219,7 @@ export async function addProfile(
 }
 
 /**
- * Changes a profile. A base URL at another origin drops the credential that was given for the old one, and says so.
+ * Changes a profile. A base URL at another origin drops what was given for the old one, and says so.
  * @throws Failure `usage` for a bad setting, and where another process moved the profile's address meanwhile
  */
 export async function editProfile(

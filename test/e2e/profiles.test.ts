@@ -149,6 +149,32 @@ describe("profiles", () => {
     expect((await at.integ(["entities", "list"])).code).toBe(3);
   });
 
+  it.each([
+    ["a new client secret", ["--client-secret-stdin"], "--client-id is missing"],
+    ["the client and its secret", ["--client-id", "c2", "--client-secret-stdin"], "--token-endpoint is missing"],
+    ["an audience", ["--audience", "a"], "--audience needs --token-endpoint"],
+  ])("at another base URL %s alone is not for the old host's token endpoint", async (_what, words, told) => {
+    const at = home();
+    const client = ["--client-id", "c", "--client-secret-stdin", "--token-endpoint", "https://id.example.com/token"];
+    const address = ["--region", "us", "--base-url", "https://api.example.com"];
+    await at.integ(["profiles", "add", "c", ...address, ...client], { input: "one\n" });
+    const moved = ["profiles", "edit", "c", "--base-url", "https://api.example.net", ...words];
+    const { code, stderr } = await at.integ(moved, { input: "two\n" });
+    expect([code, stderr.includes(told)], stderr).toEqual([2, true]);
+  });
+
+  it("keeps the audience of a token endpoint that stays at its origin, and of no other", async () => {
+    const at = home();
+    const exchange = ["--token-endpoint", "https://id.example.com/token", "--audience", "api"];
+    await add(at, "prod", ...exchange);
+    const audience = async (url: string): Promise<unknown> => {
+      const { stdout } = await at.integ(["profiles", "edit", "prod", "--token-endpoint", url, "--json"]);
+      return (JSON.parse(stdout) as { oauth: { audience?: string } }).oauth.audience;
+    };
+    expect(await audience("https://id.example.com/v2/token")).toBe("api");
+    expect(await audience("https://id.example.net/token")).toBeUndefined();
+  });
+
   it("takes a key from a command at each use, and never keeps it", async () => {
     const at = home();
     writeFileSync(at.path("key"), service.us.api_key);

@@ -11,7 +11,7 @@ export const command = defineVerb({
     { line: "pass show integ | integ profiles edit prod --api-key-stdin", does: "another key for the same address" },
     {
       line: "integ profiles edit prod --base-url https://api.example.com",
-      does: "another origin: the credential is dropped, and this is said",
+      does: "another origin: the credential, its token endpoint and the way to a legacy token are dropped, and this is said",
     },
   ],
   asks: async (context) =>

@@ -87,25 +87,40 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   };
 }
 
-/** A new secret alone keeps its client and its endpoint, or its style; the audience alone keeps the endpoint. */
+/**
+ * A new secret alone keeps its client and its endpoint, or its style; the audience alone keeps the endpoint. Another
+ * origin keeps nothing of them: what the old host was trusted with is typed again, or goes.
+ */
 async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
-  const { oauthOf } = await import("../../profiles/profile.ts");
   const { credential } = before;
   const known: ProfileFlags = {};
   const givesKey = flags.apiKeyStdin !== undefined || flags.apiKeyCommand !== undefined;
   if (credential?.kind === "api_key" && givesKey) known.basicStyle = credential.basic_style;
+  if (await movesAway(before.base_url, flags.baseUrl)) return { ...known, ...flags };
   if (credential?.kind === "client_credentials" && wantsClient(flags)) known.clientId = credential.client_id;
+  return { ...known, ...(await knownEndpoint(flags, before)), ...flags };
+}
+
+/** The token exchange that a change is about and does not name. Another origin has its own audience and issuer. */
+async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
+  const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
-  const { audience, issuer, clientAuth } = flags;
-  const needsEndpoint =
-    wantsClient(flags) || audience !== undefined || issuer !== undefined || clientAuth !== undefined;
-  if (endpoint !== undefined && needsEndpoint && flags.tokenEndpoint === undefined) {
-    known.tokenEndpoint = endpoint.token_endpoint;
-    known.clientAuth = endpoint.client_auth;
-    if (endpoint.audience !== undefined) known.audience = endpoint.audience;
-    if (endpoint.issuer !== undefined) known.issuer = endpoint.issuer;
-  }
-  return { ...known, ...flags };
+  const { audience, issuer, clientAuth, tokenEndpoint } = flags;
+  const isAsked = [audience, issuer, clientAuth, tokenEndpoint].some((value) => value !== undefined);
+  if (endpoint === undefined || !(isAsked || wantsClient(flags))) return {};
+  if (await movesAway(endpoint.token_endpoint, tokenEndpoint)) return {};
+  return {
+    tokenEndpoint: endpoint.token_endpoint,
+    clientAuth: endpoint.client_auth,
+    ...(endpoint.audience !== undefined && { audience: endpoint.audience }),
+    ...(endpoint.issuer !== undefined && { issuer: endpoint.issuer }),
+  };
+}
+
+/** What is no address at all is refused where addresses are checked. */
+async function movesAway(from: string, to: string | undefined): Promise<boolean> {
+  const { originOf } = await import("../../profiles/address.ts");
+  return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
 /** What is changed of a key that stays: nothing where another key is given. */

@@ -9,7 +9,7 @@ import {
   type ProfileRooms,
   removeProfile,
 } from "../../../src/profiles/configure.ts";
-import { type Profile, secretSourceOf } from "../../../src/profiles/profile.ts";
+import { oauthOf, type Profile, secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import { failureOf } from "./a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
@@ -115,6 +115,30 @@ describe("changing a profile", () => {
       oauth: { ...oauth, token_endpoint: "https://id.example.net/token" },
     });
     expect([far.profile.credential, far.notes.length, house.keptSecrets()]).toEqual([null, 1, []]);
+  });
+
+  const exchange = {
+    token_endpoint: "https://id.example.com/token",
+    client_auth: "client_secret_basic",
+    audience: "api",
+    issuer: "https://id.example.com",
+  } as const;
+  it.each([
+    ["an API key with a token endpoint beside it", { credential: key, oauth: exchange }],
+    ["client credentials", { credential: { ...client, ...exchange } }],
+    ["no credential", { credential: null, oauth: exchange }],
+  ])("of %s: at another base URL nothing of the old token exchange stays, and it is said", async (_of, given) => {
+    const house = rooms();
+    await addProfile(house, { ...prod, ...given });
+    const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
+    expect(oauthOf(profile)).toBeUndefined();
+    expect(JSON.stringify(profile)).not.toContain("example.com");
+    expect(notes).toContain(
+      "The token endpoint (with its audience and issuer) of profile prod was given for https://api.example.com: it was dropped.",
+    );
+    const told = { token_endpoint: "https://id.example.net/token", client_auth: "client_secret_basic" } as const;
+    const again = await editProfile(house, "prod", { base_url: "https://api.example.org", oauth: told });
+    expect(oauthOf(again.profile)).toEqual(told);
   });
 
   it("takes a new address and its new credential in one step", async () => {
