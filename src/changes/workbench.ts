@@ -112,16 +112,9 @@ export function madeFor(
 }
 
 /** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */
-export async function exchanged<T>(
-  { clock, tell }: Pick<Workbench, "clock" | "tell">,
-  send: () => Promise<T>,
-): Promise<T> {
+export function exchanged<T>({ clock, tell }: Pick<Workbench, "clock" | "tell">, send: () => Promise<T>): Promise<T> {
   const done = tell.busy("Waiting for the service");
-  try {
-    return await clock.finishing(send);
-  } finally {
-    done();
-  }
+  return clock.finishing(send).finally(done);
 }
 
 /** A read repeated until it is answered. @throws Failure of the last attempt */

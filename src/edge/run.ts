@@ -18,50 +18,50 @@ export interface CommandLine {
 
 /** @returns the exit code */
 export async function runCommandLine(process: NodeJS.Process, line: CommandLine): Promise<number> {
-  const env = process.env;
-  const format = guessFormat(line.words, env);
-  const terminal = new Terminal({
-    get stdin() {
-      return process.stdin;
-    },
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env,
-    noColor: line.words.includes("--no-color"),
-  });
+  const { words, version, width } = line;
+  const format = guessFormat(words, process.env);
+  const terminal = terminalOf(process, words);
   try {
-    const typed = await readCommandLine(line.words, { width: line.width, version: line.version });
-    if (!("help" in typed)) return await runVerb(process, terminal, { typed, version: line.version });
-    const help = `${typed.help.trimEnd()}\n`;
-    if (typed.toStderr) terminal.writeErr(help);
-    else await terminal.writeOut(help);
-    return typed.toStderr ? exitCodes.usage : 0;
+    const typed = await readCommandLine(words, { width, version });
+    if ("help" in typed) return await showHelp(terminal, typed);
+    const chosen = chooseGlobals(typed.globals, process.env);
+    const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
+    let tellWait = (): void => {};
+    const interruption = listenForInterruption(process, () => tellWait());
+    const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
+    tellWait = () =>
+      context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
+    try {
+      await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
+      return 0;
+    } catch (error) {
+      return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);
+    } finally {
+      await close();
+      interruption.release();
+    }
   } catch (error) {
     return await tell(terminal, error, format);
   }
 }
 
-async function runVerb(
-  process: NodeJS.Process,
-  terminal: Terminal,
-  { typed, version }: { typed: Typed; version: string },
-): Promise<number> {
-  const chosen = chooseGlobals(typed.globals, process.env);
-  const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
-  let tellWait = (): void => {};
-  const interruption = listenForInterruption(process, () => tellWait());
-  const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
-  tellWait = () =>
-    context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
-  try {
-    await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
-    return 0;
-  } catch (error) {
-    return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);
-  } finally {
-    await close();
-    interruption.release();
-  }
+function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal {
+  return new Terminal({
+    get stdin() {
+      return process.stdin;
+    },
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    noColor: words.includes("--no-color"),
+  });
+}
+
+async function showHelp(terminal: Terminal, help: { help: string; toStderr: boolean }): Promise<number> {
+  const text = `${help.help.trimEnd()}\n`;
+  if (help.toStderr) terminal.writeErr(text);
+  else await terminal.writeOut(text);
+  return help.toStderr ? exitCodes.usage : 0;
 }
 
 /** What was left out is asked for where somebody can be asked and something is known. */

@@ -90,31 +90,32 @@ async function sendOnce(
     pool.give(target, { connection, reusable: false });
     return interrupted;
   }
-  return new Promise((resolve) => {
-    const reception = new Reception({
-      maxBytes: method === "HEAD" ? Infinity : maxBytes,
-      buffer,
-      settle(exchange) {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-        pool.give(target, { connection, reusable: exchange.kind === "response" && !fresh });
-        resolve(exchange);
-      },
-    });
-    const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
-    const onTime = (): void => {
-      const missing = reception.sent ? "whole answer" : "connection";
-      reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
-    };
-    const timer = setTimeout(onTime, Math.min(options.timeoutMs, maxTimerMs));
-    signal.addEventListener("abort", onAbort, { once: true });
-    const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
-    const path = target.prefix + request.path;
-    connection.dispatcher.dispatch(
-      { origin: target.origin, method, path, headers, body, reset: fresh || undefined },
-      reception,
-    );
+  let resolve!: (exchange: Exchange) => void;
+  const exchange = new Promise<Exchange>((settle) => (resolve = settle));
+  const reception = new Reception({
+    maxBytes: method === "HEAD" ? Infinity : maxBytes,
+    buffer,
+    settle(end) {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      pool.give(target, { connection, reusable: end.kind === "response" && !fresh });
+      resolve(end);
+    },
   });
+  const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
+  const onTime = (): void => {
+    const missing = reception.sent ? "whole answer" : "connection";
+    reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
+  };
+  const timer = setTimeout(onTime, Math.min(options.timeoutMs, maxTimerMs));
+  signal.addEventListener("abort", onAbort, { once: true });
+  const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
+  const path = target.prefix + request.path;
+  connection.dispatcher.dispatch(
+    { origin: target.origin, method, path, headers, body, reset: fresh || undefined },
+    reception,
+  );
+  return exchange;
 }
 
 async function decoded(exchange: Exchange, maxBytes: number): Promise<Exchange> {
