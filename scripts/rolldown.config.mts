@@ -42,6 +42,8 @@ const together: readonly Group[] = [
     files: [
       "errors",
       "edge/folders",
+      // Standard output needs these two; the rest of disk/ brings cryptography with it.
+      "disk/error-words",
       "disk/write",
       "output/visible-text",
       "output/json-text",
@@ -51,18 +53,14 @@ const together: readonly Group[] = [
       "profiles/names",
       "api/contract-headers",
     ],
-    packages: "rolldown/runtime",
   },
+  // Tab alone can do without the tree of commands: what it needs of it was made ready.
+  { name: "run", files: ["edge/run", "program"] },
   {
     name: "acting",
-    files: [
-      ...["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
-        (name) => `profiles/${name}`,
-      ),
-      // Standard output needs these too; the rest of disk/ brings cryptography with it.
-      "disk/error-words",
-      "disk/write",
-    ],
+    files: ["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
+      (name) => `profiles/${name}`,
+    ),
   },
   { name: "disk", files: ["disk/"] },
   { name: "stored", files: ["profiles/store", "profiles/profile-file", "profiles/credentials"] },
