@@ -27,20 +27,7 @@ const unusablePath: ReadonlySet<string> = new Set(
   "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
 );
 
-/** What a call met, as far as something can be said or done about it. */
-export type ErrorCause =
-  | "denied"
-  | "read_only"
-  | "not_folder"
-  | "long_name"
-  | "link"
-  | "full"
-  | "quota"
-  | "broken"
-  | "no_reader"
-  | "not_open";
-
-const causes: Readonly<Record<string, ErrorCause>> = {
+const causes = {
   EACCES: "denied",
   EPERM: "denied",
   EROFS: "read_only",
@@ -52,62 +39,46 @@ const causes: Readonly<Record<string, ErrorCause>> = {
   EIO: "broken",
   EPIPE: "no_reader",
   EBADF: "not_open",
-};
+} as const;
+
+/** What a call met, if something special can be said or done about it. */
+export type ErrorCause = (typeof causes)[keyof typeof causes];
+
+const causeOfCode: ReadonlyMap<string, ErrorCause> = new Map(Object.entries(causes));
 
 export function causeOf(error: unknown): ErrorCause | undefined {
-  return causes[codeOf(error)];
+  return causeOfCode.get(codeOf(error));
 }
 
-/** Of native modules and of streams: their errors name no call. */
+/** Errors of native modules and of streams name no call. */
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 }
 
-export function isMissing(error: unknown): boolean {
-  return errorCode(error) === "ENOENT";
+function isOneOf(...codes: readonly string[]): (error: unknown) => boolean {
+  return (error) => codes.includes(codeOf(error));
 }
 
-export function isThereAlready(error: unknown): boolean {
-  return errorCode(error) === "EEXIST";
-}
+const unsupported = ["ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
-export function isDiskFull(error: unknown): boolean {
-  return ["ENOSPC", "EDQUOT"].includes(codeOf(error));
-}
-
-export function isAccessDenied(error: unknown): boolean {
-  return codeOf(error) === "EACCES";
-}
-
-/** Of the sandbox's state, or of a port that needs the superuser. */
-export function isUnwritable(error: unknown): boolean {
-  return isAccessDenied(error) || causeOf(error) === "read_only";
-}
-
-/** The file would be longer than its file system, or a limit of this process, lets it be. */
-export function isTooLarge(error: unknown): boolean {
-  return codeOf(error) === "EFBIG";
-}
-
-const unsupported: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
-
+export const isMissing = isOneOf("ENOENT");
+export const isThereAlready = isOneOf("EEXIST");
+export const isDiskFull = isOneOf("ENOSPC", "EDQUOT");
+/** The file would be longer than its file system, or a limit of this process, allows. */
+export const isTooLarge = isOneOf("EFBIG");
+export const isAccessDenied = isOneOf("EACCES");
+export const isUnwritable = isOneOf("EACCES", "EROFS");
 /** The file system has no hard links, or no more of them for this file. */
-export function hasNoLinks(error: unknown): boolean {
-  const code = codeOf(error);
-  return unsupported.has(code) || code === "EPERM" || code === "EMLINK";
-}
-
+export const hasNoLinks = isOneOf("EPERM", "EMLINK", ...unsupported);
 /** Folders of some file systems have nothing to sync, and say so. */
-export function hasNothingToSync(error: unknown): boolean {
-  const code = codeOf(error);
-  return unsupported.has(code) || code === "EINVAL";
-}
+export const hasNothingToSync = isOneOf("EINVAL", ...unsupported);
+const hasNoLocks = isOneOf("ENOLCK", "EINVAL", ...unsupported);
+const isLocked = isOneOf("EAGAIN", "EACCES", "EBUSY");
 
-/** What the kernel says of a lock: another has it, or this file system has none. */
+/** What the kernel says of a lock: another process has it, or this file system has none. */
 export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
-  const code = codeOf(error);
-  if (["EAGAIN", "EACCES", "EBUSY"].includes(code)) return "taken";
-  return unsupported.has(code) || code === "ENOLCK" || code === "EINVAL" ? "unsupported" : undefined;
+  if (isLocked(error)) return "taken";
+  return hasNoLocks(error) ? "unsupported" : undefined;
 }
 
 const errorWords: Readonly<Record<string, string>> = {
@@ -159,7 +130,7 @@ export function fileFailure(error: unknown, action: string, options: FileFailure
   if (error instanceof Failure) return error;
   const { path, meaning, hints = { full: makeRoom, quota: makeRoom }, words = describeError } = options;
   const code = errorCode(error) ?? "";
-  const cause = causes[code];
+  const cause = causeOf(error);
   const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";
   return new Failure(kind, `Cannot ${action} ${path}: ${words(error)}.`, {
     meaning,

@@ -6,6 +6,7 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   type Stats,
   statSync,
@@ -85,6 +86,25 @@ export function openPrivateFile(path: string, access: number = constants.O_RDONL
   } catch (error) {
     closeSync(fd);
     throw error;
+  }
+}
+
+/** The names in a folder; none if it is missing. */
+export function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw fileFailure(error, "read the folder", { path });
+  }
+}
+
+/** What a file of this program says; undefined if it is damaged. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

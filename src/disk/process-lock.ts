@@ -238,7 +238,7 @@ function sweepFile(file: string, means: LockMeans): void {
 let ownMeans: LockMeans | undefined;
 
 /** Milliseconds until the next try: doubling, with chance in it so that waiters do not march in step. */
-function pauseMs(round: number): number {
+export function pauseMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }

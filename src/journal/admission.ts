@@ -110,20 +110,11 @@ export function assertNoneLost(twins: readonly Entry[]): void {
   const lost = twins.findLast((twin) => twin.state === "secret_lost" || twin.state === "undelivered");
   if (lost === undefined) return;
   changeable(lost);
-  const words =
-    lost.state === "secret_lost"
-      ? ({
-          kind: "secret_lost",
-          message: "The same request was made before, and its one-time secret is lost.",
-        } as const)
-      : ({
-          kind: "undelivered",
-          message: "The same request was made before, and its secret waits to be claimed.",
-        } as const);
-  const hint = nextStep(lost);
-  throw new Failure(words.kind, words.message, {
+  const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
+  const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret waits to be claimed";
+  throw new Failure(kind, `The same request was made before, and ${what}.`, {
     meaning: "Nothing was sent, nothing changed; --new makes another one all the same.",
     entry: lost.id,
-    ...(hint === null ? {} : { hint }),
+    hint: nextStep(lost) ?? undefined,
   });
 }

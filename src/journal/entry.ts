@@ -243,9 +243,9 @@ export function publicEntry(entry: Entry): string {
     updated_at: entry.updated_at,
     last_error: entry.last_error,
     next_step: nextStep(entry),
-    ...(entry.replaces === null ? {} : { replaces: entry.replaces }),
-    ...(entry.replaced_by === null ? {} : { replaced_by: entry.replaced_by }),
-    ...(entry.parent === null ? {} : { parent: entry.parent }),
+    replaces: entry.replaces ?? undefined,
+    replaced_by: entry.replaced_by ?? undefined,
+    parent: entry.parent ?? undefined,
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }

@@ -1,6 +1,7 @@
 // The way from a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
 // §5.3).
 import { Failure } from "../errors.ts";
+import { areSameOrigins } from "./address.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Environment, variable } from "./environment.ts";
 import {
@@ -63,7 +64,7 @@ function shellOptions(tools: ActivationTools): ShellOptions {
 function refuseOtherOrigins(profile: Profile): void {
   const now = originsOf(profile);
   const given = profile.credential_origins;
-  if (given.length === now.length && given.every((origin, index) => origin === now[index])) return;
+  if (areSameOrigins(given, now)) return;
   throw new Failure(
     "auth",
     `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
@@ -130,7 +131,11 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   refuseOtherOrigins(profile);
   const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
   if (legacy.kind === "access_token_endpoint") {
-    if (secret === undefined) throw noKeyToExchange(name);
+    if (secret === undefined) {
+      throw new Failure("auth", `Profile ${name} has no API key to exchange for a legacy bearer token.`, {
+        meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3).",
+      });
+    }
     return { kind: "exchange_endpoint", url: legacy.url, secret };
   }
   return {
@@ -145,12 +150,6 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
         profile: name,
       }),
   };
-}
-
-function noKeyToExchange(name: string): Failure {
-  return new Failure("auth", `Profile ${name} has no API key to exchange for a legacy bearer token.`, {
-    meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3).",
-  });
 }
 
 function environmentWays(resolution: Resolution, env: Environment): Ways {
@@ -189,11 +188,7 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
   }
   const { profile } = from;
   const keyId = profile.credential?.kind === "api_key" ? profile.credential.key_id : undefined;
-  return {
-    keyId,
-    credential: () => storedCredential(profile, tools),
-    legacy: () => storedLegacy(profile, tools),
-  };
+  return { keyId, credential: () => storedCredential(profile, tools), legacy: () => storedLegacy(profile, tools) };
 }
 
 /**

@@ -60,6 +60,11 @@ export function checkEndpoint(text: string, label = "The endpoint"): string {
   return parseAddress(text, label).href;
 }
 
+/** Whether a credential given for these origins may go to those. */
+export function areSameOrigins(given: readonly string[], now: readonly string[]): boolean {
+  return given.join(" ") === now.join(" ");
+}
+
 /** Scheme, host and port of an address; the logical `sandbox://us` is an origin of its own. */
 export function originOf(address: string): string {
   const url = new URL(address);

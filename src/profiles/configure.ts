@@ -1,7 +1,7 @@
 // Adds, changes and removes a profile together with its secret, in an order that a crash cannot spoil: the new secret is
 // kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
 import { Failure } from "../errors.ts";
-import { checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
+import { areSameOrigins, checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
 import { checkProfileName } from "./names.ts";
 import {
@@ -15,7 +15,7 @@ import {
   secretSourceOf,
   type StoredCredential,
 } from "./profile.ts";
-import type { ProfileStore } from "./store.ts";
+import { nameTaken, type ProfileStore } from "./store.ts";
 
 /** The secret part of a new credential: given now, or printed by a command at each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };
@@ -95,7 +95,7 @@ function withoutForeign(
   const { credential_origins: given, name } = before;
   const host = originOf(before.base_url);
   const hasMoved = host !== originOf(after.base_url);
-  if (after.credential !== null && originsOf(after).join(" ") !== given.join(" ")) {
+  if (after.credential !== null && !areSameOrigins(given, originsOf(after))) {
     Object.assign(profile, { credential: null, credential_origins: [] });
     if (!settings.credential) notes.push(`The credential of profile ${name} was given for ${given.join(" and ")}`);
   }
@@ -178,12 +178,12 @@ async function orForget<T>(
   try {
     return await step();
   } catch (error) {
-    if (saved !== undefined && !mayName(store, name, saved.ref)) await credentials.destroy(saved);
+    if (saved !== undefined && !mayName(store, { name, ref: saved.ref })) await credentials.destroy(saved);
     throw error;
   }
 }
 
-function mayName(store: ProfileStore, ...[name, ref]: [string, string]): boolean {
+function mayName(store: ProfileStore, { name, ref }: { name: string; ref: string }): boolean {
   try {
     return store.get(name)?.credential?.ref === ref;
   } catch {
@@ -201,12 +201,7 @@ export async function addProfile(
   options: { readonly use?: boolean } = {},
 ): Promise<Configured> {
   checkProfileName(settings.name);
-  if (store.get(settings.name) !== undefined) {
-    throw new Failure("usage", `There is a profile "${settings.name}" already.`, {
-      meaning: `integ profiles edit ${settings.name} changes it, with what is to be changed.`,
-      hint: `integ profiles show ${settings.name}`,
-    });
-  }
+  if (store.get(settings.name) !== undefined) throw nameTaken(settings.name);
   const { name, region, base_url } = settings;
   const bare: Profile = { id: crypto.randomUUID(), name, region, base_url, credential: null, credential_origins: [] };
   const blank = patched(bare, settings);

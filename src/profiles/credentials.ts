@@ -1,13 +1,14 @@
 // Where the secret part of a credential is kept: the keychain if there is one, else a file of its owner.
-import { lstatSync, readdirSync, unlinkSync } from "node:fs";
+import { lstatSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
+import { areSameOrigins } from "./address.ts";
 import type { Environment } from "./environment.ts";
 import { type Keychain, openKeychain } from "./keychain.ts";
 import { createFile, replaceFile } from "../disk/atomic-write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import { ensurePrivateFolder, readPrivateFile } from "../disk/private-file.ts";
+import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 
 /** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays whole until it goes. */
@@ -102,7 +103,7 @@ class LayeredCredentials implements Credentials {
         meaning: "No other credential was used instead.",
       });
     }
-    if (!sameOrigins(parsed.data.origins, origins)) {
+    if (!areSameOrigins(parsed.data.origins, origins)) {
       throw new Failure("auth", `The profile's credential was given for ${parsed.data.origins.join(" and ")}.`, {
         meaning: `It is not sent to ${origins.join(" and ")}. If that is right, give it again.`,
       });
@@ -126,14 +127,7 @@ class LayeredCredentials implements Credentials {
   }
 
   kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
-    let names: string[];
-    try {
-      names = readdirSync(this.folder);
-    } catch (error) {
-      if (isMissing(error)) return [];
-      throw fileFailure(error, "read the folder", { path: this.folder });
-    }
-    return names.flatMap((name) => {
+    return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
       const stats = lstatSync(path, { throwIfNoEntry: false });
       return stats?.isFile() ? [{ ref: name.replace(/\.json$/, ""), path, writtenAt: stats.mtimeMs }] : [];
@@ -171,17 +165,12 @@ class LayeredCredentials implements Credentials {
     if (answer.ok) return undefined;
     const absence = { keychain: "absent", why: answer.why, checked_at: now };
     ensurePrivateFolder(this.#options.configDir);
-    this.#remember(`${JSON.stringify(absence)}\n`);
-    return this.#absenceWords(answer.why);
-  }
-
-  #remember(text: string): void {
-    const path = this.#absencePath;
     try {
-      replaceFile(path, text, { secret: true });
+      replaceFile(this.#absencePath, `${JSON.stringify(absence)}\n`, { secret: true });
     } catch (error) {
-      throw fileFailure(error, "write", { path });
+      throw fileFailure(error, "write", { path: this.#absencePath });
     }
+    return this.#absenceWords(answer.why);
   }
 
   #absenceWords(why: string): string {
@@ -202,18 +191,6 @@ class LayeredCredentials implements Credentials {
       throw fileFailure(error, "keep the credential in", { path });
     }
   }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function sameOrigins(kept: readonly string[], asked: readonly string[]): boolean {
-  return kept.length === asked.length && kept.every((origin, index) => origin === asked[index]);
 }
 
 /** The credentials of a configuration folder. Nothing is loaded, read or made before it is needed. */

@@ -88,9 +88,7 @@ function checkCredentials(env: Environment): void {
     throw new Failure(
       "usage",
       "INTEG_API_KEY and INTEG_CLIENT_ID or INTEG_CLIENT_SECRET are two credentials for /v1.",
-      {
-        hint: "unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET",
-      },
+      { hint: "unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET" },
     );
   }
   if (!client) return;
@@ -135,12 +133,7 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   checkCredentials(env);
   const organizationId = organizationIdFrom(env);
   const oauth = oauthFrom(env);
-  return {
-    baseUrl,
-    region: regionFrom(env),
-    organizationId,
-    oauth,
-  };
+  return { baseUrl, region: regionFrom(env), organizationId, oauth };
 }
 
 /** The id under which the journal keeps work of the environment's profile: the same for the same origin. */

@@ -54,7 +54,7 @@ const secretFields = {
   kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
 };
 
-interface SecretFields {
+export interface SecretFields {
   readonly source: "stored" | "command";
   readonly command?: string | undefined;
   readonly ref?: string | undefined;

@@ -1,6 +1,6 @@
 // What a profile is, without the schema library: help and completion load this.
 import { originOf } from "./address.ts";
-import type { BasicStyle, ClientAuth, OAuthSettings, Profile, Region } from "./profile-file.ts";
+import type { BasicStyle, ClientAuth, OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
 
 export type {
   BasicStyle,
@@ -11,14 +11,6 @@ export type {
   Region,
   StoredCredential,
 } from "./profile-file.ts";
-
-/** Where the secret part of a credential is, as the schema has it. */
-export interface SecretFields {
-  readonly source: "stored" | "command";
-  readonly command?: string | undefined;
-  readonly ref?: string | undefined;
-  readonly kept?: "keychain" | "file" | undefined;
-}
 
 /**
  * The origins a credential of such a profile goes to: the base URL's, and for client credentials the token endpoint's
@@ -57,12 +49,7 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;
   const { token_endpoint, audience, issuer, client_auth } = credential;
-  return {
-    token_endpoint,
-    client_auth,
-    audience,
-    issuer,
-  };
+  return { token_endpoint, client_auth, audience, issuer };
 }
 
 /** The stored profiles as far as choosing one needs them; a `ProfileStore` is one. */
@@ -99,25 +86,32 @@ export type LegacyCredential =
     }
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** Who a command acts as: the chosen profile and the way to its credentials. Nothing secret is read before it is asked for. */
-export interface ActiveProfile {
+/** How the profile was chosen. */
+export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
+
+/** Who we are and where, before any credential is fetched. */
+export interface ProfileFacts {
   /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
   readonly id: string;
   readonly name: string;
-  readonly source: "flag" | "environment" | "INTEG_PROFILE" | "default";
+  readonly source: ProfileSource;
   readonly region: Region;
-  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical. */
+  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical: the embedded service knows its port. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
   /** The token exchange that the profile knows of, whatever its own credential is. */
   readonly oauth?: OAuthSettings;
+  /** What a person should know about the choice, for stderr. */
+  readonly notes: readonly string[];
+}
+
+/** Who a command acts as: the chosen profile and the way to its credentials. Nothing secret is read before it is asked for. */
+export interface ActiveProfile extends ProfileFacts {
   /** Resource id of the profile's own access key, where it is known. */
   readonly keyId?: string;
   /** @throws Failure `auth` where there is none, it cannot be had, or it belongs to another origin */
   credential(): Promise<Credential>;
   /** @throws Failure `usage` without an organization id; `auth` where nothing leads to a token */
   legacy(): Promise<LegacyCredential>;
-  /** What a person should know about the choice, for stderr. */
-  readonly notes: readonly string[];
 }

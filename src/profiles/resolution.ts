@@ -11,29 +11,21 @@ import {
   profileVariablesIn,
   variable,
 } from "./environment.ts";
-import { type OAuthSettings, oauthOf, type Profile, type Region, type StoredProfiles } from "./profile.ts";
+import {
+  oauthOf,
+  type Profile,
+  type ProfileFacts,
+  type ProfileSource,
+  type Region,
+  type StoredProfiles,
+} from "./profile.ts";
 
-/** How the profile was chosen. */
-export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
-
-/** Who we are and where, before any credential is fetched. */
-export interface Resolution {
-  /** For ever the same: the stored profile's own, `env:<origin>`, `sandbox:us`. */
-  readonly id: string;
-  readonly name: string;
-  readonly source: ProfileSource;
-  readonly region: Region;
-  /** Normalised: no slash at the end. `sandbox://us` and `sandbox://eu` are logical. */
-  readonly baseUrl: string;
-  readonly organizationId?: string;
-  readonly serviceVersion?: string;
-  readonly oauth?: OAuthSettings;
+/** The chosen profile, and where its credential will come from. */
+export interface Resolution extends ProfileFacts {
   readonly from:
     | { readonly kind: "environment" }
     | { readonly kind: "stored"; readonly profile: Profile }
     | { readonly kind: "sandbox" };
-  /** What a person should know about the choice, for stderr. */
-  readonly notes: readonly string[];
 }
 
 export interface ResolutionInput {

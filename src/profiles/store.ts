@@ -62,19 +62,17 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
   return { profile, index };
 }
 
+export function nameTaken(name: string): Failure {
+  return new Failure("usage", `There is a profile "${name}" already.`, {
+    meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
+    hint: `integ profiles show ${name}`,
+  });
+}
+
 function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
-  if (file.profiles.some((other) => other.name === profile.name)) {
-    throw new Failure("usage", `There is a profile "${profile.name}" already.`, {
-      meaning: `integ profiles edit ${profile.name} changes it, with what is to be changed.`,
-      hint: `integ profiles show ${profile.name}`,
-    });
-  }
+  if (file.profiles.some((other) => other.name === profile.name)) throw nameTaken(profile.name);
   const isFirst = file.profiles.length === 0 && file.default === null;
-  return {
-    ...file,
-    profiles: [...file.profiles, profile],
-    default: use || isFirst ? profile.name : file.default,
-  };
+  return { ...file, profiles: [...file.profiles, profile], default: use || isFirst ? profile.name : file.default };
 }
 
 class FileProfileStore implements ProfileStore {

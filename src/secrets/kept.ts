@@ -1,10 +1,10 @@
 // Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
-import { closeSync, constants, readdirSync, unlinkSync } from "node:fs";
+import { closeSync, constants, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import { ensurePrivateFolder, openPrivateFile } from "../disk/private-file.ts";
+import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type { OneTimeSecret } from "./destination.ts";
 import { contentOf, fillReserve, reserveFile, wipe } from "./reserved-file.ts";
@@ -53,7 +53,7 @@ export class Undelivered {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
     const fd = this.#open(entry) ?? this.#makeRoom(entry);
-    this.#with(fd, entry, "keep the secret in", () => fillReserve(fd, text));
+    this.#with(fd, { entry, doing: "keep the secret in" }, () => fillReserve(fd, text));
   }
 
   isKept(entry: string): boolean {
@@ -80,9 +80,10 @@ export class Undelivered {
   destroy(entry: string): void {
     const fd = this.#open(entry);
     if (fd === undefined) return;
-    this.#with(fd, entry, "destroy", () => {
+    this.#with(fd, { entry, doing: "destroy" }, () => {
       wipe(fd);
-      this.#unlink(entry);
+      unlinkSync(this.#pathOf(entry));
+      syncFolder(this.folder);
     });
   }
 
@@ -93,14 +94,9 @@ export class Undelivered {
 
   /** Entries that a secret is kept for. */
   list(): string[] {
-    let names: string[];
-    try {
-      names = readdirSync(this.folder);
-    } catch (error) {
-      if (isMissing(error)) return [];
-      throw fileFailure(error, "read the folder", { path: this.folder });
-    }
-    return names.filter((name) => entryPattern.test(name) && this.isKept(name)).sort();
+    return listFolder(this.folder)
+      .filter((name) => entryPattern.test(name) && this.isKept(name))
+      .sort();
   }
 
   #pathOf(entry: string): string {
@@ -131,15 +127,10 @@ export class Undelivered {
 
   #content(entry: string): string {
     const fd = this.#open(entry);
-    return fd === undefined ? "" : this.#with(fd, entry, "read", () => contentOf(fd));
+    return fd === undefined ? "" : this.#with(fd, { entry, doing: "read" }, () => contentOf(fd));
   }
 
-  #unlink(entry: string): void {
-    unlinkSync(this.#pathOf(entry));
-    syncFolder(this.folder);
-  }
-
-  #with<T>(fd: number, entry: string, ...[doing, work]: [string, () => T]): T {
+  #with<T>(fd: number, { entry, doing }: { readonly entry: string; readonly doing: string }, work: () => T): T {
     try {
       return work();
     } catch (error) {
@@ -147,13 +138,5 @@ export class Undelivered {
     } finally {
       closeSync(fd);
     }
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -24,11 +24,7 @@ export interface FileIdentity {
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
   const isBirth = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
-  return {
-    device: String(stats.dev),
-    inode: String(stats.ino),
-    born: isBirth ? String(stats.birthtimeNs) : undefined,
-  };
+  return { device: String(stats.dev), inode: String(stats.ino), born: isBirth ? String(stats.birthtimeNs) : undefined };
 }
 
 /** True where the name is that very file: no link to it, no other file with a number that was used again. */
@@ -69,34 +65,24 @@ export function contentOf(fd: number): string {
  */
 export function reserveFile(path: string, mayBlank: (content: string) => void): number {
   let fd: number;
+  let isNew = true;
   try {
     fd = createPrivateFile(path);
   } catch (error) {
     if (!isThereAlready(error)) throw error;
-    return takeUp(path, mayBlank);
+    fd = openPrivateFile(path, constants.O_RDWR);
+    isNew = false;
   }
-  try {
-    blank(fd);
-    syncFolder(dirname(path));
-    return fd;
-  } catch (error) {
-    closeSync(fd);
-    unlinkSync(path);
-    throw error;
-  }
-}
-
-function takeUp(path: string, mayBlank: (content: string) => void): number {
-  const fd = openPrivateFile(path, constants.O_RDWR);
   try {
     // A second name would be the finished file.
-    if (fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
-    mayBlank(contentOf(fd));
+    if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
+    if (!isNew) mayBlank(contentOf(fd));
     blank(fd);
     syncFolder(dirname(path));
     return fd;
   } catch (error) {
     closeSync(fd);
+    if (isNew) unlinkSync(path);
     throw error;
   }
 }

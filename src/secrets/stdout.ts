@@ -3,7 +3,7 @@ import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "./destination.ts";
+import type { Destination, DestinationRecord } from "./destination.ts";
 
 export interface OutputTools {
   /** Descriptor of standard output. */
@@ -34,16 +34,9 @@ export async function checkMask(stderrFd: number): Promise<void> {
   });
 }
 
-class OutputDestination implements Destination {
-  readonly isStdout = true;
-  readonly #tools: OutputTools;
-
-  constructor(tools: OutputTools) {
-    this.#tools = tools;
-  }
-
-  async check(): Promise<DestinationRecord> {
-    const { fd, stderrFd = 2, env } = this.#tools;
+/** Standard output as the place for a secret, with the rest of the result. */
+export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): Destination {
+  const check = async (): Promise<DestinationRecord> => {
     const trouble = await outputTrouble(fd);
     if (trouble === undefined) {
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);
@@ -53,28 +46,21 @@ class OutputDestination implements Destination {
       meaning: "Nothing was sent. A secret is shown once.",
       hint: "--secret-file <path> keeps it in a file",
     });
-  }
-
-  prepare(): Promise<DestinationRecord> {
-    return this.check();
-  }
-
-  async deliver(secret: OneTimeSecret): Promise<void> {
-    const { env, onStderr, print } = this.#tools;
-    if (env.GITHUB_ACTIONS === "true") onStderr(Buffer.from(maskLine(secret.secret)));
-    try {
-      await print(secret.receipt);
-    } catch (error) {
-      throw new Failure("undelivered", "Standard output did not take the secret.", { cause: error });
-    }
-  }
-
-  async release(): Promise<void> {}
-}
-
-/** Standard output as the place for a secret, with the rest of the result. */
-export function outputDestination(tools: OutputTools): Destination {
-  return new OutputDestination(tools);
+  };
+  return {
+    isStdout: true,
+    check,
+    prepare: check,
+    async deliver(secret) {
+      if (env.GITHUB_ACTIONS === "true") onStderr(Buffer.from(maskLine(secret.secret)));
+      try {
+        await print(secret.receipt);
+      } catch (error) {
+        throw new Failure("undelivered", "Standard output did not take the secret.", { cause: error });
+      }
+    },
+    async release() {},
+  };
 }
 
 const troubles: Readonly<Partial<Record<ErrorCause, string>>> = {

@@ -1,7 +1,7 @@
 // The exchanges at token endpoints (§5.2, §5.3), over our own transport: its limits, its timing, no redirect; and what the
 // issuer of the tokens publishes of itself.
 import { Failure } from "../../errors.ts";
-import type { Answered, Attempt } from "../http/attempt.ts";
+import type { Attempt } from "../http/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../http/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
 import { splitAddress } from "../http/request-rules.ts";
@@ -80,14 +80,20 @@ export async function exchangeClientCredentials(
     throw new Failure("auth", "The client id or the client secret is empty.");
   const oauth = await import("oauth4webapi");
   const exchange = await ask(oauth, request, options);
-  const attempt = toAttempt(exchange, { success: [200], read: (answer) => answer, now: options.now });
-  if (attempt.kind !== "answered") return attempt;
-  return readGrant(attempt, async ({ body, headers }) => {
-    const response = new Response(new Uint8Array(body), {
-      headers: { "content-type": headers["content-type"] ?? "application/json" },
-    });
-    return oauth.processClientCredentialsResponse(serverOf(request), { client_id: request.clientId }, response);
-  });
+  return readByLibrary(
+    exchange,
+    { now: options.now, otherwise: "the answer is no token response" },
+    async (response) => {
+      const { access_token, token_type, expires_in } = await oauth.processClientCredentialsResponse(
+        serverOf(request),
+        { client_id: request.clientId },
+        response,
+      );
+      if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is no bearer token");
+      checkToken(access_token);
+      return { token: access_token, expiresInSeconds: expires_in };
+    },
+  );
 }
 
 /** The library makes the request, our transport sends it. */
@@ -127,18 +133,22 @@ function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token
 
 const standIn = "https://token-endpoint.invalid/";
 
-type ReadResponse = (answer: Answer) => Promise<{ access_token: string; token_type: string; expires_in?: number }>;
-
-async function readGrant(answer: Answered<Answer>, read: ReadResponse): Promise<Attempt<TokenGrant>> {
+/** What the library makes of an answer; `otherwise` says what it is if the library refuses it. */
+async function readByLibrary<T>(
+  exchange: Exchange,
+  { now, otherwise }: { readonly now: () => number; readonly otherwise: string },
+  read: (response: Response) => Promise<T>,
+): Promise<Attempt<T>> {
+  const attempt = toAttempt(exchange, { success: [200], read: (answer) => answer, now });
+  if (attempt.kind !== "answered") return attempt;
+  const { body, headers } = attempt.value;
   try {
-    parseJson(answer.value.body);
-    const { access_token, token_type, expires_in } = await read(answer.value);
-    if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is no bearer token");
-    checkToken(access_token);
-    return { ...answer, value: { token: access_token, expiresInSeconds: expires_in } };
+    parseJson(body);
+    const type = { "content-type": headers["content-type"] ?? "application/json" };
+    return { ...attempt, value: await read(new Response(new Uint8Array(body), { headers: type })) };
   } catch (error) {
-    const detail = error instanceof BrokenBody ? error.message : "the answer is no token response";
-    return { kind: "unknown", status: answer.status, reason: "malformed", detail };
+    const detail = error instanceof BrokenBody ? error.message : otherwise;
+    return { kind: "unknown", status: attempt.status, reason: "malformed", detail };
   }
 }
 
@@ -229,24 +239,10 @@ async function readMetadata(
   });
   const headers = { accept: "application/json" };
   const exchange = await transport.exchange({ method: "GET", ...splitAddress(address), headers });
-  const attempt = toAttempt(exchange, { success: [200], read: (answer) => answer, now });
-  if (attempt.kind !== "answered") return attempt;
-  return await metadataOf(attempt, (response) => oauth.processDiscoveryResponse(new URL(issuer), response));
-}
-
-async function metadataOf(
-  answer: Answered<Answer>,
-  process: (response: Response) => Promise<Metadata>,
-): Promise<Attempt<Metadata>> {
-  const { body, headers } = answer.value;
-  try {
-    parseJson(body);
-    const type = { "content-type": headers["content-type"] ?? "application/json" };
-    return { ...answer, value: await process(new Response(new Uint8Array(body), { headers: type })) };
-  } catch (error) {
-    const detail = error instanceof BrokenBody ? error.message : "what it publishes is not this issuer's metadata";
-    return { kind: "unknown", status: answer.status, reason: "malformed", detail };
-  }
+  const otherwise = "what it publishes is not this issuer's metadata";
+  return readByLibrary(exchange, { now, otherwise }, (response) =>
+    oauth.processDiscoveryResponse(new URL(issuer), response),
+  );
 }
 
 function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Metadata): IssuerDifference[] {

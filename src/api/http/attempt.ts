@@ -115,54 +115,50 @@ function waitHint(retryAfterSeconds: number | undefined): string {
   return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
 }
 
-function refusalOf({
-  status,
-  problem,
-  resource,
-}: Extract<Attempt<unknown>, { kind: "refused" }>): readonly [FailureKind, string, string | undefined] {
-  switch (status) {
-    case 401:
-      return [
-        "auth",
-        "it does not accept the credential",
-        "Check the credential, and that the profile's region is its own: integ doctor",
-      ];
-    case 403:
-      return [
-        "auth",
-        "a permission or entitlement is missing",
-        "Give the credential's service account the permission, or use another profile: integ doctor",
-      ];
-    case 404:
-      return [
-        "not_found",
-        "it finds nothing there",
-        // §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported.
-        resource === "oauth_client"
-          ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
-          : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor",
-      ];
-    case 409:
-      return problem.code === "idempotency_key_reuse"
-        ? [
-            "conflict",
-            "the idempotency key stands for another request",
-            "Leave --idempotency-key out, or send the request that the key was first used for.",
-          ]
-        : ["conflict", "it conflicts with how things stand", conflictHint(resource)];
-    case 429:
-      return ["rate_limited", "too many requests", undefined];
-    default:
-      return ["failed", "it does not accept the request", undefined];
-  }
+type Refusal = readonly [kind: FailureKind, words: string, hint?: string];
+
+function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
+  if (status === 404) return notFound(resource);
+  if (status === 409) return problem.code === "idempotency_key_reuse" ? keyReuse : conflict(resource);
+  return refusals[status] ?? ["failed", "it does not accept the request"];
+}
+
+const refusals: Readonly<Record<number, Refusal>> = {
+  401: [
+    "auth",
+    "it does not accept the credential",
+    "Check the credential, and that the profile's region is its own: integ doctor",
+  ],
+  403: [
+    "auth",
+    "a permission or entitlement is missing",
+    "Give the credential's service account the permission, or use another profile: integ doctor",
+  ],
+  429: ["rate_limited", "too many requests"],
+};
+
+const keyReuse: Refusal = [
+  "conflict",
+  "the idempotency key stands for another request",
+  "Leave --idempotency-key out, or send the request that the key was first used for.",
+];
+
+/** §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported. */
+function notFound(resource: Resource | undefined): Refusal {
+  const hint =
+    resource === "oauth_client"
+      ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
+      : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor";
+  return ["not_found", "it finds nothing there", hint];
 }
 
 /** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
-function conflictHint(resource: Resource | undefined): string | undefined {
-  if (resource === "access_key") return "integ keys list";
-  return resource === "oauth_client"
-    ? "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot."
-    : undefined;
+function conflict(resource: Resource | undefined): Refusal {
+  const hints = {
+    access_key: "integ keys list",
+    oauth_client: "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
+  };
+  return ["conflict", "it conflicts with how things stand", resource && hints[resource]];
 }
 
 function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
@@ -180,7 +176,7 @@ function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, cont
       hint: context.hint,
     });
   const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
-  return new Failure(kind, answer, { problem, where, hint: context.hint ?? hintFor(reason) });
+  return new Failure(kind, answer, { problem, where, hint: context.hint ?? hints[reason] });
 }
 
 function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
@@ -191,29 +187,21 @@ function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>,
     return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
   return new Failure("unreachable", `The service cannot be reached to ${context.what}: ${attempt.detail}.`, {
     ...details,
-    hint: context.hint ?? attempt.hint ?? hintFor(attempt.reason),
+    hint: context.hint ?? attempt.hint ?? hints[attempt.reason],
   });
 }
 
-function hintFor(reason: NetworkErrorReason | "status"): string | undefined {
-  switch (reason) {
-    case "dns":
-    case "refused":
-    case "redirect":
-    case "malformed":
-      return "Check the address of the profile: integ profiles show";
-    case "tls":
-      return "Check the address: does the server speak TLS at this port? integ profiles show";
-    case "proxy":
-      return "Check HTTPS_PROXY and NO_PROXY.";
-    case "timeout":
-      return "Type it again, or allow an attempt more time: --timeout 2m";
-    case "closed":
-    case "status":
-      return "Type it again.";
-    case "too_large":
-      return "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100";
-    default:
-      return undefined;
-  }
-}
+const checkAddress = "Check the address of the profile: integ profiles show";
+
+const hints: Readonly<Partial<Record<NetworkErrorReason | "status", string>>> = {
+  dns: checkAddress,
+  refused: checkAddress,
+  redirect: checkAddress,
+  malformed: checkAddress,
+  tls: "Check the address: does the server speak TLS at this port? integ profiles show",
+  proxy: "Check HTTPS_PROXY and NO_PROXY.",
+  timeout: "Type it again, or allow an attempt more time: --timeout 2m",
+  closed: "Type it again.",
+  status: "Type it again.",
+  too_large: "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100",
+};

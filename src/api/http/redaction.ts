@@ -51,10 +51,10 @@ function without(text: string, secrets: readonly string[]): string {
 
 /** What a request carried as a credential, in the forms in which it may be said back; the longest first. */
 function secretsOf({ headers, body }: Pick<ExchangeRequest, "headers" | "body">): string[] {
-  const authorization = Object.entries(headers).find(([name]) => name.toLowerCase() === "authorization")?.[1] ?? "";
+  const authorization = headerOf(headers, "authorization") ?? "";
   const [scheme = "", value = ""] = authorization.split(" ", 2);
   const found = [value, ...(/^basic$/i.test(scheme) ? passwordOf(value) : []), ...exchanged(body)];
-  const forms = found.flatMap((secret) => [secret, encodedLeniently(secret)]);
+  const forms = found.flatMap((secret) => [secret, attemptCoding(() => encodeURIComponent(secret)) ?? secret]);
   return [...new Set(forms)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
 }
 
@@ -63,23 +63,16 @@ function passwordOf(value: string): string[] {
   const pair = Buffer.from(value, "base64").toString("utf8");
   const colon = pair.indexOf(":");
   const secret = pair.slice(colon + 1) || pair.slice(0, Math.max(0, colon));
-  return [secret, decodedLeniently(secret)];
+  // RFC 6749 §2.3.1: the halves of a client's Basic credential are form-encoded.
+  return [secret, attemptCoding(() => decodeURIComponent(secret.replaceAll("+", " "))) ?? secret];
 }
 
-/** RFC 6749 §2.3.1: the halves of a client's Basic credential are form-encoded. */
-function decodedLeniently(text: string): string {
+/** What cannot be coded so: half of a surrogate pair, a broken escape. */
+function attemptCoding(code: () => string): string | undefined {
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    return code();
   } catch {
-    return text;
-  }
-}
-
-function encodedLeniently(text: string): string {
-  try {
-    return encodeURIComponent(text);
-  } catch {
-    return text;
+    return undefined;
   }
 }
 
@@ -130,16 +123,10 @@ function shownUrl(origin: string, path: string): string {
 
 function maskPair(pair: string): string {
   const [name = ""] = pair.split("=");
-  if (name === "page_token" || !/secret|token|pass|key|cred|auth|sig/i.test(decodeLeniently(name))) return pair;
+  // What cannot be read is masked.
+  const plain = attemptCoding(() => decodeURIComponent(name)) ?? "secret";
+  if (name === "page_token" || !/secret|token|pass|key|cred|auth|sig/i.test(plain)) return pair;
   return `${name}=…`;
-}
-
-function decodeLeniently(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return "secret"; // What cannot be read is masked.
-  }
 }
 
 /** Tells the log of a request. @returns the function that tells of its end, and hands it on */
@@ -147,16 +134,14 @@ export type ExchangeLog = (request: ExchangeRequest, address: LoggedAddress) => 
 
 type LoggedAddress = { readonly origin: string; readonly prefix: string };
 
-/** The log of one transport: it counts the exchanges, and how often each request was tried. */
-export function createExchangeLog({
-  debug,
-  now,
-  userAgent,
-}: {
+interface LogOptions {
   readonly debug?: (event: DebugEvent) => void;
   readonly now: () => number;
   readonly userAgent: string;
-}): ExchangeLog {
+}
+
+/** The log of one transport: it counts the exchanges, and how often each request was tried. */
+export function createExchangeLog({ debug, now, userAgent }: LogOptions): ExchangeLog {
   if (!debug) return () => (exchange) => exchange;
   let count = 0;
   const tries = new Tries();
@@ -211,5 +196,9 @@ function sameness(request: ExchangeRequest): string {
 }
 
 function keyOf({ headers }: ExchangeRequest): string | undefined {
-  return Object.entries(headers).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1];
+  return headerOf(headers, "idempotency-key");
+}
+
+function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 }

@@ -139,10 +139,7 @@ export class JournalFile {
       checkFile(fd, this.path, { repair: true });
       const size = this.#readyToAppend(fd);
       const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
-      this.#write(fd, {
-        bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`),
-        size,
-      });
+      this.#write(fd, { bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`), size });
     } catch (error) {
       throw this.#noteFailedSync(error);
     } finally {

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
 import { describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
-import { type HeldLock, type LockMeans, sweepLocks, tryLock } from "../../disk/process-lock.ts";
+import { type HeldLock, type LockMeans, pauseMs, sweepLocks, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { nothingSent } from "./safety.ts";
 
@@ -30,12 +30,6 @@ export const realLocks: LockParts = {
   means: () => ({ self: identify(process.pid), kernel: loadKernelLock() }),
   waitMs: 10_000,
 };
-
-/** Milliseconds until the next try: doubling, with chance in it so that waiters do not march in step. */
-function pauseMs(round: number): number {
-  const most = Math.min(40, 2 ** Math.min(round, 6));
-  return most / 2 + (Math.random() * most) / 2;
-}
 
 export class JournalLocks {
   readonly #path: string;
