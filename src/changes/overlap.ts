@@ -82,8 +82,8 @@ export async function admitRotation(
     record = await destination.check();
   } catch (refusal) {
     const earlier = await journal.resume(intent, { fresh });
-    if (earlier && (await currentChild(journal, earlier.drive.entry, creation))?.state === "done") return earlier;
-    await earlier?.drive.release();
+    if (earlier && (await currentChild(journal, earlier.lease.entry, creation))?.state === "done") return earlier;
+    await earlier?.lease.release();
     throw refusal;
   }
   return journal.admit({ ...intent, destination: { ...record } }, { fresh });

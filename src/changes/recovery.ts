@@ -71,7 +71,7 @@ export async function recover(
 async function recoverOne(journal: Journal, id: string, options: RecoveryOptions): Promise<Recovered> {
   let lease: EntryLease | undefined;
   try {
-    lease = await journal.drive((await rootOf(journal, id)).id);
+    lease = await journal.lease((await rootOf(journal, id)).id);
     if (isSettled(lease.entry.state)) return { entry: lease.entry };
     const bench = await options.benchFor(lease.entry);
     checkBinding(lease.entry, bench.account);

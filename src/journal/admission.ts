@@ -14,7 +14,7 @@ export interface Intent
     | "base_url"
     | "service_version"
     | "request_text"
-    | "twin"
+    | "fingerprint"
     | "method"
     | "path"
   > {
@@ -54,7 +54,7 @@ function isSameRequest(entry: Entry, intent: Intent): boolean {
     entry.base_url === intent.base_url &&
     entry.organization_id === intent.organization_id &&
     entry.service_version === intent.service_version &&
-    entry.twin === intent.twin
+    entry.fingerprint === intent.fingerprint
   );
 }
 
@@ -87,7 +87,7 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
 }
 
 /** Unsettled entries of the same request in the same role, the oldest first. */
-export function twinsOf(entries: readonly Entry[], intent: Intent): Entry[] {
+export function entriesOfRequest(entries: readonly Entry[], intent: Intent): Entry[] {
   return entries
     .filter(
       (entry) =>
@@ -103,11 +103,11 @@ export function isResumable(entry: Entry): boolean {
 }
 
 /**
- * Stops an intent whose twin exists and lacks its secret.
- * @throws Failure `secret_lost` or `undelivered` with the twin's next step.
+ * Stops an intent whose request was made before and lacks its secret.
+ * @throws Failure `secret_lost` or `undelivered` with the next step of that entry.
  */
-export function assertNoneLost(twins: readonly Entry[]): void {
-  const lost = twins.findLast((twin) => twin.state === "secret_lost" || twin.state === "undelivered");
+export function assertNoneLost(entries: readonly Entry[]): void {
+  const lost = entries.findLast(({ state }) => state === "secret_lost" || state === "undelivered");
   if (lost === undefined) return;
   changeable(lost);
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";

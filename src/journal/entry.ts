@@ -150,7 +150,7 @@ export interface EntryIdentity {
   /** The request's body, character for character as it is sent; empty where there is none. */
   readonly request_text: string;
   /** Normal form of the request: the same text means the same request (scopes as a set, for example). */
-  readonly twin: string;
+  readonly fingerprint: string;
   /** Entry whose client this one stands in for. */
   readonly replaces: string | null;
   /** Entry of the larger piece of work that this one belongs to. */

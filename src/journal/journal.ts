@@ -26,9 +26,9 @@ export interface Journal {
    */
   resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
   /** Waits for a living holder up to a limit, then names it. The entry is read again once it is leased. */
-  drive(id: string): Promise<EntryLease>;
+  lease(id: string): Promise<EntryLease>;
   /** null if a living process holds it. */
-  tryDrive(id: string): Promise<EntryLease | null>;
+  tryLease(id: string): Promise<EntryLease | null>;
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
@@ -55,7 +55,7 @@ export interface Admission {
    * state, that holds the key given by hand. Their stored bytes are what is sent.
    */
   readonly kind: "new" | "resumed" | "same_key";
-  readonly drive: EntryLease;
+  readonly lease: EntryLease;
 }
 
 export interface AdmissionChoice {

@@ -33,7 +33,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
   const times = isFull ? 20 : 4;
   const all = await Promise.all(
     Array.from({ length: 16 }, (_, number) =>
-      runToEnd(driver, task(path, native, { twin: `sa_${number}`, times, states: ["unknown", "done"] })),
+      runToEnd(driver, task(path, native, { fingerprint: `sa_${number}`, times, states: ["unknown", "done"] })),
     ),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);

@@ -27,15 +27,15 @@ beforeEach(async () => {
   history = new Map();
   const journal = openJournal({ path, now: clock() });
   const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
-    const { drive } = await journal.admit(intent(changes), { fresh: true });
-    const shown = [drive.entry];
-    for (const step of steps) shown.push(await drive.record(step));
-    await drive.release();
-    history.set(drive.entry.id, shown);
-    return drive.entry.id;
+    const { lease } = await journal.admit(intent(changes), { fresh: true });
+    const shown = [lease.entry];
+    for (const step of steps) shown.push(await lease.record(step));
+    await lease.release();
+    history.set(lease.entry.id, shown);
+    return lease.entry.id;
   };
-  await work({ twin: "first" }, []);
-  const lost = await work({ twin: '{"sum":"' }, [
+  await work({ fingerprint: "first" }, []);
+  const lost = await work({ fingerprint: '{"sum":"' }, [
     { state: "unknown", attempts: 1, last_error: { kind: "timeout", message: 'no\n"answer"\u0000\u202e' } },
     { state: "secret_lost", resource_id: "oc_1" },
   ]);
@@ -161,12 +161,12 @@ test("a damaged file is gone on with: the next record is safe, nothing is thrown
     writeFileSync(at, damaged, { mode: 0o600 });
     const before = await open(at).entries();
     expect(wrong(before)).toEqual([]);
-    const { drive } = await open(at).admit(intent({ twin: "after" }));
-    await drive.record({ state: "done" });
-    await drive.release();
+    const { lease } = await open(at).admit(intent({ fingerprint: "after" }));
+    await lease.record({ state: "done" });
+    await lease.release();
     const after = await open(at).entries();
-    expect(normal(after.filter((entry) => entry.id !== drive.entry.id))).toEqual(normal(before));
-    expect(normal(after)).toContain(entryLine(drive.entry));
+    expect(normal(after.filter((entry) => entry.id !== lease.entry.id))).toEqual(normal(before));
+    expect(normal(after)).toContain(entryLine(lease.entry));
     expect(lostBytes(damaged, at)).toBe(0);
     states += 1;
   }
@@ -184,7 +184,7 @@ test("a key stays with its request after any damage that left a record of it", a
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at);
     writeFileSync(file, flipped, { mode: 0o600 });
-    const other = intent({ twin: "another request" });
+    const other = intent({ fingerprint: "another request" });
     await expect(open(file).admit(other, { key: entry.idempotency_key })).rejects.toMatchObject({ kind: "conflict" });
     conflicts += 1;
   }

@@ -12,7 +12,7 @@ export interface Task {
   readonly work: "admit" | "hold" | "hold-file" | "contend" | "prune";
   readonly path: string;
   readonly nativeLocks: boolean;
-  readonly twin?: string;
+  readonly fingerprint?: string;
   readonly key?: string;
   readonly fresh?: boolean;
   readonly times?: number;
@@ -34,7 +34,7 @@ function sayFailure({ kind, message, exitCode, details }: Failure): void {
 }
 
 function intentOf(task: Task): Intent {
-  const twin = task.twin ?? "the same";
+  const fingerprint = task.fingerprint ?? "the same";
   return {
     operation: "oauth_client.create",
     profile: "prod",
@@ -43,8 +43,8 @@ function intentOf(task: Task): Intent {
     region: "eu",
     base_url: "https://eu.example.com",
     service_version: "2026-07-01",
-    request_text: JSON.stringify({ service_account_id: twin, scopes: ["entity:read"] }),
-    twin,
+    request_text: JSON.stringify({ service_account_id: fingerprint, scopes: ["entity:read"] }),
+    fingerprint,
     idempotent: true,
   };
 }
@@ -52,19 +52,19 @@ function intentOf(task: Task): Intent {
 async function admit(journal: Journal, task: Task): Promise<void> {
   const options = { ...(task.fresh ? { fresh: true } : {}), ...(task.key === undefined ? {} : { key: task.key }) };
   for (let time = 0; time < (task.times ?? 1); time += 1) {
-    const { kind, drive } = await journal.admit(intentOf(task), options);
-    const { id, idempotency_key, request_text } = drive.entry;
+    const { kind, lease } = await journal.admit(intentOf(task), options);
+    const { id, idempotency_key, request_text } = lease.entry;
     say({ sent: id, key: idempotency_key, body: request_text, kind });
     if (task.work === "hold") await new Promise((resolve) => setTimeout(resolve, 600_000));
     for (const state of task.states ?? []) {
       try {
-        await drive.record({ state, attempts: drive.entry.attempts + 1 });
+        await lease.record({ state, attempts: lease.entry.attempts + 1 });
       } catch (error) {
         if (!task.stubborn || !(error instanceof Failure)) throw error;
         sayFailure(error);
       }
     }
-    await drive.release();
+    await lease.release();
     say({ released: id });
   }
 }

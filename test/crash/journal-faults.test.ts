@@ -73,7 +73,7 @@ function sentLine(run: Traced): Line | undefined {
 }
 
 /** What the driver asks for, in other bytes: what is resumed must send those of the driver. */
-function intentOf(twin: string): Intent {
+function intentOf(fingerprint: string): Intent {
   return {
     operation: "oauth_client.create",
     profile: "prod",
@@ -83,7 +83,7 @@ function intentOf(twin: string): Intent {
     base_url: "https://eu.example.com",
     service_version: "2026-07-01",
     request_text: "other bytes",
-    twin,
+    fingerprint,
     idempotent: true,
   };
 }
@@ -99,11 +99,11 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
     expect(entry, where).toMatchObject({ idempotency_key: sent.key, request_text: sent.body });
   }
   const isDone = before.some((entry) => entry.state === "done");
-  const { kind, drive } = await journal.admit(intentOf("the same"));
-  if (sent && !isDone) expect([kind, drive.entry.idempotency_key], where).toEqual(["resumed", sent.key]);
+  const { kind, lease } = await journal.admit(intentOf("the same"));
+  if (sent && !isDone) expect([kind, lease.entry.idempotency_key], where).toEqual(["resumed", sent.key]);
   expect((await journal.entries()).length, where).toBeLessThanOrEqual(isDone ? 2 : 1);
-  await drive.record({ state: "done" });
-  await drive.release();
+  await lease.record({ state: "done" });
+  await lease.release();
   expect(
     (await journal.verify()).filter((finding) => finding.severity === "problem"),
     where,
@@ -173,9 +173,9 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const task = newTask(true, { work: "prune" });
       const journal = openJournal({ path: task.path, now: () => Date.now() - 1000 });
       for (const state of ["done", "open", "done"] as const) {
-        const { drive } = await journal.admit(intentOf("the same"), { fresh: true });
-        await drive.record({ state });
-        await drive.release();
+        const { lease } = await journal.admit(intentOf("the same"), { fresh: true });
+        await lease.record({ state });
+        await lease.release();
       }
       return task;
     };
@@ -195,9 +195,9 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       expect(await journal.verify(), where).toEqual([]);
       await journal.prune(0);
       expect(await journal.entries(), where).toEqual(open);
-      const { drive } = await journal.admit(intentOf("another"));
-      await drive.record({ state: "done" });
-      await drive.release();
+      const { lease } = await journal.admit(intentOf("another"));
+      await lease.record({ state: "done" });
+      await lease.release();
       await journal.prune(0);
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
     }

@@ -303,7 +303,7 @@ describe("create", () => {
     expect(await clientCount()).toBe(before);
   });
 
-  it("resumes an unfinished twin under its key; --new starts another", async () => {
+  it("resumes an unfinished creation under its key; --new starts another", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await create(at, "--retry-for", "0", "--secret-file", "a.secret");

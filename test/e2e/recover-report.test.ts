@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 afterAll(() => service.stop());
 
-/** Creations whose answers were lost, each with its own scope, so that they are no twins. */
+/** Creations whose answers were lost, each with its own scope, so that they are different requests. */
 async function lose(...scopes: string[]): Promise<void> {
   for (const scope of scopes) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");

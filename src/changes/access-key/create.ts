@@ -92,7 +92,7 @@ export function keyCreationIntent(bench: Workbench, creation: KeyCreation, mark:
     method: "POST",
     path: "/api/v1/access-keys",
     request_text: accessKeyBody(sent),
-    twin: JSON.stringify([request.name, request.keyType ?? null, scopes, expiry, marked]),
+    fingerprint: JSON.stringify([request.name, request.keyType ?? null, scopes, expiry, marked]),
     idempotent: false,
     detail: { base_name: request.name, marked, expiry },
   };
@@ -129,7 +129,7 @@ export async function admitKeyCreation(
   { fresh, ...about }: KeyAdmission,
 ): Promise<EntryLease> {
   const intent = { ...keyCreationIntent(bench, creation, creation.marked ? newMark() : ""), ...about };
-  const { kind, drive: lease } = await bench.journal.admit(intent, { fresh });
+  const { kind, lease } = await bench.journal.admit(intent, { fresh });
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
     // Nobody knows how that one ended: a second key is not made by itself.

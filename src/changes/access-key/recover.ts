@@ -177,7 +177,7 @@ async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRec
   const destination = { ...(await options.destination.check()) };
   checkAccessKey(requestIn(lost.entry), bench.clock.now());
   const replacement = begun
-    ? await bench.journal.drive(begun.id)
+    ? await bench.journal.lease(begun.id)
     : await admitKeyReplacement(bench, lost.entry, destination);
   try {
     await revokeOrphan(bench, lost);

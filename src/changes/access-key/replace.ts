@@ -54,7 +54,7 @@ export async function replaceAccessKey(
     method: "POST",
     path: "/api/v1/access-keys",
     request_text: JSON.stringify({ id: oldId, ...creation.request }),
-    twin: JSON.stringify(["replacement", oldId]),
+    fingerprint: JSON.stringify(["replacement", oldId]),
     idempotent: false,
     detail: {
       mode: "replacement",
@@ -67,7 +67,7 @@ export async function replaceAccessKey(
   };
   const { destination, fresh } = options;
   const about = { destination, fresh, creation: "access_key.create" } as const;
-  const { kind, drive: lease } = await admitRotation(bench, intent, about);
+  const { kind, lease } = await admitRotation(bench, intent, about);
   try {
     if (kind === "resumed") {
       bench.tell.note(`Going on with the unfinished replacement ${lease.entry.id}.`);
@@ -141,7 +141,7 @@ async function deliverNewKey(
   const found = await currentChild(bench.journal, lease.entry, "access_key.create");
   if (found?.state === "done") return { entry: found };
   if (found) {
-    const child = await bench.journal.drive(found.id);
+    const child = await bench.journal.lease(found.id);
     try {
       const end = await recoverKeyCreation(bench, child, { ...options, prove });
       if (end.kind === "delivered") return { entry: end.entry };

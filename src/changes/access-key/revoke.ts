@@ -18,13 +18,13 @@ export interface KeyRevoked {
 }
 
 export async function revokeAccessKey(bench: Workbench, id: string): Promise<KeyRevoked> {
-  const { drive: lease } = await bench.journal.admit({
+  const { lease } = await bench.journal.admit({
     ...madeFor(bench.account),
     operation: "access_key.revoke",
     method: "DELETE",
     path: `/api/v1/access-keys/${encodeURIComponent(id)}`,
     request_text: JSON.stringify({ id }),
-    twin: JSON.stringify([id]),
+    fingerprint: JSON.stringify([id]),
     idempotent: false,
     detail: { key_id: id },
   });

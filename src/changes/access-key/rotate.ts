@@ -47,14 +47,14 @@ export async function rotateAccessKey(
   { destination, fresh }: KeyRotationOptions,
 ): Promise<KeyRotated> {
   const record = { ...(await destination.check()) };
-  const { kind, drive: lease } = await bench.journal.admit(
+  const { kind, lease } = await bench.journal.admit(
     {
       ...madeFor(bench.account),
       operation: "access_key.rotate",
       method: "POST",
       path: `/api/v1/access-keys/${encodeURIComponent(id)}/rotate`,
       request_text: "",
-      twin: JSON.stringify(["in_place", id]),
+      fingerprint: JSON.stringify(["in_place", id]),
       idempotent: false,
       destination: record,
       detail: { mode: "in_place", key_id: id, update_profile: updateProfile },

@@ -72,7 +72,7 @@ export function creationIntent(bench: Workbench, request: CreationRequest): Inte
     method: "POST",
     path: "/v1/oauth_clients",
     request_text: creationBody(request),
-    twin: JSON.stringify(fingerprint),
+    fingerprint: JSON.stringify(fingerprint),
     idempotent: true,
   };
 }
@@ -87,7 +87,7 @@ export async function createOAuthClient<T>(
   options: CreationOptions & { readonly conclude: (end: CreationEnd, lease: EntryLease) => Promise<T> },
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
-  const { kind, drive: lease } = await admitCreation(bench, creationIntent(bench, request), options);
+  const { kind, lease } = await admitCreation(bench, creationIntent(bench, request), options);
   try {
     if (kind === "resumed")
       bench.tell.note(
@@ -112,9 +112,9 @@ async function admitCreation(bench: Workbench, intent: Intent, options: Creation
     if (earlier === undefined) throw refusal;
     let isThere = false;
     try {
-      isThere = await completeDelivery(bench, earlier.drive.entry);
+      isThere = await completeDelivery(bench, earlier.lease.entry);
     } finally {
-      if (!isThere) await earlier.drive.release();
+      if (!isThere) await earlier.lease.release();
     }
     if (!isThere) throw refusal;
     return earlier;

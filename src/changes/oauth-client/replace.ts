@@ -48,7 +48,7 @@ export async function finishOrReplace(
   if (replaced.kind !== "secret_lost") return replaced;
   // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
   if (begun === undefined) throw secretLost(replaced.entry, replaced.requestId);
-  const next = await bench.journal.drive(replaced.entry.id);
+  const next = await bench.journal.lease(replaced.entry.id);
   try {
     return await finishOrReplace(bench, next, options);
   } finally {
@@ -88,7 +88,7 @@ async function replaceNow(
   { begun, options }: { readonly begun: Entry | undefined; readonly options: CreationOptions },
 ): Promise<CreationEnd> {
   const replacement = begun
-    ? await bench.journal.drive(begun.id)
+    ? await bench.journal.lease(begun.id)
     : await admitReplacement(bench, lost.entry, { ...(await options.destination.check()) });
   try {
     await reserveBeforeRevocation(bench, replacement, options);
@@ -146,7 +146,7 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 }
 
 async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
-  const { drive } = await bench.journal.admit(
+  const { lease } = await bench.journal.admit(
     {
       ...madeFor(bench.account),
       service_version: lost.service_version,
@@ -154,7 +154,7 @@ async function admitReplacement(bench: Workbench, lost: Entry, destination: Entr
       method: "POST",
       path: "/v1/oauth_clients",
       request_text: lost.request_text,
-      twin: lost.twin,
+      fingerprint: lost.fingerprint,
       idempotent: true,
       replaces: lost.id,
       destination,
@@ -162,7 +162,7 @@ async function admitReplacement(bench: Workbench, lost: Entry, destination: Entr
     },
     { fresh: true },
   );
-  return drive;
+  return lease;
 }
 
 async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {

@@ -9,13 +9,13 @@ import { madeFor, type Workbench } from "../workbench.ts";
 
 /** @returns the API's object, status `revoked`, as it came */
 export async function revokeOAuthClient(bench: Workbench, id: string): Promise<string> {
-  const { drive: lease } = await bench.journal.admit({
+  const { lease } = await bench.journal.admit({
     ...madeFor(bench.account),
     operation: "oauth_client.revoke",
     method: "DELETE",
     path: `/v1/oauth_clients/${encodeURIComponent(id)}`,
     request_text: JSON.stringify({ id }),
-    twin: JSON.stringify([id]),
+    fingerprint: JSON.stringify([id]),
     idempotent: false,
   });
   try {

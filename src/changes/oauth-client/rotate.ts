@@ -60,12 +60,12 @@ export async function rotateOAuthClient(
     method: "POST",
     path: "/v1/oauth_clients",
     request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
-    twin: JSON.stringify([old.id]),
+    fingerprint: JSON.stringify([old.id]),
     idempotent: false,
     detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
   };
   const { destination } = options;
-  const { kind, drive: lease } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
+  const { kind, lease } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
     if (kind === "resumed") {
       bench.tell.note(`Going on with the unfinished rotation ${lease.entry.id}.`);
@@ -147,7 +147,7 @@ async function deliverNewClient(
   const found = await currentChild(bench.journal, rotation.entry, "oauth_client.create");
   if (found?.state === "done") return { entry: found, receipt: await clientReceipt(bench, found) };
   const child = found
-    ? await bench.journal.drive(found.id)
+    ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
   try {
     const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
@@ -167,8 +167,8 @@ async function admitNewClient(
 ): Promise<EntryLease> {
   const { service_account_id, scopes } = oldRequest(rotation);
   const intent = creationIntent(bench, { service_account_id, scopes });
-  const { drive } = await bench.journal.admit({ ...intent, parent: rotation.id, destination }, { fresh: true });
-  return drive;
+  const { lease } = await bench.journal.admit({ ...intent, parent: rotation.id, destination }, { fresh: true });
+  return lease;
 }
 
 /** What a failed creation means for the rotation that it belongs to: the old client is untouched. */

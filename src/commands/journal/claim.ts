@@ -21,26 +21,26 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
-    const drive = await journal.drive((await holderOf(journal, await journal.find(id))).id);
+    const lease = await journal.lease((await holderOf(journal, await journal.find(id))).id);
     try {
-      const kept = await keptSecret(context, drive.entry);
-      if (options.secretProfile !== undefined) refuseUnnamed(drive.entry, kept);
+      const kept = await keptSecret(context, lease.entry);
+      if (options.secretProfile !== undefined) refuseUnnamed(lease.entry, kept);
       const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
         show(context, receipt, kept),
       );
-      if (await isThereAlready(context, drive, options.secretFile)) return await settle(context, drive, kept);
-      const place = await reserveDestination(context, drive, { destination, isKept: true });
-      await drive.record({ destination: { ...place } });
+      if (await isThereAlready(context, lease, options.secretFile)) return await settle(context, lease, kept);
+      const place = await reserveDestination(context, lease, { destination, isKept: true });
+      await lease.record({ destination: { ...place } });
       try {
         await context.clock.finishing(() => destination.deliver(kept));
       } catch (error) {
-        throw stillKept(drive.entry, error);
+        throw stillKept(lease.entry, error);
       } finally {
         await giveBackRoom(context, destination);
       }
-      await settle(context, drive, kept, { isShown: destination.isStdout });
+      await settle(context, lease, kept, { isShown: destination.isStdout });
     } finally {
-      await drive.release();
+      await lease.release();
     }
   },
 });
@@ -76,8 +76,8 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
 }
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
-async function isThereAlready(context: Context, drive: EntryLease, file: string | undefined): Promise<boolean> {
-  const record = drive.entry.destination;
+async function isThereAlready(context: Context, lease: EntryLease, file: string | undefined): Promise<boolean> {
+  const record = lease.entry.destination;
   if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
     return false;
   if (!(await context.secrets.completeDelivery(record, {}))) return false;
@@ -90,15 +90,15 @@ async function isThereAlready(context: Context, drive: EntryLease, file: string 
  */
 async function settle(
   context: Context,
-  drive: EntryLease,
+  lease: EntryLease,
   kept: OneTimeSecret,
   { isShown = false } = {},
 ): Promise<void> {
-  const { id } = drive.entry;
-  const wasUnnamed = isUnnamed(drive.entry);
-  await drive.record(afterClaim(drive.entry));
+  const { id } = lease.entry;
+  const wasUnnamed = isUnnamed(lease.entry);
+  await lease.record(afterClaim(lease.entry));
   (await context.secrets.undelivered()).destroy(id);
-  const place = isShown ? undefined : whereSecretIs({ ...drive.entry, state: "done" });
+  const place = isShown ? undefined : whereSecretIs({ ...lease.entry, state: "done" });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
   if (wasUnnamed)

@@ -14,9 +14,9 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Which entry is given up?", states: unsettledStates }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
-    const drive = await journal.drive((await journal.find(id)).id);
+    const lease = await journal.lease((await journal.find(id)).id);
     try {
-      const { entry } = drive;
+      const { entry } = lease;
       if (isSettled(entry.state))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to give up.`);
       const question = `Give up the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
@@ -24,11 +24,11 @@ export const command = defineVerb({
       context.output.warn(left);
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was given up: the answer was no.");
-      await drive.record({ state: "abandoned" });
+      await lease.record({ state: "abandoned" });
       if (entry.state === "undelivered") (await context.secrets.undelivered()).destroy(entry.id);
-      await context.output.resource(publicEntry(drive.entry), entryView);
+      await context.output.resource(publicEntry(lease.entry), entryView);
     } finally {
-      await drive.release();
+      await lease.release();
     }
   },
 });

@@ -58,15 +58,15 @@ export const command = defineVerb({
     const chosen = { destination, waitMs, key: options.idempotencyKey, fresh: options.new === true };
     await createOAuthClient(bench, request, {
       ...chosen,
-      conclude: (end, drive) =>
-        conclude(context, end, { bench, drive, chosen, replace: options.replaceLostSecret === true }),
+      conclude: (end, lease) =>
+        conclude(context, end, { bench, lease, chosen, replace: options.replaceLostSecret === true }),
     });
   },
 });
 
 interface Conclusion {
   readonly bench: Workbench;
-  readonly drive: EntryLease;
+  readonly lease: EntryLease;
   readonly chosen: { destination: Destination; waitMs: number };
   readonly replace: boolean;
 }
@@ -75,7 +75,7 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
   if (end.kind === "secret_lost") {
     if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry, end.requestId);
     const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
-    const replaced = await replaceLostSecret(at.bench, at.drive, at.chosen);
+    const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
     if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
     return conclude(context, replaced, at);
   }

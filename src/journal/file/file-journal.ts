@@ -98,7 +98,7 @@ export class FileJournal implements Journal {
     if (resumed) return resumed;
     const key = keyOf(intent, options);
     if (key === undefined && options.fresh !== true)
-      admission.assertNoneLost(admission.twinsOf(fold.unsettled(), intent));
+      admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent));
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }
 
@@ -114,7 +114,7 @@ export class FileJournal implements Journal {
       return holder && this.#take("same_key", holder);
     }
     if (options.fresh === true) return undefined;
-    for (const entry of admission.twinsOf(fold.unsettled(), intent).filter(admission.isResumable)) {
+    for (const entry of admission.entriesOfRequest(fold.unsettled(), intent).filter(admission.isResumable)) {
       const taken = this.#take("resumed", admission.changeable(entry));
       if (!(taken instanceof Busy)) return taken;
     }
@@ -123,7 +123,7 @@ export class FileJournal implements Journal {
 
   #take(kind: Admission["kind"], entry: Entry): Admission | Busy {
     const lock = this.#locks.tryEntry(entry.id);
-    return lock instanceof Busy ? lock : { kind, drive: this.#lease(entry, lock) };
+    return lock instanceof Busy ? lock : { kind, lease: this.#lease(entry, lock) };
   }
 
   #admitNew(intent: Intent, options: { newest: string | undefined; key: string | undefined }): Admission | Busy {
@@ -139,10 +139,10 @@ export class FileJournal implements Journal {
       lock.release();
       throw error;
     }
-    return { kind: "new", drive: this.#lease(entry, lock) };
+    return { kind: "new", lease: this.#lease(entry, lock) };
   }
 
-  async drive(id: string): Promise<EntryLease> {
+  async lease(id: string): Promise<EntryLease> {
     try {
       return await this.#locks.wait(() => this.#leaseNow(id));
     } catch (error) {
@@ -150,7 +150,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  async tryDrive(id: string): Promise<EntryLease | null> {
+  async tryLease(id: string): Promise<EntryLease | null> {
     try {
       const lease = this.#leaseNow(id);
       return lease instanceof Busy ? null : lease;

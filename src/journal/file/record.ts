@@ -64,7 +64,7 @@ export function entryLine(entry: Entry): string {
     method: entry.method,
     path: entry.path,
     request_text: entry.request_text,
-    twin: entry.twin,
+    twin: entry.fingerprint,
     replaces: entry.replaces,
     parent: entry.parent,
     created_at: entry.created_at,

@@ -3,7 +3,7 @@
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
 import { DiskHealth, type SecretKeeping, type Workbench } from "../../../src/changes/workbench.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
-import { assertNoneLost, entryOfKey, isResumable, newEntry, twinsOf } from "../../../src/journal/admission.ts";
+import { assertNoneLost, entryOfKey, isResumable, newEntry, entriesOfRequest } from "../../../src/journal/admission.ts";
 import { type Entry, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
@@ -216,16 +216,16 @@ export class AWorld {
     ): Admission | undefined => {
       if (key !== undefined) {
         const holder = entryOfKey(sorted(), intent, key);
-        return holder && { kind: "same_key", drive: this.#lease(holder) };
+        return holder && { kind: "same_key", lease: this.#lease(holder) };
       }
-      const twins = fresh
+      const same = fresh
         ? []
-        : twinsOf(sorted(), intent).filter(({ id, state }) => !isSettled(state) && !this.#held.has(id));
-      const twin = twins.find(isResumable);
-      if (twin === undefined && !fresh) assertNoneLost(twins);
-      return twin && { kind: "resumed", drive: this.#lease(twin) };
+        : entriesOfRequest(sorted(), intent).filter(({ id, state }) => !isSettled(state) && !this.#held.has(id));
+      const unfinished = same.find(isResumable);
+      if (unfinished === undefined && !fresh) assertNoneLost(same);
+      return unfinished && { kind: "resumed", lease: this.#lease(unfinished) };
     };
-    const journal: Pick<Journal, "entries" | "unsettled" | "find" | "admit" | "resume" | "drive"> = {
+    const journal: Pick<Journal, "entries" | "unsettled" | "find" | "admit" | "resume" | "lease"> = {
       entries: async () => sorted(),
       unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
       find: async (id) => findEntry(sorted(), id),
@@ -237,9 +237,9 @@ export class AWorld {
           const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
           const entry = newEntry(intent, { ...made, key });
           this.entries.push(entry);
-          return { kind: "new", drive: this.#lease(entry) };
+          return { kind: "new", lease: this.#lease(entry) };
         }),
-      drive: async (id) => this.#lease(findEntry(sorted(), id)),
+      lease: async (id) => this.#lease(findEntry(sorted(), id)),
     };
     return journal as Journal;
   }

@@ -10,7 +10,7 @@ function fileAt(path: string, more: { reserved?: string } = {}): DestinationReco
 
 async function take(before: DestinationRecord | null, place: DestinationRecord, isKept?: boolean) {
   const steps: unknown[] = [];
-  const drive = {
+  const lease = {
     entry: { id: "1abc", destination: before },
     record: (change: { destination: DestinationRecord }) => steps.push(["record", change.destination]),
   } as unknown as EntryLease;
@@ -21,7 +21,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   const secrets = {
     removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
   };
-  const taken = await reserveDestination({ secrets }, drive, { destination, isKept });
+  const taken = await reserveDestination({ secrets }, lease, { destination, isKept });
   return { steps, taken };
 }
 

@@ -21,7 +21,7 @@ function entry(given: Partial<Entry>): Entry {
     base_url: here,
     service_version: "2026-07-01",
     request_text: '{"service_account_id":"sa_1","scopes":["entity:read"]}',
-    twin: "",
+    fingerprint: "",
     replaces: null,
     parent: null,
     created_at: "2026-11-18T12:00:00.000Z",

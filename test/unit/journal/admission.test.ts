@@ -16,22 +16,22 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
 
 async function left(
   open: Journal,
-  state: Parameters<Admission["drive"]["record"]>[0]["state"],
+  state: Parameters<Admission["lease"]["record"]>[0]["state"],
   changes: Partial<Intent> = {},
 ): Promise<string> {
-  const { drive } = await open.admit(intent(changes));
-  if (state !== "open") await drive.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
-  await drive.release();
-  return drive.entry.id;
+  const { lease } = await open.admit(intent(changes));
+  if (state !== "open") await lease.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
+  await lease.release();
+  return lease.entry.id;
 }
 
 test("a new intent is on disk under a random key before admission returns", async () => {
   const open = journal();
-  const { kind, drive } = await open.admit(intent({ detail: { client_id: "cid" }, destination: { kind: "stdout" } }));
+  const { kind, lease } = await open.admit(intent({ detail: { client_id: "cid" }, destination: { kind: "stdout" } }));
   expect(kind).toBe("new");
-  expect(drive.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
+  expect(lease.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
   const read = await openJournal({ path: open.path, now: clock() }).entries();
-  expect(read).toEqual([{ ...drive.entry }]);
+  expect(read).toEqual([{ ...lease.entry }]);
   expect(read[0]).toMatchObject({
     state: "open",
     attempts: 0,
@@ -42,18 +42,18 @@ test("a new intent is on disk under a random key before admission returns", asyn
 });
 
 test("an operation without idempotency has no key, not even one given by hand", async () => {
-  const { drive } = await journal().admit(intent({ operation: "access_key.create", idempotent: false }), { key: "k" });
-  expect(drive.entry.idempotency_key).toBeNull();
+  const { lease } = await journal().admit(intent({ operation: "access_key.create", idempotent: false }), { key: "k" });
+  expect(lease.entry.idempotency_key).toBeNull();
 });
 
 test.each(["open", "unknown", "pending"] as const)(
-  "an unfinished %s twin is resumed with its key and bytes",
+  "an unfinished %s entry of the same request is resumed with its key and bytes",
   async (state) => {
     const open = journal();
     const id = await left(open, state);
     const again = await openJournal({ path: open.path, now: clock() }).admit(intent({ request_text: "other bytes" }));
     expect(again.kind).toBe("resumed");
-    expect(again.drive.entry).toMatchObject({ id, state, request_text: intent().request_text });
+    expect(again.lease.entry).toMatchObject({ id, state, request_text: intent().request_text });
     expect(await open.entries()).toHaveLength(1);
   },
 );
@@ -63,7 +63,7 @@ test.each([
   ["base URL", { base_url: "https://us.example.com" }],
   ["organization", { organization_id: null }],
   ["version", { service_version: "2027-01-01" }],
-  ["request", { twin: '["sa_2"]' }],
+  ["request", { fingerprint: '["sa_2"]' }],
   ["parent", { parent: "1rs6rsqksj" }],
   ["replaced entry", { replaces: "1rs6rsqksj" }],
 ])("another %s is another intent", async (_, changes) => {
@@ -77,21 +77,24 @@ test("a step of a larger work is resumed by that work alone", async () => {
   const id = await left(open, "unknown", { parent: "p1" });
   expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
   const again = await open.admit(intent({ parent: "p1" }));
-  expect([again.kind, again.drive.entry.id]).toEqual(["resumed", id]);
+  expect([again.kind, again.lease.entry.id]).toEqual(["resumed", id]);
 });
 
-test.each(["done", "refused", "unusable", "replaced", "abandoned"] as const)("a %s entry is no twin", async (state) => {
-  const open = journal();
-  await left(open, state);
-  expect((await open.admit(intent())).kind).toBe("new");
-});
+test.each(["done", "refused", "unusable", "replaced", "abandoned"] as const)(
+  "a %s entry is not resumed",
+  async (state) => {
+    const open = journal();
+    await left(open, state);
+    expect((await open.admit(intent())).kind).toBe("new");
+  },
+);
 
-test("a twin that is being driven is somebody else's creation", async () => {
+test("an entry that another process has leased is its own creation", async () => {
   const open = journal();
   const first = await open.admit(intent());
   const second = await open.admit(intent());
   expect(second.kind).toBe("new");
-  expect(second.drive.entry.idempotency_key).not.toBe(first.drive.entry.idempotency_key);
+  expect(second.lease.entry.idempotency_key).not.toBe(first.lease.entry.idempotency_key);
 });
 
 test("what admission would go on with can be asked for, and nothing is started", async () => {
@@ -99,24 +102,24 @@ test("what admission would go on with can be asked for, and nothing is started",
   expect(await open.resume(intent())).toBeUndefined();
   const id = await left(open, "unknown");
   expect(await open.resume(intent(), { fresh: true })).toBeUndefined();
-  expect(await open.resume(intent({ twin: "another" }))).toBeUndefined();
+  expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
   const found = await open.resume(intent());
-  expect(found).toMatchObject({ kind: "resumed", drive: { entry: { id } } });
+  expect(found).toMatchObject({ kind: "resumed", lease: { entry: { id } } });
   // Driven now, and so no longer anybody else's to look after.
   expect(await open.resume(intent())).toBeUndefined();
-  await found?.drive.release();
-  expect((await open.admit(intent())).drive.entry.id).toBe(id);
+  await found?.lease.release();
+  expect((await open.admit(intent())).lease.entry.id).toBe(id);
   expect(await open.entries()).toHaveLength(1);
 });
 
 test("the entry of a key given by hand is found whatever became of it", async () => {
   const open = journal();
-  const { drive } = await open.admit(intent(), { key: "by-hand" });
-  await drive.record({ state: "done" });
-  await drive.release();
+  const { lease } = await open.admit(intent(), { key: "by-hand" });
+  await lease.record({ state: "done" });
+  await lease.release();
   expect(await open.resume(intent())).toBeUndefined();
   expect(await open.resume(intent(), { key: "by-hand" })).toMatchObject({ kind: "same_key" });
-  expect(await failure(open.resume(intent({ twin: "another" }), { key: "by-hand" }))).toMatchObject({
+  expect(await failure(open.resume(intent({ fingerprint: "another" }), { key: "by-hand" }))).toMatchObject({
     kind: "conflict",
   });
 });
@@ -124,16 +127,19 @@ test("the entry of a key given by hand is found whatever became of it", async ()
 test.each([
   ["secret_lost", 9, (id: string) => `integ journal recover ${id} --replace-lost-secret`],
   ["undelivered", 12, (id: string) => `integ journal claim ${id}`],
-] as const)("a %s twin stops the intent unless a fresh one is asked for", async (state, exitCode, hint) => {
-  const open = journal();
-  const id = await left(open, state);
-  const stopped = await failure(open.admit(intent()));
-  expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
-  expect(await open.entries()).toHaveLength(1);
-  expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
-});
+] as const)(
+  "a %s entry of the same request stops the intent unless a fresh one is asked for",
+  async (state, exitCode, hint) => {
+    const open = journal();
+    const id = await left(open, state);
+    const stopped = await failure(open.admit(intent()));
+    expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
+    expect(await open.entries()).toHaveLength(1);
+    expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
+  },
+);
 
-test("fresh starts another though a twin is unfinished", async () => {
+test("fresh starts another though one is unfinished", async () => {
   const open = journal();
   await left(open, "unknown");
   expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
@@ -144,44 +150,44 @@ test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as 
   async (state) => {
     const open = journal();
     const first = await open.admit(intent(), { key: "by-hand" });
-    await first.drive.record({ state });
-    await first.drive.release();
+    await first.lease.record({ state });
+    await first.lease.release();
     const again = await open.admit(intent({ request_text: "other bytes" }), { key: "by-hand" });
     expect(again.kind).toBe("same_key");
-    expect(again.drive.entry).toEqual(first.drive.entry);
+    expect(again.lease.entry).toEqual(first.lease.entry);
   },
 );
 
 test("a key belongs to one request within a base URL", async () => {
   const open = journal();
-  const { drive } = await open.admit(intent(), { key: "by-hand" });
-  await drive.release();
-  for (const changes of [{ twin: "[]" }, { service_version: "2027-01-01" }, { organization_id: null }]) {
+  const { lease } = await open.admit(intent(), { key: "by-hand" });
+  await lease.release();
+  for (const changes of [{ fingerprint: "[]" }, { service_version: "2027-01-01" }, { organization_id: null }]) {
     const stopped = await failure(open.admit(intent(changes), { key: "by-hand" }));
-    expect(stopped).toMatchObject({ kind: "conflict", exitCode: 5, details: { entry: drive.entry.id } });
+    expect(stopped).toMatchObject({ kind: "conflict", exitCode: 5, details: { entry: lease.entry.id } });
   }
   expect(await open.entries()).toHaveLength(1);
   const other = await open.admit(intent({ base_url: "https://us.example.com" }), { key: "by-hand" });
   expect(other.kind).toBe("new");
-  expect(other.drive.entry.idempotency_key).toBe("by-hand");
+  expect(other.lease.entry.idempotency_key).toBe("by-hand");
 });
 
 test("a key whose entry is driven is waited for, then its driver is named", async () => {
   const open = journal();
-  const { drive } = await open.admit(intent(), { key: "by-hand" });
+  const { lease } = await open.admit(intent(), { key: "by-hand" });
   const stopped = await failure(open.admit(intent(), { key: "by-hand" }));
   expect(stopped).toMatchObject({ kind: "failed" });
-  expect(stopped.message).toContain(`${drive.entry.id} is in use by process ${process.pid}`);
+  expect(stopped.message).toContain(`${lease.entry.id} is in use by process ${process.pid}`);
   const waiting = journalAt(open.path, 5000).admit(intent(), { key: "by-hand" });
   await new Promise((resolve) => setTimeout(resolve, 30));
-  await drive.release();
+  await lease.release();
   expect((await waiting).kind).toBe("same_key");
 });
 
 test("creations at once in one process each have their own key", async () => {
   const open = journal();
   const all = await Promise.all(Array.from({ length: 8 }, () => open.admit(intent())));
-  expect(new Set(all.map((one) => one.drive.entry.idempotency_key)).size).toBe(8);
+  expect(new Set(all.map((one) => one.lease.entry.idempotency_key)).size).toBe(8);
   expect(all.map((one) => one.kind)).toEqual(Array.from({ length: 8 }, () => "new"));
   expect(await openJournal({ path: open.path, now: clock() }).entries()).toHaveLength(8);
 });

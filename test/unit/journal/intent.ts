@@ -31,7 +31,7 @@ export function intent(changes: Partial<Intent> = {}): Intent {
     method: "POST",
     path: "/v1/oauth_clients",
     request_text: '{"service_account_id":"sa_1","scopes":["entity:read","organization:read"]}',
-    twin: '["sa_1","entity:read","organization:read"]',
+    fingerprint: '["sa_1","entity:read","organization:read"]',
     idempotent: true,
     ...changes,
   };

@@ -228,9 +228,11 @@ describe("the intent", () => {
       const of = (scopes: string[], expiresAt: string, mark: string) =>
         keyCreationIntent(bench, { request: { name: "n", scopes, expiresAt }, expiry: "in 1 ms", marked: true }, mark);
       const one = of(["*", "push-ingest:*"], "2027-01-01T00:00:00Z", "-a");
-      expect(one.twin).toBe(of(["push-ingest:*", "*", "*"], "2027-01-02T00:00:00Z", "-b").twin);
+      expect(one.fingerprint).toBe(of(["push-ingest:*", "*", "*"], "2027-01-02T00:00:00Z", "-b").fingerprint);
       expect(JSON.parse(one.request_text)).toMatchObject({ name: "n-a" });
-      expect(keyCreationIntent(bench, { request: { name: "n" }, marked: false }, "").twin).not.toBe(one.twin);
+      expect(keyCreationIntent(bench, { request: { name: "n" }, marked: false }, "").fingerprint).not.toBe(
+        one.fingerprint,
+      );
     });
   });
 

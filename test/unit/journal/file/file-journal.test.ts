@@ -24,9 +24,9 @@ import { clock, folder, intent, journalAt as at, journalPath } from "../intent.t
 async function admitted(path: string, count = 1): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1) {
-    const { drive } = await at(path).admit(intent(), { fresh: true });
-    await drive.release();
-    ids.push(drive.entry.id);
+    const { lease } = await at(path).admit(intent(), { fresh: true });
+    await lease.release();
+    ids.push(lease.entry.id);
   }
   return ids;
 }
@@ -203,17 +203,17 @@ test("two records whose newline was lost are both found", async () => {
 
 test("a record that gives an entry another body is damage: one key, one body", async () => {
   const path = journalPath();
-  const { drive } = await at(path).admit(intent());
-  await drive.release();
-  appendFileSync(path, entryLine({ ...drive.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
-  expect(await at(path).find(drive.entry.id)).toEqual(drive.entry);
+  const { lease } = await at(path).admit(intent());
+  await lease.release();
+  appendFileSync(path, entryLine({ ...lease.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
+  expect(await at(path).find(lease.entry.id)).toEqual(lease.entry);
   expect(await problems(path)).toMatchObject([{ message: expect.stringContaining("contradicts") }]);
 });
 
 test("two entries with one key are told", async () => {
   const path = journalPath();
-  const { drive } = await at(path).admit(intent(), { key: "k" });
-  await drive.release();
+  const { lease } = await at(path).admit(intent(), { key: "k" });
+  await lease.release();
   appendFileSync(path, entryLine(newEntry(intent(), { id: "zzzzzzzzzz", key: "k", at: "2026-11-21T00:00:00.000Z" })));
   expect(await problems(path)).toMatchObject([{ where: "entry zzzzzzzzzz" }]);
 });
@@ -230,11 +230,11 @@ test("entries of a newer format are shown and never changed", async () => {
   appendFileSync(path, newer({ v: 2, intent: { ...entry, wish: 1 }, now: { state: "floating", attempts: 7 } }));
   const before = readFileSync(path);
   expect(await at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 2 });
-  expect(await thrown(() => at(path).tryDrive(id))).toMatchObject({
+  expect(await thrown(() => at(path).tryLease(id))).toMatchObject({
     kind: "usage",
     details: { hint: expect.stringContaining("upgrade integ") },
   });
-  await expect(at(path).drive(id)).rejects.toMatchObject({ kind: "usage" });
+  await expect(at(path).lease(id)).rejects.toMatchObject({ kind: "usage" });
   expect(readFileSync(path)).toEqual(before);
   const [other = ""] = await admitted(path); // other entries of this file go on
   expect(await at(path).prune(0)).toEqual({ removed: 0 });
@@ -252,10 +252,10 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const path = journalPath();
   const standing = openJournal({ path, now: clock() });
   const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
-    const { drive } = await standing.admit(intent(changes), { fresh: true });
-    if (state !== "open") await drive.record({ state });
-    await drive.release();
-    return drive.entry.id;
+    const { lease } = await standing.admit(intent(changes), { fresh: true });
+    if (state !== "open") await lease.record({ state });
+    await lease.release();
+    return lease.entry.id;
   };
   const gone = await settle({}, "done");
   const lost = await settle({}, "done");
@@ -263,16 +263,16 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
   const child = await settle({ parent: rotation }, "done");
   const driven = await standing.admit(intent(), { fresh: true });
-  await driven.drive.record({ state: "done" });
+  await driven.lease.record({ state: "done" });
   const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1) });
   expect(await other.prune(400 * 86_400_000)).toEqual({ removed: 0 });
   expect(await other.prune(86_400_000)).toEqual({ removed: 3 });
-  const left = [driven.drive.entry.id, replacement, lost];
+  const left = [driven.lease.entry.id, replacement, lost];
   expect((await standing.entries()).map((entry) => entry.id)).toEqual(left);
   expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);
-  await driven.drive.record({ state: "done", attempts: 2 });
-  await driven.drive.release();
-  expect(await other.find(driven.drive.entry.id)).toMatchObject({ attempts: 2 });
+  await driven.lease.record({ state: "done", attempts: 2 });
+  await driven.lease.release();
+  expect(await other.find(driven.lease.entry.id)).toMatchObject({ attempts: 2 });
   expect(await standing.verify()).toEqual([]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
@@ -305,17 +305,17 @@ test("an entry is found by any beginning that fits it alone", async () => {
 
 test("a step is on disk when it is recorded, and not after the release", async () => {
   const path = journalPath();
-  const { drive } = await at(path).admit(intent());
-  await drive.record({
+  const { lease } = await at(path).admit(intent());
+  await lease.record({
     state: "unknown",
     attempts: 1,
     last_error: { kind: "timeout", message: "no answer", status: 503 },
   });
-  await drive.record({ resource_id: "oc_1", detail: { client_id: "cid" } });
-  expect(await at(path).find(drive.entry.id)).toEqual(drive.entry);
-  expect(drive.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
-  expect(drive.entry.updated_at > drive.entry.created_at).toBe(true);
-  await drive.release();
-  await drive.release();
-  await expect(drive.record({ state: "done" })).rejects.toThrow("after its release");
+  await lease.record({ resource_id: "oc_1", detail: { client_id: "cid" } });
+  expect(await at(path).find(lease.entry.id)).toEqual(lease.entry);
+  expect(lease.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
+  expect(lease.entry.updated_at > lease.entry.created_at).toBe(true);
+  await lease.release();
+  await lease.release();
+  await expect(lease.record({ state: "done" })).rejects.toThrow("after its release");
 });

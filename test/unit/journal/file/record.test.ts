@@ -20,7 +20,7 @@ const anyText = fc.string({ unit: "grapheme", maxLength: 30 });
 
 const anyEntry = fc
   .record({
-    twin: anyText,
+    fingerprint: anyText,
     request_text: fc.oneof(anyText, fc.json()),
     profile: anyText,
     detail: fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 3 }),
