@@ -84,7 +84,7 @@ const table: Readonly<Record<string, Room>> = {
     only: { disk: ["journal/file/"], pg: ["journal/postgres/"] },
   },
   secrets: { rooms: ["errors.ts", "profiles", "disk"], types: ["journal"], packages: ["zod"] },
-  profiles: { rooms: ["errors.ts", "disk"], packages: ["zod", "conf", "@napi-rs/keyring"] },
+  profiles: { rooms: ["errors.ts", "disk"], types: ["api"], packages: ["zod", "conf", "@napi-rs/keyring"] },
   output: { rooms: ["errors.ts", "disk"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },
   sandbox: { rooms: ["disk"], packages: ["zod", "zod-openapi"] },

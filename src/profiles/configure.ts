@@ -26,12 +26,7 @@ export type NewCredential = GivenSecret &
     | ({ readonly kind: "client_credentials"; readonly client_id: string } & NewOAuthSettings)
   );
 
-export interface NewOAuthSettings {
-  readonly token_endpoint: string;
-  readonly audience?: string;
-  readonly issuer?: string;
-  readonly client_auth: OAuthSettings["client_auth"];
-}
+export type NewOAuthSettings = Pick<OAuthSettings, "token_endpoint" | "audience" | "issuer" | "client_auth">;
 
 /** What may be set of a profile. In a change, an absent key keeps what was, and null takes it away. */
 export interface ProfileSettings {

@@ -22,27 +22,6 @@ export interface SavedSecret extends KeptSecret {
   readonly note?: string;
 }
 
-export interface Credentials {
-  /** Folder of the file credentials, for messages and `doctor`. */
-  readonly folder: string;
-  /**
-   * Keeps a secret, bound to the origins it was given for.
-   * @throws Failure `failed` or `usage` where neither place takes it
-   */
-  save(secret: string, origins: readonly string[]): Promise<SavedSecret>;
-  /**
-   * The secret, for exactly the origins it was kept for.
-   * @throws Failure `auth` where it is gone or was given for other origins; another credential is never picked instead
-   */
-  read(kept: KeptSecret, origins: readonly string[]): Promise<string>;
-  /** Removes a kept secret. Safe to repeat. */
-  destroy(kept: KeptSecret): Promise<void>;
-  /** The secrets kept in files, whoever names them; `writtenAt` in milliseconds since 1970. None is read. */
-  kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[];
-  /** Proves, before anything is asked of the service, that `save` will find room: writes and removes a file or an entry. */
-  tryOut(): Promise<void>;
-}
-
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
 /** Remembered for a day: a machine without a keychain need not be asked at every `profiles add`. */
@@ -64,7 +43,8 @@ export interface CredentialOptions {
   readonly now?: () => number;
 }
 
-class LayeredCredentials implements Credentials {
+class LayeredCredentials {
+  /** Folder of the file credentials, for messages and `doctor`. */
   readonly folder: string;
   readonly #options: CredentialOptions;
   readonly #keychain: Keychain;
@@ -77,6 +57,10 @@ class LayeredCredentials implements Credentials {
     this.#keychain = options.system ?? openKeychain({ env: options.env, signal: options.signal });
   }
 
+  /**
+   * Keeps a secret, bound to the origins it was given for.
+   * @throws Failure `failed` or `usage` if neither place takes it
+   */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();
     const text = JSON.stringify({ origins, secret });
@@ -90,6 +74,10 @@ class LayeredCredentials implements Credentials {
     return { ref, kept: "keychain" };
   }
 
+  /**
+   * The secret, for exactly the origins it was kept for.
+   * @throws Failure `auth` if it is missing or was given for other origins; another credential is never picked instead
+   */
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
@@ -111,6 +99,7 @@ class LayeredCredentials implements Credentials {
     return parsed.data.secret;
   }
 
+  /** Removes a kept secret. Safe to repeat. */
   async destroy(kept: KeptSecret): Promise<void> {
     if (kept.kept === "keychain") {
       const answer = await this.#keychain.delete(kept.ref);
@@ -126,6 +115,7 @@ class LayeredCredentials implements Credentials {
     }
   }
 
+  /** The secrets kept in files, whoever names them; `writtenAt` in milliseconds since 1970. None is read. */
   kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
@@ -134,6 +124,7 @@ class LayeredCredentials implements Credentials {
     });
   }
 
+  /** Proves, before anything is asked of the service, that `save` will find room: writes and removes a file or an entry. */
   async tryOut(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();
@@ -192,6 +183,8 @@ class LayeredCredentials implements Credentials {
     }
   }
 }
+
+export type Credentials = Pick<LayeredCredentials, keyof LayeredCredentials>;
 
 /** The credentials of a configuration folder. Nothing is loaded, read or made before it is needed. */
 export function credentialsAt(options: CredentialOptions): Credentials {

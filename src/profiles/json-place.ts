@@ -8,86 +8,61 @@ export interface Place {
 }
 
 /** Offsets of all values by path (keys and indexes joined by NUL), and of the first error. */
-export interface JsonMap {
+interface JsonMap {
   readonly offsets: ReadonlyMap<string, number>;
   readonly brokenAt?: number;
 }
 
-const scalar =
-  /"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/uy;
-const white = /[ \t\r\n]*/y;
+/** One token after white space; it matches nothing at an error. */
+const token =
+  /[ \t\r\n]*("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])?/uy;
+const deepest = 100;
 
 class Broken extends Error {}
 
-class Scanner {
-  readonly offsets = new Map<string, number>();
-  #at = 0;
-  readonly #text: string;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  get at(): number {
-    return this.#at;
-  }
-
-  /** Skips white space and tells the next character, without taking it. */
-  peek(): string | undefined {
-    white.lastIndex = this.#at;
-    white.test(this.#text);
-    this.#at = white.lastIndex;
-    return this.#text[this.#at];
-  }
-
-  take(expected: string): void {
-    if (this.peek() !== expected) throw new Broken();
-    this.#at++;
-  }
-
-  scalar(): string {
-    scalar.lastIndex = this.#at;
-    const [found] = scalar.exec(this.#text) ?? [];
-    if (found === undefined) throw new Broken();
-    this.#at += found.length;
-    return found;
-  }
-
-  value(path: readonly (string | number)[]): void {
-    const next = this.peek();
-    this.offsets.set(path.join("\0"), this.#at);
-    if (path.length > 100) throw new Broken();
-    if (next === "{") this.items("{", "}", (index) => this.value([...path, this.key(index)]));
-    else if (next === "[") this.items("[", "]", (index) => this.value([...path, index]));
-    else this.scalar();
-  }
-
-  key(_index: number): string {
-    if (this.peek() !== '"') throw new Broken();
-    const key = String(JSON.parse(this.scalar()));
-    this.take(":");
-    return key;
-  }
-
-  items(open: string, close: string, item: (index: number) => void): void {
-    this.take(open);
-    for (let index = 0; this.peek() !== close; index++) {
-      if (index > 0) this.take(",");
-      item(index);
-    }
-    this.take(close);
-  }
-}
-
 /** Walks a JSON text to its end or to the first place where it is none. */
 export function mapJson(text: string): JsonMap {
-  const scanner = new Scanner(text);
+  const offsets = new Map<string, number>();
+  let next = "";
+  let at = 0; // of the next token
+  const advance = (): string => {
+    const taken = next;
+    token.lastIndex = at + taken.length;
+    next = token.exec(text)?.[1] ?? "";
+    at = token.lastIndex - next.length;
+    return taken;
+  };
+  const take = (wanted: RegExp): string => {
+    if (!wanted.test(next)) throw new Broken();
+    return advance();
+  };
+  const items = (close: string, item: (index: number) => void): void => {
+    advance();
+    for (let index = 0; ; index++) {
+      if (next === close) break;
+      if (index > 0) take(/^,$/);
+      item(index);
+    }
+    advance();
+  };
+  const value = (path: readonly (string | number)[]): void => {
+    offsets.set(path.join("\0"), at);
+    if (path.length > deepest) throw new Broken();
+    if (next === "[") items("]", (index) => value([...path, index]));
+    else if (next !== "{") take(/^["\-\dtfn]/);
+    else
+      items("}", () => {
+        const key = String(JSON.parse(take(/^"/)));
+        take(/^:$/);
+        value([...path, key]);
+      });
+  };
   try {
-    scanner.value([]);
-    if (scanner.peek() !== undefined) throw new Broken();
-    return { offsets: scanner.offsets };
+    advance();
+    value([]);
+    return at === text.length ? { offsets } : { offsets, brokenAt: at };
   } catch (error) {
-    if (error instanceof Broken) return { offsets: scanner.offsets, brokenAt: scanner.at };
+    if (error instanceof Broken) return { offsets, brokenAt: at };
     throw error;
   }
 }

@@ -35,15 +35,15 @@ export type BasicStyle = z.infer<typeof BasicStyle>;
 const ClientAuth = z.enum(["client_secret_basic", "client_secret_post"], {
   error: "must be client_secret_basic or client_secret_post",
 });
-export type ClientAuth = z.infer<typeof ClientAuth>;
 
 /** What the organization's setup gives for the token exchange (§5.2 rule 3). */
-const OAuthSettings = z.looseObject({
+const oauthFields = {
   token_endpoint: Endpoint,
   audience: z.optional(z.string()),
   issuer: z.optional(z.string()),
   client_auth: ClientAuth,
-});
+};
+const OAuthSettings = z.looseObject(oauthFields);
 export type OAuthSettings = z.infer<typeof OAuthSettings>;
 
 /** Where the secret part of a credential is: kept by integ under `ref`, or printed by a command at each use. */
@@ -54,12 +54,7 @@ const secretFields = {
   kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
 };
 
-export interface SecretFields {
-  readonly source: "stored" | "command";
-  readonly command?: string | undefined;
-  readonly ref?: string | undefined;
-  readonly kept?: "keychain" | "file" | undefined;
-}
+export type SecretFields = z.infer<z.ZodMiniObject<typeof secretFields>>;
 
 function isComplete(it: SecretFields): boolean {
   return it.source === "command" ? it.command !== undefined : it.ref !== undefined && it.kept !== undefined;
@@ -80,10 +75,7 @@ const ClientCredential = z
   .looseObject({
     kind: z.literal("client_credentials"),
     client_id: z.string().check(z.minLength(1)),
-    token_endpoint: Endpoint,
-    audience: z.optional(z.string()),
-    issuer: z.optional(z.string()),
-    client_auth: ClientAuth,
+    ...oauthFields,
     ...secretFields,
   })
   .check(z.refine(isComplete, incompleteWords));

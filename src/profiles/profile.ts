@@ -1,10 +1,11 @@
 // What a profile is, without the schema library: help and completion load this.
+import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { originOf } from "./address.ts";
-import type { BasicStyle, ClientAuth, OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
+import type { OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
 
+export type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 export type {
   BasicStyle,
-  ClientAuth,
   LegacyAccess,
   OAuthSettings,
   Profile,
@@ -58,33 +59,6 @@ export interface StoredProfiles {
   get(name: string): Profile | undefined;
   list(): readonly Profile[];
 }
-
-/** A credential for /v1, ready to be used (§5.1, §5.2). It holds secrets: never logged, never shown. */
-export type Credential =
-  | { readonly kind: "api_key"; readonly key: string; readonly style: BasicStyle }
-  | {
-      readonly kind: "client_credentials";
-      readonly clientId: string;
-      readonly clientSecret: string;
-      readonly tokenEndpoint: string;
-      readonly audience?: string;
-      readonly issuer?: string;
-      readonly clientAuth: ClientAuth;
-    };
-
-/**
- * What leads to a bearer token of the legacy contract (§5.3): the token itself, or the key's secret and how it is
- * exchanged. `secret` is absent where the profile has no API key: a command may know another way.
- */
-export type LegacyCredential =
-  | { readonly kind: "access_token"; readonly token: string }
-  | {
-      readonly kind: "exchange_command";
-      readonly secret?: string;
-      /** Runs the command with a secret on its standard input; the first line of its output is the token. */
-      run(secret: string): Promise<string>;
-    }
-  | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
 /** How the profile was chosen. */
 export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";

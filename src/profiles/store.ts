@@ -8,23 +8,6 @@ import { checkProfileName } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
 import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
 
-/** The stored profiles. Reading looks at the file each time; changes of several processes are made one after another. */
-export interface ProfileStore extends StoredProfiles {
-  /** Where they are, for messages. */
-  readonly path: string;
-  readonly default: string | null;
-  list(): readonly Profile[];
-  get(name: string): Profile | undefined;
-  /** Adds a profile; the first one becomes the default, as does one added with `use`. `usage` where the name is taken. */
-  add(profile: Profile, options?: { readonly use?: boolean }): Promise<Profile>;
-  /** Changes a profile as it is at that moment; `change` sees the newest state and may throw to change nothing. */
-  edit(name: string, change: (profile: Profile) => Profile): Promise<Profile>;
-  /** Removes a profile; where it was the default there is none afterwards. */
-  remove(name: string): Promise<Profile>;
-  /** Makes a profile the default: a stored one, `sandbox` or `sandbox-eu`. */
-  use(name: string): Promise<void>;
-}
-
 /** Takes the lock that every change is made under. */
 async function lock(path: string, waitMs: number | undefined): Promise<HeldLock> {
   try {
@@ -75,7 +58,9 @@ function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   return { ...file, profiles: [...file.profiles, profile], default: use || isFirst ? profile.name : file.default };
 }
 
-class FileProfileStore implements ProfileStore {
+/** Reading looks at the file each time; changes of several processes are made one after another. */
+class FileProfileStore implements StoredProfiles {
+  /** Where they are, for messages. */
   readonly path: string;
   readonly #folder: string;
   readonly #waitMs: number | undefined;
@@ -98,12 +83,14 @@ class FileProfileStore implements ProfileStore {
     return this.list().find((profile) => profile.name === name);
   }
 
+  /** Adds a profile; the first one becomes the default, as does one added with `use`. `usage` if the name is taken. */
   async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
     checkProfileName(profile.name);
     await this.#change((file) => added(file, profile, options.use === true));
     return profile;
   }
 
+  /** Changes a profile as it is at that moment; `change` sees the newest state and may throw to change nothing. */
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
@@ -114,6 +101,7 @@ class FileProfileStore implements ProfileStore {
     return result!;
   }
 
+  /** Removes a profile; if it was the default there is none afterwards. */
   async remove(name: string): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
@@ -128,6 +116,7 @@ class FileProfileStore implements ProfileStore {
     return removed!;
   }
 
+  /** Makes a profile the default: a stored one, `sandbox` or `sandbox-eu`. */
   async use(name: string): Promise<void> {
     await this.#change((file) => {
       if (name !== "sandbox" && name !== "sandbox-eu") placeIn(file, name);
@@ -148,6 +137,9 @@ class FileProfileStore implements ProfileStore {
     }
   }
 }
+
+/** The stored profiles. */
+export type ProfileStore = Pick<FileProfileStore, keyof FileProfileStore>;
 
 /** What a person typed for a setting that has a flag of its own. */
 const flagOf: ReadonlyMap<string, string> = new Map([

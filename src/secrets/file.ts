@@ -17,14 +17,7 @@ import { Failure } from "../errors.ts";
 import { causeOf, describeError, fileFailure, systemError } from "../disk/error-words.ts";
 import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
-import type {
-  Destination,
-  DestinationRecord,
-  OneTimeSecret,
-  RecordOf,
-  RememberedDestination,
-  SecretFormat,
-} from "./destination.ts";
+import type { Destination, DestinationRecord, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
 import {
   contentOf,
   type FileIdentity,
@@ -38,16 +31,11 @@ import {
 } from "./reserved-file.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 
-export interface FileTarget {
-  /** Absolute path of the finished file. */
-  readonly path: string;
-  readonly format: SecretFormat;
-  /** Replace a plain file of that name. */
-  readonly force: boolean;
-}
+/** `path` is absolute once it is a destination; `force` lets it replace a plain file of that name. */
+export type FileTarget = Pick<RecordOf<"file">, "path" | "format" | "force">;
 
 function refuse(path: string, why: string, hint?: string): Failure {
-  return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, hint === undefined ? {} : { hint });
+  return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, { hint });
 }
 
 /** The path with the links in its folder followed; as it stands where that folder is not there. */

@@ -4,7 +4,7 @@ import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
-import type { Destination, DestinationRecord, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
+import type { Destination, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
 
 export interface ProfileTarget {
   readonly name: string;
@@ -25,64 +25,24 @@ export interface ProfileTools {
 }
 
 function refuse(name: string, why: string, hint?: string): Failure {
-  const details = hint === undefined ? {} : { hint };
-  return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, details);
+  return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, { hint });
 }
 
-class ProfileDestination implements Destination {
-  readonly isStdout = false;
-  readonly #target: ProfileTarget;
-  readonly #tools: ProfileTools;
-  #profileId: string | undefined;
-
-  constructor(target: ProfileTarget, tools: ProfileTools) {
-    this.#target = target;
-    this.#tools = tools;
+/** The profile, if it can take what will come. */
+function checkedProfile(
+  name: string,
+  yields: OneTimeSecret["kind"] | undefined,
+  { rooms, issuedBy }: ProfileTools,
+): Profile {
+  if (name === "env") throw refuse(name, "it is the environment's");
+  if (name === "sandbox" || name === "sandbox-eu") throw refuse(name, "its credentials are its own");
+  const profile = rooms.store.get(name);
+  if (profile === undefined) throw refuse(name, "it does not exist", "integ profiles list");
+  if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
+  if (yields === "oauth_client" && oauthOf(profile) === undefined) {
+    throw refuse(name, "it has no token endpoint", `integ profiles edit ${name} --token-endpoint <url>`);
   }
-
-  async check(): Promise<DestinationRecord> {
-    const { name, yields } = this.#target;
-    return { kind: "profile", name, profileId: this.#checkedProfile(yields).id };
-  }
-
-  async prepare(): Promise<DestinationRecord> {
-    const { name, yields } = this.#target;
-    const profile = this.#checkedProfile(yields);
-    await this.#tools.rooms.credentials.tryOut();
-    this.#profileId = profile.id;
-    return { kind: "profile", name, profileId: profile.id };
-  }
-
-  async deliver(secret: OneTimeSecret): Promise<void> {
-    const { name } = this.#target;
-    try {
-      const profile = this.#checkedProfile(secret.kind);
-      if (this.#profileId !== undefined && profile.id !== this.#profileId) {
-        throw refuse(name, "it is another profile now");
-      }
-      const { notes } = await editProfile(this.#tools.rooms, name, { credential: credentialFor(profile, secret) });
-      for (const note of notes) this.#tools.note?.(note);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      throw new Failure("undelivered", error.message, error.details);
-    }
-  }
-
-  async release(): Promise<void> {}
-
-  #checkedProfile(yields: OneTimeSecret["kind"] | undefined): Profile {
-    const { name } = this.#target;
-    const { rooms, issuedBy } = this.#tools;
-    if (name === "env") throw refuse(name, "it is the environment's");
-    if (name === "sandbox" || name === "sandbox-eu") throw refuse(name, "its credentials are its own");
-    const profile = rooms.store.get(name);
-    if (profile === undefined) throw refuse(name, "it does not exist", "integ profiles list");
-    if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
-    if (yields === "oauth_client" && oauthOf(profile) === undefined) {
-      throw refuse(name, "it has no token endpoint", `integ profiles edit ${name} --token-endpoint <url>`);
-    }
-    return profile;
-  }
+  return profile;
 }
 
 function refuseForeign(profile: Profile, issuer: Issuer): void {
@@ -115,8 +75,33 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
 }
 
 /** A stored profile as the place for a secret. */
-export function profileDestination(target: ProfileTarget, tools: ProfileTools): Destination {
-  return new ProfileDestination(target, tools);
+export function profileDestination({ name, yields }: ProfileTarget, tools: ProfileTools): Destination {
+  const { rooms, note } = tools;
+  let prepared: string | undefined;
+  return {
+    isStdout: false,
+    async check() {
+      return { kind: "profile", name, profileId: checkedProfile(name, yields, tools).id };
+    },
+    async prepare() {
+      const { id } = checkedProfile(name, yields, tools);
+      await rooms.credentials.tryOut();
+      prepared = id;
+      return { kind: "profile", name, profileId: id };
+    },
+    async deliver(secret) {
+      try {
+        const profile = checkedProfile(name, secret.kind, tools);
+        if (prepared !== undefined && profile.id !== prepared) throw refuse(name, "it is another profile now");
+        const { notes } = await editProfile(rooms, name, { credential: credentialFor(profile, secret) });
+        for (const text of notes) note?.(text);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        throw new Failure("undelivered", error.message, error.details);
+      }
+    },
+    async release() {},
+  };
 }
 
 /** A profile that a journal entry remembers. */

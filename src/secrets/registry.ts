@@ -1,43 +1,26 @@
 // All destinations of a one-time secret: built from the options of a command, or from what the journal remembers.
 import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
-import type { Environment } from "../profiles/environment.ts";
 import type { ProfileStore } from "../profiles/store.ts";
-import { commandDestination } from "./command.ts";
-import type {
-  Destination,
-  DestinationRecord,
-  OneTimeSecret,
-  RememberedDestination,
-  SecretOptions,
-} from "./destination.ts";
+import { commandDestination, type CommandTools } from "./command.ts";
+import type { Destination, DestinationRecord, RememberedDestination, SecretOptions } from "./destination.ts";
 import { fileDestination, rememberedFile } from "./file.ts";
-import { type Issuer, profileDestination, rememberedProfile } from "./profile.ts";
+import { profileDestination, type ProfileTools, rememberedProfile } from "./profile.ts";
 import { checkSecretFormat } from "./secret-format.ts";
-import { outputDestination } from "./stdout.ts";
+import { outputDestination, type OutputTools } from "./stdout.ts";
 
-export interface DestinationTools {
-  readonly env: Environment;
+export interface DestinationTools
+  extends CommandTools,
+    Pick<OutputTools, "print">,
+    Pick<ProfileTools, "issuedBy" | "note"> {
   /** What a relative path is relative to. */
   readonly cwd: string;
   /** Files and folders of the program itself: no secret replaces the journal. */
   readonly own?: readonly string[];
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
-  /** Writes the receipt, secret and all, to standard output; returns when every byte was taken. */
-  readonly print: (receipt: string) => Promise<void>;
-  /** Writes to standard error as it is: what a command prints, and the mask for GitHub Actions. */
-  readonly onStderr: (chunk: Uint8Array) => void;
   /** The stored profiles and credentials; asked for only by `--secret-profile`. */
   readonly profiles: () => Promise<ProfileRooms>;
-  /** Whose service issues the secret. */
-  readonly issuedBy?: Issuer;
-  /** Tells a person something on the side. */
-  readonly note?: (text: string) => void;
-  /** Time `--secret-command` may take (default 60 s). */
-  readonly commandLimitMs?: number;
-  /** Ends `--secret-command` when it is aborted. */
-  readonly signal?: AbortSignal;
 }
 
 function checkTogether(options: SecretOptions): void {
@@ -65,15 +48,6 @@ function checkTogether(options: SecretOptions): void {
   if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile.");
 }
 
-async function toProfile(
-  name: string,
-  yields: OneTimeSecret["kind"] | undefined,
-  tools: DestinationTools,
-): Promise<Destination> {
-  const { issuedBy, note } = tools;
-  return profileDestination({ name, yields }, { rooms: await tools.profiles(), issuedBy, note });
-}
-
 /**
  * The destination that the secret options name; standard output if they name none. Touches nothing: `check` does.
  * @throws Failure `usage` if they contradict each other, or one of them could do nothing
@@ -86,7 +60,11 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
     return fileDestination(target, tools.cwd, tools);
   }
   if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
-  if (options.secretProfile !== undefined) return toProfile(options.secretProfile, options.yields, tools);
+  if (options.secretProfile !== undefined) {
+    const { issuedBy, note } = tools;
+    const target = { name: options.secretProfile, yields: options.yields };
+    return profileDestination(target, { rooms: await tools.profiles(), issuedBy, note });
+  }
   return outputDestination({ ...tools, fd: tools.stdoutFd });
 }
 

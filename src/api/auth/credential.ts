@@ -1,4 +1,4 @@
-// `profiles/` declares the same shapes by structure: neither room imports the other.
+// What `profiles/` gives and this room sends: it holds secrets, and is never logged and never shown.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =
