@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { readyHelp } from "./ready-help.mts";
+import { sbom } from "./sbom.mts";
 import { atomically, commander, conf, substitute, undici } from "./substitutes.mts";
 
 const require = createRequire(import.meta.url);
@@ -142,6 +143,7 @@ export default defineConfig({
     groupsExist(),
     noCircles(),
     bundledLicenses(),
+    sbom(),
     readyHelp(),
   ],
   output: {

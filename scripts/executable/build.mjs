@@ -1,12 +1,15 @@
 // `npm run executable`: the flat bundle inside a pinned Node, one file for a machine without Node; the licences of both
-// beside it.
+// and the list of components beside it.
 //
-//   node scripts/executable/build.mjs [--out <folder>] [--cache <folder>] [--node <path of a Node 25.5 or newer>]
+//   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
+//
+// It is as large as Node. --archive packs the three files into integ-<version>-<platform>.tar.gz, a third of that.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { tgzOf } from "../tar.mjs";
 import { fetchNode } from "./fetch-node.mjs";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -15,19 +18,24 @@ const { values } = parseArgs({
     out: { type: "string", default: join(root, "build") },
     cache: { type: "string", default: join(root, "build", "node") },
     node: { type: "string" },
+    archive: { type: "boolean", default: false },
   },
 });
 
 try {
   const node = values.node ? resolve(values.node) : fetchNode(resolve(values.cache));
-  const { path, size } = buildExecutable(node, resolve(values.out));
-  console.log(`${path} (${Math.round(size / 1e6)} MB, Node.js ${versionOf(node)})`);
+  const path = buildExecutable(node, resolve(values.out));
+  console.log(`${path} (${megabytes(path)}, Node.js ${versionOf(node)})`);
+  if (values.archive) {
+    const archive = archived(path);
+    console.log(`${archive} (${megabytes(archive)})`);
+  }
 } catch (error) {
   console.error(`executable: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 }
 
-/** @returns the executable and its size in bytes; it appears under its name whole */
+/** @returns the executable's path; it appears under its name whole */
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
@@ -42,8 +50,27 @@ function buildExecutable(node, out) {
   const licenses = `Node.js ${versionOf(node)}\n\n${licenseOf(node)}\n${"-".repeat(80)}\n\n`;
   const bundled = readFileSync(join(work, "THIRD-PARTY-LICENSES.txt"), "utf8");
   writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licenses + bundled);
+  writeFileSync(join(out, "sbom.cdx.json"), withNode(join(work, "sbom.cdx.json"), versionOf(node)));
   renameSync(unfinished, path);
-  return { path, size: statSync(path).size };
+  return path;
+}
+
+/** @returns the path of the executable, its licences and its list of components in one compressed file */
+function archived(path) {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const name = `integ-${version}-${process.platform}-${process.arch}`;
+  const [folder, archive] = [dirname(path), join(dirname(path), `${name}.tar.gz`)];
+  const files = [
+    { name: basename(path), mode: 0o755 },
+    { name: "THIRD-PARTY-LICENSES.txt", mode: 0o644 },
+    { name: "sbom.cdx.json", mode: 0o644 },
+  ].map((file) => ({ path: `${name}/${file.name}`, mode: file.mode, content: readFileSync(join(folder, file.name)) }));
+  writeFileSync(archive, tgzOf(files));
+  return archive;
+}
+
+function megabytes(path) {
+  return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
 function seaSettings(main, output) {
@@ -55,6 +82,25 @@ function seaSettings(main, output) {
     // What a developer's shell says to Node is not said to this program: no NODE_OPTIONS, no hooks.
     execArgvExtension: "none",
   };
+}
+
+/** @returns the bundle's list of components and the Node that it runs in, by the names that scanners know it by */
+function withNode(file, version) {
+  const sbom = JSON.parse(readFileSync(file, "utf8"));
+  const ref = `pkg:generic/node@${version}`;
+  sbom.components.push({
+    type: "platform",
+    "bom-ref": ref,
+    name: "node",
+    version,
+    scope: "required",
+    licenses: [{ license: { id: "MIT" } }],
+    cpe: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
+    purl: ref,
+  });
+  sbom.dependencies[0].dependsOn.push(ref);
+  sbom.dependencies.push({ ref, dependsOn: [] });
+  return `${JSON.stringify(sbom, null, 2)}\n`;
 }
 
 function versionOf(node) {

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { defineConfig, type Plugin } from "rolldown";
 import { bundledLicenses } from "../bundled-licenses.mts";
+import { sbom } from "../sbom.mts";
 import { atomically, commander, conf, type Substitutes, substitute, undici } from "../substitutes.mts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -34,7 +35,7 @@ function whole(): Plugin {
 export default defineConfig({
   input: { integ: "scripts/executable/main.ts" },
   platform: "node",
-  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), bundledLicenses()],
+  plugins: [substitute(atomically, commander, conf, undici, alone), whole(), bundledLicenses(), sbom()],
   output: {
     dir: "build/executable",
     format: "cjs",

@@ -141,4 +141,15 @@ describe.skipIf(absent)("the executable", () => {
     for (const name of ["Node.js", "commander", "undici", "zod"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
     expect(text).toContain("V8");
   });
+
+  it("comes with a list of components that names its Node", () => {
+    const { components } = JSON.parse(readFileSync(join(built, "sbom.cdx.json"), "utf8")) as {
+      components: { name: string; version: string; cpe?: string }[];
+    };
+    const [, node] = /^Node\.js (\S+)/.exec(readFileSync(join(built, "THIRD-PARTY-LICENSES.txt"), "utf8"))!;
+    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(["undici", "zod"]));
+    expect(components).toContainEqual(
+      expect.objectContaining({ name: "node", version: node, cpe: `cpe:2.3:a:nodejs:node.js:${node}:*:*:*:*:*:*:*` }),
+    );
+  });
 });

@@ -1,0 +1,41 @@
+// Which packages the bundle is made of, read from the bundler's own modules: for the licences and the list of components.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface BundledPackage {
+  readonly folder: string;
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+}
+
+/** What a bundle's part tells of the modules that are in it; assets have none. */
+type Part =
+  | { readonly type: "asset" }
+  | { readonly type: "chunk"; readonly modules: Readonly<Record<string, unknown>> };
+
+/** @returns the modules whose text is in the bundle */
+export function modulesIn(bundle: Readonly<Record<string, Part>>): string[] {
+  return Object.values(bundle).flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
+}
+
+/** @returns the folder of the module's package, if it comes from one */
+export function packageFolder(module: string): string | undefined {
+  return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(module.replace(/^\0/, ""))?.[1];
+}
+
+/** @returns the packages that modules come from, each once, by name and version */
+export function packagesOf(modules: readonly string[]): BundledPackage[] {
+  const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== undefined));
+  return [...folders].map(packageAt).sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+}
+
+function packageAt(folder: string): BundledPackage {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as BundledPackage;
+  if (!name || !version || !license) throw new Error(`${folder}/package.json lacks a name, a version or a licence`);
+  return { folder, name, version, license };
+}
+
+function keyOf({ name, version }: BundledPackage): string {
+  return `${name}@${version}`;
+}

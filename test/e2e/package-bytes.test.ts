@@ -1,0 +1,147 @@
+// Anyone can check a package against its sources: the same sources make the same bytes wherever, by whomever and whenever
+// they are packed, and `npm run verify-build` compares.
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { filesIn, tgzOf } from "../../scripts/tar.mjs";
+import { Home, isOtherBinary, root } from "../support/program.ts";
+
+const home = new Home();
+afterAll(() => home.remove());
+const isElse = isOtherBinary("how the package is built");
+
+interface Surroundings {
+  readonly folder: string;
+  readonly umask: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly uid?: number;
+}
+
+const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
+const packed = "integ-0.1.0.tgz";
+
+/** The sources and the packages that are bundled, in another folder; the tools stay where they are. */
+function cloneInto(folder: string): void {
+  const sources = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"];
+  for (const name of [...sources, ...files.filter((file) => file !== "dist")])
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  mkdirSync(join(folder, "node_modules"));
+  for (const name of readdirSync(join(root, "node_modules")))
+    if (/^@?rolldown$|^@oxc-project$/.test(name))
+      symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+  const { components } = JSON.parse(readFileSync(join(root, "dist/sbom.cdx.json"), "utf8")) as {
+    components: { group?: string; name: string }[];
+  };
+  for (const { group, name } of components) {
+    const path = join("node_modules", group ?? "", name);
+    cpSync(join(root, path), join(folder, path), { recursive: true });
+  }
+}
+
+/** Builds and packs as somebody else would. @returns the package's bytes */
+function packedIn({ folder, umask, env, uid }: Surroundings): Buffer {
+  const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
+  const words = [process.execPath, rolldown, "-c", "scripts/rolldown.config.mts", "--log-level", "warn"];
+  const pack = [process.execPath, join(folder, "scripts/pack.mjs")];
+  const fresh = { PATH: process.env.PATH, npm_config_update_notifier: "false", ...env };
+  for (const line of [words, pack])
+    execFileSync("sh", ["-c", `umask ${umask}; exec "$@"`, "sh", ...line], {
+      cwd: folder,
+      env: fresh,
+      stdio: ["ignore", "ignore", "pipe"],
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
+  return readFileSync(join(folder, packed));
+}
+
+/** Another user that can read the tools, or undefined: only root can become somebody else. */
+function somebodyElse(): number | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const words = ["-e", `require("fs").accessSync(${JSON.stringify(join(root, "node_modules/rolldown/bin/cli.mjs"))})`];
+  return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
+}
+
+describe.skipIf(isElse)("the package's bytes", () => {
+  it("are the same from two folders, two users, two times", { timeout: 240_000 }, () => {
+    const [near, far] = [home.path("near"), home.path("a rather longer name", "far")];
+    for (const folder of [near, far]) {
+      mkdirSync(folder, { recursive: true });
+      cloneInto(folder);
+    }
+    const clock = home.path("clock.cjs");
+    writeFileSync(
+      clock,
+      "const Real = Date; globalThis.Date = class extends Real {" +
+        "constructor(...all) { super(...(all.length ? all : [981_173_106_000])); } static now() { return 981_173_106_000; } };",
+    );
+    for (const name of readdirSync(far, { recursive: true, encoding: "utf8" }))
+      if (!name.startsWith("node_modules")) utimesSync(join(far, name), 981_173_106, 981_173_106);
+    const uid = somebodyElse();
+    if (uid === undefined) console.warn("skipped: packing as another user: only root can become one");
+    else execFileSync("chown", ["-R", `${uid}:${uid}`, home.path("a rather longer name")]);
+    chmodSync(home.folder, 0o755);
+    const env = { HOME: near, TMPDIR: near, TZ: "UTC", LANG: "C" };
+    const here = packedIn({ folder: near, umask: "022", env });
+    const there = packedIn({
+      folder: far,
+      umask: "077",
+      env: {
+        HOME: far,
+        TMPDIR: far,
+        TZ: "Pacific/Chatham",
+        LANG: "tr_TR.UTF-8",
+        NODE_OPTIONS: `--require=${clock}`,
+      },
+      ...(uid === undefined ? {} : { uid }),
+    });
+    const [one, other] = [filesIn(here), filesIn(there)];
+    const hashes = (all: typeof one): string[] =>
+      [...all].map(([path, { mode, content }]) => `${path} ${mode} ${content.length}`);
+    expect(hashes(other)).toEqual(hashes(one));
+    expect(here.equals(there)).toBe(true);
+    expect(one.has("package/dist/sbom.cdx.json")).toBe(true);
+  });
+
+  it("are checked by verify-build, which says what differs", { timeout: 240_000 }, () => {
+    const pack = [join(root, "scripts/pack.mjs"), "--out", home.folder];
+    execFileSync(process.execPath, pack, {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, HOME: home.folder },
+    });
+    const verify = (bytes: Buffer): [code: number | null, said: string] => {
+      const file = home.path("given.tgz");
+      writeFileSync(file, bytes);
+      const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "scripts/verify-build.mjs"), file], {
+        encoding: "utf8",
+      });
+      return [status, stdout + stderr];
+    };
+    const genuine = readFileSync(home.path(packed));
+    expect(verify(genuine)).toEqual([0, expect.stringContaining("The same bytes")]);
+    const changed = [...filesIn(genuine)].map(([path, { mode, content }]) => ({ path, mode, content }));
+    const main = changed.find(({ path }) => path === "package/dist/main.cjs")!;
+    main.content = Buffer.concat([main.content, Buffer.from("//")]);
+    const doctored = changed.filter(({ path }) => path !== "package/LICENSE");
+    doctored.push({ path: "package/dist/extra.cjs", mode: 0o644, content: Buffer.from("") });
+    const [code, said] = verify(tgzOf(doctored));
+    expect(code).toBe(1);
+    for (const line of [
+      "different content: package/dist/main.cjs",
+      "missing in the given package: package/LICENSE",
+      "only in the given package: package/dist/extra.cjs",
+      "files that differ: 3",
+    ])
+      expect(said).toContain(line);
+    expect(verify(Buffer.from("no archive"))).toEqual([2, expect.stringMatching(/^verify-build: /)]);
+  });
+});
