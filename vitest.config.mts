@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = {
   setupFiles: "test/support/record-here.ts",
@@ -7,11 +8,28 @@ const shared = {
   pool: "forks" as const,
 };
 
+// Reading a large file of authorities takes a process that a test starts longer than anything else it does.
+delete process.env.NODE_EXTRA_CA_CERTS;
+
+/** The files that take longest, so that no core waits for the last of them. */
+const long = /[\\/]test[\\/](?:crash|terminal)[\\/]|[\\/](?:canary|rotation|keys-rotation|concurrency)\.test\.ts$/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification): boolean => long.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   test: {
+    // All recorded answers are checked after the last test.
+    teardownTimeout: 120_000,
     // One more than the cores that it is made for: some tests wait most of their time.
     maxWorkers: 3,
     reporters: ["default"],
+    sequence: { sequencer: LongFirst },
     globalSetup: "test/support/clean-tree.ts",
     projects: [
       {

@@ -125,14 +125,16 @@ describe("a run of tests that all pass", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-run-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const setup = join(root, "test/support/recorded-answers.ts");
-    const test = { globals: true, include: ["*.test.mjs"], globalSetup: [setup] };
+    const test = { globals: true, include: ["*.test.mjs"], globalSetup: [setup], teardownTimeout: 60_000 };
     writeFileSync(join(folder, "vitest.config.mjs"), `export default ${JSON.stringify({ test })};`);
     const line = JSON.stringify(`${JSON.stringify(answer)}\n`);
     const keep = `process.env.INTEG_TEST_ANSWERS + "/one.ndjson", ${line}`;
     const text = `import { writeFileSync } from "node:fs"; test("one", () => writeFileSync(${keep}));`;
     writeFileSync(join(folder, "one.test.mjs"), text);
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
-    const run = spawnSync(process.execPath, [vitest, "run", "--root", folder], { encoding: "utf8" });
+    // A run of its own, with a folder of its own for the answers.
+    const { INTEG_TEST_ANSWERS: _outer, ...env } = process.env;
+    const run = spawnSync(process.execPath, [vitest, "run", "--root", folder], { encoding: "utf8", env });
     return { status: run.status, told: run.stdout + run.stderr };
   }
 

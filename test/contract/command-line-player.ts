@@ -1,5 +1,7 @@
-// Plays a case by typing it: every request that a person can type goes through the built program, the others go raw.
+// Plays a case by typing it: every request that a person can type goes through the built program (in this
+// process), the others go raw.
 import { Home, type Ended } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import type { Answer, Asking, ContractCase, JsonObject, RequestStep, Step } from "./case.ts";
 import { askedBy, type Asked } from "./client-call.ts";
 import { complaintsAbout, exitOf, isCaught, kept } from "./command-line-expected.ts";
@@ -201,10 +203,10 @@ export class TypingPlayer {
     const journal = { INTEG_JOURNAL: this.#home.path(`journal-${this.commands}`) };
     if (asked.as.startsWith("key-as-user:")) {
       const add = ["profiles", "add", "other", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
-      await this.#home.integ([...add, "--basic-style", "key-as-user"], { input: env.INTEG_API_KEY! });
-      return await this.#home.integ([...typed.words, ...flags, ...more, "-p", "other"], { env: journal });
+      await integHere(this.#home, [...add, "--basic-style", "key-as-user"], { input: env.INTEG_API_KEY! });
+      return await integHere(this.#home, [...typed.words, ...flags, ...more, "-p", "other"], { env: journal });
     }
-    return await this.#home.integ([...typed.words, ...flags, ...more], {
+    return await integHere(this.#home, [...typed.words, ...flags, ...more], {
       env: { ...env, ...journal },
       ...(typed.input === undefined ? {} : { input: typed.input }),
     });

@@ -5,7 +5,7 @@ import { type Account, type HeldClient, pastTheProgram } from "../support/accoun
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Ended, Home } from "../support/program.ts";
 import { wasKilled } from "../support/strace.ts";
-import type { Findings } from "./harness.ts";
+import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
 /** How every client secret of the sandbox begins. */
@@ -97,7 +97,7 @@ export async function recoverAll(
   let printed = "";
   const lost = (): string[] => (codes.includes(9) ? ["--replace-lost-secret"] : []);
   while (journalOf(at).length > 0) {
-    const { code, stdout, stderr } = await at.integ([
+    const { code, stdout, stderr } = await undisturbed(at, [
       "journal",
       "recover",
       "--json",
@@ -115,7 +115,7 @@ export async function recoverAll(
       ({ state, operation }) => state === "undelivered" && operation === "oauth_client.create",
     );
     for (const { id } of kept) {
-      const claimed = await at.integ(["journal", "claim", id, ...place.words]);
+      const claimed = await undisturbed(at, ["journal", "claim", id, ...place.words]);
       if (claimed.code !== 0) findings.unfinished.push(`${where}: claim ended with ${claimed.code}: ${claimed.stderr}`);
       printed += claimed.stdout;
     }

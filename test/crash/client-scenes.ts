@@ -5,7 +5,7 @@ import { readJournal } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from "./client-audit.ts";
-import type { Run, Scene, Stage, StageOptions } from "./harness.ts";
+import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from "./harness.ts";
 import { command, jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
 
 /** A command, and how its account comes to be as it must. */
@@ -183,7 +183,7 @@ export const recoverUnsent: ClientWork = {
 export const claim: ClientWork = {
   name: "journal claim",
   arrange: async (at, account) => {
-    const { code, stderr } = await at.integ([...createWords(account, brokenCommand)]);
+    const { code, stderr } = await undisturbed(at, [...createWords(account, brokenCommand)]);
     if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
     const [entry] = readJournal(at.path("state", "journal.ndjson"));
     return { words: ["journal", "claim", entry!.id, ...rawFile.words] };
@@ -213,7 +213,7 @@ export const claimUnnamed: ClientWork = {
   name: "journal claim (its client not known yet)",
   arrange: async (at, account) => {
     await cutNextAnswer(account);
-    const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
+    const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
     const [entry] = readJournal(at.path("state", "journal.ndjson"));
     if (code !== 12 || entry?.resource_id !== null) throw new Error(`a cut answer ended with ${code}: ${stderr}`);
     return { words: ["journal", "claim", entry.id, ...rawFile.words] };
@@ -222,7 +222,7 @@ export const claimUnnamed: ClientWork = {
 
 async function lost(at: Home, account: Account, drop: "before" | "after"): Promise<Arranged> {
   await account.service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
-  const { code, stderr } = await at.integ([...createWords(account), "--retry-for", "0"]);
+  const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
   if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
   return { words: ["journal", "recover", "--replace-lost-secret"] };
 }

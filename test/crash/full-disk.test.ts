@@ -66,7 +66,7 @@ async function onFullDisk(
 }
 
 const enough = 40;
-const step = isFull ? 1 : 3;
+const step = isFull ? 1 : 5;
 const secretFolder = createTo(rawFileNamed("disk/client.secret"));
 
 describe.runIf(!absent)("a full disk", () => {

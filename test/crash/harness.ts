@@ -5,7 +5,8 @@
 // INTEG_TEST_FULL=1 hits all points, otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { Ended, Home } from "../support/program.ts";
+import type { Ended, Home, RunOptions } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import {
   countedAgain,
   failing,
@@ -95,6 +96,18 @@ export interface Scene {
   /** What recovery asks the service may be old: so long is waited once, after all runs, before the first recovery. */
   readonly settleMs?: number;
   stage(options?: StageOptions): Promise<Stage>;
+}
+
+/**
+ * A command that nothing disturbs: what comes before the disturbed one, or brings its work to an end. A sample runs it in
+ * this process.
+ */
+export function undisturbed(
+  at: Home,
+  words: readonly string[],
+  options: Pick<RunOptions, "env" | "input"> = {},
+): Promise<Ended> {
+  return isFull ? at.integ(words, options) : integHere(at, words, options);
 }
 
 export function endOf({ code, signal }: Ended): string {

@@ -30,7 +30,7 @@ function leftBeside(path: string): string[] {
 
 test.each(modes)("16 processes, different intents, %s: every key once, every entry there", async (_, native) => {
   const path = join(folder(), "journal.ndjson");
-  const times = isFull ? 20 : 4;
+  const times = isFull ? 20 : 3;
   const all = await Promise.all(
     Array.from({ length: 16 }, (_, number) =>
       runToEnd(driver, task(path, native, { fingerprint: `sa_${number}`, times, states: ["unknown", "done"] })),
@@ -113,7 +113,7 @@ test.each(modes)(
 test.each(modes)("processes that are killed at random lose no key and keep no lock, %s", async (_, native) => {
   const path = join(folder(), "journal.ndjson");
   const sent: Line[] = [];
-  const rounds = isFull ? 40 : 6;
+  const rounds = isFull ? 40 : 3;
   for (let round = 0; round < rounds; round += 1) {
     const some = Array.from({ length: 4 }, () =>
       start(driver, task(path, native, { times: 1000, fresh: true, states: ["done"] })),
@@ -174,7 +174,7 @@ test.each([
   "contended take-over of a dead owner's lock, %s: never two holders",
   async (kind, natives, plantedNative) => {
     const home = folder();
-    const rounds = kind === "owner files" || isFull ? 500 : 100;
+    const rounds = isFull ? 500 : kind === "owner files" ? 150 : 50;
     const contenders = natives.map((native) => start(driver, task(home, native, { work: "contend" })));
     const dead = identify(spawnSync("true").pid);
     const self = identify(process.pid);

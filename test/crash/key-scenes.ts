@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from "vitest";
 import { KeysDesk, secretIn } from "../e2e/keys-desk.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
-import type { Run, Scene, Stage } from "./harness.ts";
+import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
 const secretName = "key.secret";
 
@@ -94,12 +94,12 @@ export const rotate: KeyWork = {
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
     // From the first time on the profile knows which key is its own.
-    const first = await at.integ(["keys", "rotate", own.id, "--update-profile"]);
+    const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile"]);
     if (first.code !== 0) throw new Error(first.stderr);
     return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile"] };
   },
   async inTheEnd(_desk, { at }) {
-    const { code, stderr } = await at.integ(["keys", "list"]);
+    const { code, stderr } = await undisturbed(at, ["keys", "list"]);
     return code === 0 ? [] : [`the profile is locked out: ${stderr}`];
   },
 };
@@ -120,23 +120,23 @@ type Path =
  */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
-  const first = await at.integ(["journal", "recover"]);
+  const first = await undisturbed(at, ["journal", "recover"]);
   if (isSettled && first.code === 0) return "nothing to do";
   const dead = (after: string, ended: { code: number | null; stderr: string }): Error =>
     new Error(`${after} ended with ${ended.code}: ${ended.stderr}`);
   if (first.code === 0) return "finished";
   if (first.code === 12) {
     const [entry] = unsettledIn(journalOf(at));
-    const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", secretName]);
-    const rest = claimed.code === 0 ? await at.integ(["journal", "recover"]) : claimed;
+    const claimed = await undisturbed(at, ["journal", "claim", entry!.id, "--secret-file", secretName]);
+    const rest = claimed.code === 0 ? await undisturbed(at, ["journal", "recover"]) : claimed;
     return rest.code === 0 ? "claimed" : dead("claim", rest);
   }
   if (first.code === 8) {
-    const confirmed = await at.integ(["journal", "recover", "--yes"]);
+    const confirmed = await undisturbed(at, ["journal", "recover", "--yes"]);
     return confirmed.code === 0 ? "confirmed" : dead("recover --yes", confirmed);
   }
   if (first.stderr.includes("<other profile>")) return escape(desk, { at, id: old!.id });
-  const second = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+  const second = await undisturbed(at, ["journal", "recover", "--replace-lost-secret"]);
   if (second.code === 0) return first.code === 9 ? "replaced" : "rotated again";
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
@@ -155,12 +155,12 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
     "--organization-id",
     organization_id,
   ];
-  await at.integ([...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
+  await undisturbed(at, [...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
     input: access_key_secret,
   });
-  const rotated = await at.integ(["keys", "rotate", id, "-p", "admin", "--secret-profile", "p", "--new"]);
+  const rotated = await undisturbed(at, ["keys", "rotate", id, "-p", "admin", "--secret-profile", "p", "--new"]);
   if (rotated.code !== 0) return new Error(`the way out ended with ${rotated.code}: ${rotated.stderr}`);
-  for (const entry of unsettledIn(journalOf(at))) await at.integ(["journal", "forget", entry.id, "--yes"]);
+  for (const entry of unsettledIn(journalOf(at))) await undisturbed(at, ["journal", "forget", entry.id, "--yes"]);
   return "locked out, told the way out";
 }
 

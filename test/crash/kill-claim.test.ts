@@ -5,13 +5,13 @@ import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
 import { claim, claimUnnamed, clientScenes } from "./client-scenes.ts";
-import { changingPoints, countsOnly, isFull, killTest, pointsOf } from "./harness.ts";
+import { changingPoints, countsOnly, isFull, killTest, pointsOf, undisturbed } from "./harness.ts";
 
 const scene = clientScenes();
 const claiming = scene(claim);
 
-killTest(claiming, { sample: 9 });
-killTest(scene(claimUnnamed), { sample: 4 });
+killTest(claiming, { sample: 5 });
+killTest(scene(claimUnnamed), { sample: 3 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
@@ -21,10 +21,10 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
     if (!wasKilled(await at.integ(words, { under: killedAt(point) }))) return undefined;
     const [, , id] = words;
     const isOpen = readJournal(at.path("state", "journal.ndjson")).some(({ state }) => state === "undelivered");
-    const again = isOpen ? await at.integ(["journal", "claim", id!, "--secret-file", "elsewhere"]) : undefined;
+    const again = isOpen ? await undisturbed(at, ["journal", "claim", id!, "--secret-file", "elsewhere"]) : undefined;
     const wrong: string[] = [];
     if (again && again.code !== 0) wrong.push(`claim again: exit ${again.code}: ${again.stderr}`);
-    const recovered = await at.integ(["journal", "recover"]);
+    const recovered = await undisturbed(at, ["journal", "recover"]);
     if (recovered.code !== 0) wrong.push(`recover: ${recovered.stderr}`);
     const rooms = readdirSync(at.folder).filter((name) => name.includes(".integ-"));
     wrong.push(...rooms.map((name) => `${name} is left`));
@@ -44,7 +44,7 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
 describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
-    const points = isFull ? all : spread(all, 6);
+    const points = isFull ? all : spread(all, 4);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
     const found: string[] = [];
     let hit = 0;

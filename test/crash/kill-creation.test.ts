@@ -14,10 +14,10 @@ import { killTest } from "./harness.ts";
 
 const scene = clientScenes();
 
-killTest(scene(create), { sample: 26 });
-killTest(scene(createToJson), { sample: 4 });
-killTest(scene(createToOutput), { sample: 6 });
-killTest(scene(createToProfile), { sample: 6 });
-killTest(scene(createToCommand), { sample: 6 });
-killTest(scene(createCut), { sample: 5 });
-killTest(scene(replace), { sample: 9 });
+killTest(scene(create), { sample: 12 });
+killTest(scene(createToJson), { sample: 3 });
+killTest(scene(createToOutput), { sample: 3 });
+killTest(scene(createToProfile), { sample: 4 });
+killTest(scene(createToCommand), { sample: 3 });
+killTest(scene(createCut), { sample: 3 });
+killTest(scene(replace), { sample: 5 });

@@ -5,6 +5,6 @@ import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 
 const scene = keyScenes();
 
-killTest(scene(create), { sample: 10 });
-killTest(scene(rotate), { sample: 6 });
-killTest(scene(replace), { sample: 8 });
+killTest(scene(create), { sample: 6 });
+killTest(scene(rotate), { sample: 4 });
+killTest(scene(replace), { sample: 5 });

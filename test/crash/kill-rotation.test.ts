@@ -5,6 +5,6 @@ import { killTest } from "./harness.ts";
 
 const scene = clientScenes();
 
-killTest(scene(rotate), { sample: 15 });
-killTest(scene(recover), { sample: 8 });
-killTest(scene(recoverUnsent), { sample: 4 });
+killTest(scene(rotate), { sample: 8 });
+killTest(scene(recover), { sample: 4 });
+killTest(scene(recoverUnsent), { sample: 3 });

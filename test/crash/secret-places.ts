@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
+import { undisturbed } from "./harness.ts";
 
 const secretName = "client.secret";
 /** A client secret of the sandbox. */
@@ -104,9 +105,13 @@ export const profile: Place = {
   words: ["--secret-profile", "target"],
   async arrange(at, { service: { us } }) {
     const words = `profiles add target --region us --base-url ${us.base_url} --organization-id ${us.organization_id}`;
-    const added = await at.integ([...words.split(" "), "--token-endpoint", us.token_endpoint, "--api-key-stdin"], {
-      input: us.api_key,
-    });
+    const added = await undisturbed(
+      at,
+      [...words.split(" "), "--token-endpoint", us.token_endpoint, "--api-key-stdin"],
+      {
+        input: us.api_key,
+      },
+    );
     if (added.code !== 0) throw new Error(`profiles add: ${added.stderr}`);
   },
   delivered: (at) => {

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startScriptedPeer } from "../support/scripted-peer.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -51,7 +52,7 @@ async function expectOwned(secret: string): Promise<void> {
   expect(entryOf()).toMatchObject({ state: "done", resource_id: live[0]!.id });
   expect(await account.opens(live[0]!.client_id!, secret)).toBe(true);
   expect(kept()).toEqual([]);
-  expect((await home.integ(["journal", "list", "--json"])).stdout).toContain('"data":[]');
+  expect((await integHere(home, ["journal", "list", "--json"])).stdout).toContain('"data":[]');
 }
 
 describe("a secret that came in a cut answer", () => {
@@ -62,7 +63,7 @@ describe("a secret that came in a cut answer", () => {
     expect(existsSync(home.path("s"))).toBe(false);
     const [live] = await account.live();
     expect(entryOf()).toMatchObject({ state: "undelivered", resource_id: live!.id });
-    const claimed = await home.integ(["journal", "claim", entryOf().id, "--json"]);
+    const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--json"]);
     expect(claimed.code).toBe(0);
     const receipt = JSON.parse(claimed.stdout);
     expect(receipt).toMatchObject({ id: live!.id, client_id: live!.client_id });
@@ -77,23 +78,23 @@ describe("a secret that came in a cut answer", () => {
       expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
       const { id, resource_id } = entryOf();
       expect(resource_id).toBe(null);
-      const claimed = await home.integ(["journal", "claim", id, "--secret-file", "c", format]);
+      const claimed = await integHere(home, ["journal", "claim", id, "--secret-file", "c", format]);
       expect([claimed.code, kept()]).toEqual([0, []]);
       expect(claimed.stderr).toContain(`integ journal recover ${id}`);
       const secret = readFileSync(home.path("c"), "utf8").trimEnd();
       expect(claimed.stdout).not.toContain(secret);
       expect(entryOf().state).toBe("unknown");
-      expect((await home.integ(["journal", "recover", id])).code).toBe(0);
+      expect((await integHere(home, ["journal", "recover", id])).code).toBe(0);
       await expectOwned(secret);
     },
   );
 
   it("goes to standard output whole, and is not lost where nothing but the journal remembers that", async () => {
     expect((await create("--retry-for", "0")).code).toBe(12);
-    const claimed = await home.integ(["journal", "claim", entryOf().id, "--json"]);
+    const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--json"]);
     expect(claimed.code).toBe(0);
     const { client_secret, client_id } = JSON.parse(claimed.stdout);
-    expect((await home.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(home, ["journal", "recover"])).code).toBe(0);
     expect((await account.live())[0]!.client_id).toBe(client_id);
     await expectOwned(client_secret);
   });
@@ -101,11 +102,13 @@ describe("a secret that came in a cut answer", () => {
   it("is named by a recovery that comes first, even where its place is gone", async () => {
     expect((await create("--secret-file", "s", "--retry-for", "0")).code).toBe(12);
     const { id } = entryOf();
-    expect((await home.integ(["journal", "recover", id, "--secret-file", "no/such/folder"])).code).toBe(12);
+    expect((await integHere(home, ["journal", "recover", id, "--secret-file", "no/such/folder"])).code).toBe(12);
     expect(entryOf()).toMatchObject({ state: "undelivered", resource_id: null });
-    expect((await home.integ(["journal", "recover", id])).code).toBe(12);
+    expect((await integHere(home, ["journal", "recover", id])).code).toBe(12);
     expect(entryOf().resource_id).toBe((await account.live())[0]!.id);
-    expect((await home.integ(["journal", "claim", id, "--secret-file", "s", "--secret-format", "json"])).code).toBe(0);
+    expect(
+      (await integHere(home, ["journal", "claim", id, "--secret-file", "s", "--secret-format", "json"])).code,
+    ).toBe(0);
     const { client_id, client_secret } = JSON.parse(readFileSync(home.path("s"), "utf8"));
     expect(client_id).toBe((await account.live())[0]!.client_id);
     await expectOwned(client_secret);
@@ -115,7 +118,7 @@ describe("a secret that came in a cut answer", () => {
     expect((await create("--retry-for", "0")).code).toBe(12);
     const [live] = await account.live();
     await service.control("POST", `/oauth_clients/${live!.id}`, { status: "revoked", cleanup: "confirmed" });
-    expect((await home.integ(["journal", "recover"])).code).toBe(13);
+    expect((await integHere(home, ["journal", "recover"])).code).toBe(13);
     expect(entryOf()).toMatchObject({ state: "unusable", resource_id: live!.id });
     expect(kept()).toEqual([]);
   });
@@ -126,9 +129,9 @@ describe("a secret that came in a cut answer", () => {
     const words = ["oauth-clients", "rotate", old.id, "--secret-file", "s", "--retry-for", "0", "--yes"];
     expect((await home.integ(words)).code).toBe(12);
     expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
-    const claimed = await home.integ(["journal", "claim", entryOf().id, "--secret-file", "s"]);
+    const claimed = await integHere(home, ["journal", "claim", entryOf().id, "--secret-file", "s"]);
     expect(claimed.code).toBe(0);
-    const recovered = await home.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(home, ["journal", "recover", "--yes"]);
     expect(`${recovered.code} ${recovered.stderr}`).toMatch(/^0 /);
     expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
     expect(entryOf("oauth_client.rotate").state).toBe("done");
@@ -147,11 +150,11 @@ describe("a secret that came in a cut answer", () => {
       const profile = ["--base-url", peer.origin, "--client-id", "old", "--token-endpoint", `${peer.origin}/token`];
       const add = ["profiles", "add", "p", "--region", "us", ...profile, "--client-secret-stdin"];
       expect((await at.integ(add, { input: "old" })).code).toBe(0);
-      const refused = await at.integ(["journal", "claim", entry!.id, "--secret-profile", "p"]);
+      const refused = await integHere(at, ["journal", "claim", entry!.id, "--secret-profile", "p"]);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain("its client id is not known yet");
       expect(refused.stderr).toContain(`integ journal recover ${entry!.id}`);
-      const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+      const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
       expect(JSON.parse(claimed.stdout)).toEqual({ id: null, client_id: null, client_secret: "cs_whole" });
     } finally {
       at.remove();

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -334,7 +335,9 @@ it("tells what was wrong, where, and what to type instead", async () => {
       continue;
     }
     if (fault) await service.fault(fault);
-    const { code, stdout, stderr } = await at.integ(words, { env, under, input: "some-key\n" });
+    const { code, stdout, stderr } = under
+      ? await at.integ(words, { env, under, input: "some-key\n" })
+      : await integHere(at, words, { env, input: "some-key\n" });
     if (fault) await service.calm();
     expect(code, what).not.toBe(0);
     expect(stdout, what).toBe("");

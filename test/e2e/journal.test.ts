@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, shellProgram, type Ended } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -46,7 +47,7 @@ function create(at: Home, ...more: string[]): Promise<Ended> {
 async function entries(
   at: Home,
 ): Promise<{ id: string; state: string; next_step: string | null; idempotency_key: string }[]> {
-  return JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout).data;
+  return JSON.parse((await integHere(at, ["journal", "list", "--all", "--json"])).stdout).data;
 }
 
 async function clientCount(): Promise<number> {
@@ -134,7 +135,7 @@ describe("forget and prune", () => {
     expect((await at.integ(words, { input: api_key, env: own })).code).toBe(0);
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     await create(at, "-p", "prod", "--retry-for", "0", "--secret-file", "s");
-    await at.integ(["profiles", "remove", "prod", "--yes"], { env: own });
+    await integHere(at, ["profiles", "remove", "prod", "--yes"], { env: own });
     const { code, stderr } = await at.integ(["journal", "recover"], { env: own });
     expect(code).toBe(7);
     expect(stderr).toContain('The profile "prod", as which it was asked for, is gone.');
@@ -285,7 +286,7 @@ describe("recovery refuses what is not the entry's own account", () => {
     await at.integ(add, { input: service.us.api_key });
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     await create(at, "--retry-for", "0");
-    await at.integ(["profiles", "edit", "p", "--base-url", service.eu.base_url, "--api-key-stdin"], {
+    await integHere(at, ["profiles", "edit", "p", "--base-url", service.eu.base_url, "--api-key-stdin"], {
       input: service.eu.api_key,
     });
     const { code, stderr } = await at.integ(["journal", "recover"]);

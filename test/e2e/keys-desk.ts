@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { type RegionDescription, startService, type Service } from "../support/service.ts";
 
 export interface HeldKey {
@@ -125,7 +126,8 @@ export class KeysDesk {
       "--organization-id",
       organization_id,
     ];
-    const added = await at.integ(
+    const added = await integHere(
+      at,
       [
         ...words,
         "--api-key-stdin",
@@ -187,12 +189,12 @@ export const creation = /^\/api\/v1\/access-keys$/;
 export const rotation = /^\/api\/v1\/access-keys\/[^/]+\/rotate$/;
 
 export async function entries(at: Home): Promise<JournalEntry[]> {
-  const { stdout } = await at.integ(["journal", "list", "--all", "--json"]);
+  const { stdout } = await integHere(at, ["journal", "list", "--all", "--json"]);
   return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
 }
 
 export async function unsettled(at: Home): Promise<JournalEntry[]> {
-  const { stdout } = await at.integ(["journal", "list", "--json"]);
+  const { stdout } = await integHere(at, ["journal", "list", "--json"]);
   return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
 }
 

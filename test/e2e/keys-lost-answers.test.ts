@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -65,11 +66,11 @@ describe.each(lost)("%s", (_name, fault, made) => {
     expect(existsSync(at.path("key.secret"))).toBe(false);
     if (!made) return;
     const [orphan] = await desk.live(name);
-    const looked = await at.integ(["journal", "recover"]);
+    const looked = await integHere(at, ["journal", "recover"]);
     expect(looked.code, looked.stderr).toBe(9);
     expect(await unsettled(at)).toMatchObject([{ state: "secret_lost", resource_id: orphan!.id }]);
     expect(await desk.live(name)).toHaveLength(1);
-    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    const recovered = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect((await desk.key(orphan!.id)).status).toBe("revoked");
     expect(await desk.live(name)).toHaveLength(1);
@@ -78,7 +79,7 @@ describe.each(lost)("%s", (_name, fault, made) => {
     const [second, first] = await entries(at);
     expect(first).toMatchObject({ state: "replaced", replaced_by: second!.id });
     expect(second).toMatchObject({ state: "done", replaces: first!.id });
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
   });
 });
@@ -147,7 +148,7 @@ describe("an unknown creation", () => {
   it("with --name-marker is found by its mark, whatever else has the same name", async () => {
     const { at, name } = await loseAnswer("drop=after times=1", "--name-marker");
     await desk.makeKey({ name });
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(recovered.stderr).toContain("carries the mark");
     const live = await desk.live(name);
@@ -159,7 +160,7 @@ describe("an unknown creation", () => {
   it("with two keys that fit revokes neither, and lists both", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const { id } = await desk.makeKey({ name });
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(7);
     expect(recovered.stderr).toContain("2 keys fit");
     expect(recovered.stderr).toContain(id);
@@ -171,7 +172,7 @@ describe("an unknown creation", () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const [orphan] = await desk.live(name);
     await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(7);
     expect(recovered.stderr).toContain("has been used");
     expect((await desk.key(orphan!.id)).status).toBe("active");
@@ -179,20 +180,20 @@ describe("an unknown creation", () => {
 
   it("whose key was used after it was found is not revoked either", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
-    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     const [orphan] = await desk.live(name);
     await desk.service.control("POST", `/access_keys/${orphan!.id}`, { lastUsedAt: Date.now() });
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(9);
     expect((await desk.key(orphan!.id)).status).toBe("active");
   });
 
   it("that made nothing is settled as refused only after the list had time to show it", async () => {
     const { at, name } = await loseAnswer("drop=before times=1");
-    const early = await at.integ(["journal", "recover", "--wait", "0s"]);
+    const early = await integHere(at, ["journal", "recover", "--wait", "0s"]);
     expect(early.code).toBe(7);
     expect(early.stderr).toContain("a moment ago");
-    const late = await at.integ(["journal", "recover"]);
+    const late = await integHere(at, ["journal", "recover"]);
     expect(late.code, late.stderr).toBe(0);
     expect(late.stderr).toContain("nothing was made");
     expect(await entries(at)).toMatchObject([{ state: "refused" }]);
@@ -203,16 +204,16 @@ describe("an unknown creation", () => {
   it("stays unknown while the list cannot be read", async () => {
     const { at } = await loseAnswer("drop=after times=1");
     await desk.service.fault("GET /api/v1/access-keys status=403");
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(7);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
     expect(await unsettled(at)).toMatchObject([{ state: "unknown" }]);
   });
 
   it("an orphan whose revocation breaks off is revoked by the next recovery, and one key is left", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     await desk.service.fault("DELETE /api/v1/access-keys/* drop=after times=1");
-    const first = await at.integ(["journal", "recover", "--yes", "--retry-for", "0"]);
+    const first = await integHere(at, ["journal", "recover", "--yes", "--retry-for", "0"]);
     expect([7, 9]).toContain(first.code);
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
     expect(await desk.live(name)).toHaveLength(1);
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
     expect(await unsettled(at)).toEqual([]);
@@ -220,9 +221,9 @@ describe("an unknown creation", () => {
 
   it("whose replacement is lost as well is settled the same way", async () => {
     const { at, name } = await loseAnswer("drop=after times=2");
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(7);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
     expect(await desk.live(name)).toHaveLength(1);
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.live(name)).toHaveLength(1);
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
@@ -234,7 +235,7 @@ describe("the place of the secret", () => {
   it("is remembered from the start; another one named at recovery takes over and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const [lost] = await unsettled(at);
-    const recovered = await at.integ(["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);
+    const recovered = await integHere(at, ["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
     expect(readdirSync(at.folder).filter((file) => file.includes("secret"))).toEqual(["other.secret"]);
@@ -249,8 +250,8 @@ describe("a secret that came and could not be delivered", () => {
     expect(broken.code, broken.stderr).toBe(12);
     const [entry] = await unsettled(at);
     expect(entry).toMatchObject({ state: "undelivered", next_step: `integ journal claim ${entry!.id}` });
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(12);
-    const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
+    const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
     const secret = (JSON.parse(claimed.stdout) as { secret: string }).secret;
     expect(await desk.opens(secret)).toBe(true);
     expect(await unsettled(at)).toEqual([]);
@@ -263,7 +264,7 @@ describe("a secret that came and could not be delivered", () => {
     const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`);
     expect(ended.code, ended.stderr).toBe(12);
     const [entry] = await unsettled(at);
-    const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
     expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);
     expect(await unsettled(at)).toEqual([]);
   });

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -61,8 +62,8 @@ describe("by replacement", () => {
     expect(ended.code, ended.stderr).toBe(8);
     expect(ended.stderr).toContain("cannot be proven");
     expect((await desk.key(old.id)).status).toBe("active");
-    expect((await at.integ(["journal", "recover"])).code).toBe(8);
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
@@ -75,7 +76,7 @@ describe("by replacement", () => {
     await desk.service.calm();
     const [entry] = await unsettled(at);
     await desk.service.control("POST", `/access_keys/${entry!.resource_id}`, { status: "revoked" });
-    const { code, stderr } = await at.integ(["journal", "recover"]);
+    const { code, stderr } = await integHere(at, ["journal", "recover"]);
     expect(code, stderr).toBe(13);
     expect(stderr).toContain(`integ keys rotate ${old.id} --by-replacement`);
     expect((await desk.key(old.id)).status).toBe("active");
@@ -89,7 +90,7 @@ describe("by replacement", () => {
     const ended = await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret");
     expect(ended.code, ended.stderr).toBe(3);
     expect((await desk.key(old.id)).status).toBe("active");
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");
   });
 
@@ -104,7 +105,7 @@ describe("by replacement", () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null });
     expect((await desk.key(long.id)).status).toBe("active");
     expect(await unsettled(at)).toMatchObject([{ operation: "access_key.rotate", state: "pending" }]);
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(8);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(8);
     expect((await desk.key(long.id)).status).toBe("active");
   });
 
@@ -162,9 +163,9 @@ describe("by replacement", () => {
     expect([7, 8]).toContain(first.code);
     if (codes.length === 2) {
       expect((await desk.key(old.id)).status).toBe("active");
-      expect((await at.integ(["journal", "recover"])).code).toBe(9);
+      expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     }
-    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    const recovered = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(posts);
     expect((await desk.key(old.id)).status).toBe("revoked");
@@ -179,7 +180,7 @@ describe("by replacement", () => {
     const old = await desk.makeKey({ name: "never-arrived" });
     await desk.service.fault("POST /api/v1/access-keys drop=before times=1");
     expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(7);
-    const recovered = await at.integ(["journal", "recover"]);
+    const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");
     expect(await desk.live("never-arrived")).toHaveLength(1);

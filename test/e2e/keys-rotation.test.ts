@@ -2,6 +2,7 @@
 // profile itself lives on. By replacement: keys-replacement.test.ts.
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -50,10 +51,10 @@ describe("in place", () => {
       expect(await desk.sent("POST", rotation)).toBe(1);
       expect((await desk.key(old.id)).generation).toBe(generation);
       expect((await rotate(at, old.id, "--secret-file", "new.secret")).code).toBe(7);
-      expect((await at.integ(["journal", "recover"])).code).toBe(7);
+      expect((await integHere(at, ["journal", "recover"])).code).toBe(7);
       expect(await desk.sent("POST", rotation)).toBe(1);
       // The next step is typed as it stands.
-      const next = /^ {2}Next: integ (.+)$/m.exec((await at.integ(["journal", "recover"])).stderr)?.[1] ?? "";
+      const next = /^ {2}Next: integ (.+)$/m.exec((await integHere(at, ["journal", "recover"])).stderr)?.[1] ?? "";
       expect(next).toContain("--replace-lost-secret");
       const again = await at.integ(next.split(" "));
       expect(again.code, again.stderr).toBe(0);
@@ -69,9 +70,9 @@ describe("in place", () => {
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
     await rotate(at, old.id, "--secret-file", "new.secret");
     await desk.service.fault("POST /api/v1/access-keys/*/rotate status=403 times=1");
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(7);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
     expect(await unsettled(at)).toMatchObject([{ state: "unknown" }]);
-    expect((await at.integ(["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
   });
 
   it("429 is waited for, and a key that is gone is exit 4 or 5 with nothing left open", async () => {
@@ -101,7 +102,7 @@ describe("in place", () => {
     expect(kept.code).toBe(12);
     expect(kept.stderr).toMatch(/request id req_us_\w+/);
     const [entry] = await unsettled(at);
-    const claimed = await at.integ(["journal", "claim", entry!.id, "--json"]);
+    const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
     expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);
   });
 });
@@ -149,7 +150,7 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, other.id, "--update-profile")).code).toBe(2);
     expect((await rotate(desk.withToken(), other.id, "--update-profile")).code).toBe(2);
     expect((await rotate(at, other.id, "--update-profile", "--secret-file", "x")).code).toBe(2);
-    await at.integ(["profiles", "edit", "p", "--api-key-command", "echo x"]);
+    await integHere(at, ["profiles", "edit", "p", "--api-key-command", "echo x"]);
     expect((await rotate(at, other.id, "--update-profile")).code).toBe(2);
     expect(await desk.sent("POST", rotation)).toBe(0);
   });
@@ -158,7 +159,7 @@ describe("the key that the profile lives on", () => {
     const { at, id } = await knownOwn();
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
-    const recovered = await at.integ(["journal", "recover"]);
+    const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(9);
     expect(recovered.stderr).toContain(`integ keys rotate ${id} -p <other profile> --secret-profile p`);
   });
@@ -167,10 +168,10 @@ describe("the key that the profile lives on", () => {
     const { at, id } = await knownOwn();
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=before times=1");
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
-    const looked = await at.integ(["journal", "recover"]);
+    const looked = await integHere(at, ["journal", "recover"]);
     expect(looked.code).toBe(7);
     expect(looked.stderr).toContain("still works now");
-    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 
@@ -180,7 +181,7 @@ describe("the key that the profile lives on", () => {
     const { code, stderr } = await rotate(at, own.id, "--update-profile");
     expect(code, stderr).toBe(12);
     expect((await at.integ(["keys", "list"])).code).toBe(3);
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 
 type Answer = { readonly status?: number; readonly body?: string; readonly type?: string };
 
@@ -61,14 +62,14 @@ describe("keys list finds the rows", () => {
     ["a list envelope", { object: "list", data: [row], next_page_token: null, has_more: false }],
   ])("in %s", async (_name, body) => {
     list(body);
-    const { code, stdout } = await home().integ(["keys", "list", "--json"]);
+    const { code, stdout } = await integHere(home(), ["keys", "list", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ object: "list", data: [row], next_page_token: null, has_more: false });
   });
 
   it("and gives them as they came: large numbers, key order, white space left out", async () => {
     list(`{ "keys" : [ ${key.replace(",", " , ")} ] }`);
-    expect((await home().integ(["keys", "list", "--ndjson"])).stdout).toBe(`${key}\n`);
+    expect((await integHere(home(), ["keys", "list", "--ndjson"])).stdout).toBe(`${key}\n`);
   });
 
   it.each([
@@ -76,7 +77,7 @@ describe("keys list finds the rows", () => {
     ["an empty list under a name", { keys: [] }],
   ])("none in %s", async (_name, body) => {
     list(body);
-    const { code, stdout } = await home().integ(["keys", "list", "--json"]);
+    const { code, stdout } = await integHere(home(), ["keys", "list", "--json"]);
     expect([code, JSON.parse(stdout).data]).toEqual([0, []]);
   });
 
@@ -85,7 +86,7 @@ describe("keys list finds the rows", () => {
     ["a cursor", { data: [row], nextCursor: "abc" }],
   ])("and says so where the answer speaks of more (%s)", async (_name, body) => {
     list(body);
-    const { code, stdout, stderr } = await home().integ(["keys", "list", "--json"]);
+    const { code, stdout, stderr } = await integHere(home(), ["keys", "list", "--json"]);
     expect([code, JSON.parse(stdout).has_more]).toEqual([0, true]);
     expect(stderr).toContain("more keys");
   });
@@ -99,17 +100,17 @@ describe("keys list finds the rows", () => {
     ["nothing", ""],
   ])("and fails in words for %s", async (_name, body) => {
     list(body);
-    const { code, stdout, stderr } = await home().integ(["keys", "list", "--json", "--retry-for", "0"]);
+    const { code, stdout, stderr } = await integHere(home(), ["keys", "list", "--json", "--retry-for", "0"]);
     expect([code, stdout]).toEqual([11, ""]);
     expect(stderr).not.toContain("    at ");
   });
 
   it("a person sees the documented fields that are there, or whatever fields there are", async () => {
     list([row]);
-    const documented = (await home().integ(["keys", "list"])).stdout;
+    const documented = (await integHere(home(), ["keys", "list"])).stdout;
     expect(documented.split("\n")[0]).toMatch(/^ID +NAME +STATUS *$/);
     list([{ keyId: "k", label: "l", madeAt: "2026-01-01T00:00:00Z", "a.b": 1, nested: {} }]);
-    const strange = (await home().integ(["keys", "list"])).stdout;
+    const strange = (await integHere(home(), ["keys", "list"])).stdout;
     expect(strange.split("\n")[0]).toMatch(/^KEYID +LABEL +MADEAT *$/);
     expect(strange).toContain("2026-01-01T00:00:00");
   });
@@ -132,7 +133,7 @@ describe("an answer with a secret", () => {
       const secret = /s3cr3t-\w+/.exec(JSON.stringify(body))![0];
       const words = ["keys", "rotate", "ak_1", "--yes"];
       for (const format of ["json", "table", "yaml", "csv", "ndjson"]) {
-        const { code, stdout } = await home().integ([...words, "-o", format]);
+        const { code, stdout } = await integHere(home(), [...words, "-o", format]);
         expect(code).toBe(0);
         expect(stdout, format).toContain(secret);
       }
@@ -145,14 +146,14 @@ describe("an answer with a secret", () => {
 
   it("of a rotation without a secret: exit 9, and the way out is another rotation", async () => {
     at({ id: "ak_1", name: "one" });
-    const { code, stderr } = await home().integ(["keys", "rotate", "ak_1", "--yes"]);
+    const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--yes"]);
     expect(code).toBe(9);
     expect(stderr).toContain("rotate the key again");
   });
 
   it("of a creation without a secret: exit 9", async () => {
     at({ id: "ak_1", name: "one" }, 201);
-    const { code } = await home().integ(["keys", "create", "--name", "one"]);
+    const { code } = await integHere(home(), ["keys", "create", "--name", "one"]);
     expect(code).toBe(9);
     expect(seen.filter((request) => request.startsWith("POST"))).toHaveLength(1);
   });
@@ -166,24 +167,24 @@ describe("a revocation", () => {
   ])("answered %s is seen in the list", async (_name, status, body) => {
     answer = ({ method }) =>
       method === "DELETE" ? { status, body } : { body: JSON.stringify({ data: [{ ...row, status: "revoked" }] }) };
-    const { code, stdout } = await home().integ(["keys", "revoke", "ak_1", "--yes", "--json"]);
+    const { code, stdout } = await integHere(home(), ["keys", "revoke", "ak_1", "--yes", "--json"]);
     expect([code, JSON.parse(stdout)]).toEqual([0, { id: "ak_1", status: "revoked" }]);
   });
 
   it("without a body, of a key that the list no longer has, is done", async () => {
     answer = ({ method }) =>
       method === "DELETE" ? { status: 204 } : { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
-    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
+    expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
   });
 
   it("whose key is still active in the list is not called done: exit 7", async () => {
     answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { body: JSON.stringify([row]) });
-    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(7);
+    expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(7);
   });
 
   it("that nobody can look at afterwards is taken at the service's word, and says so", async () => {
     answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { status: 403, body: "{}" });
-    const { code, stderr } = await home().integ(["keys", "revoke", "ak_1", "--yes"]);
+    const { code, stderr } = await integHere(home(), ["keys", "revoke", "ak_1", "--yes"]);
     expect(code).toBe(0);
     expect(stderr).toContain("neither its answer nor its list");
   });
@@ -191,7 +192,7 @@ describe("a revocation", () => {
   it("404 at first is exit 4; after an attempt that may have arrived it is a revocation that did", async () => {
     answer = ({ method }) =>
       method === "DELETE" ? { status: 404, body: "{}" } : { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
-    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(4);
+    expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(4);
     let first = true;
     answer = ({ method }) => {
       if (method !== "DELETE") return { body: JSON.stringify([{ ...row, id: "ak_2" }]) };
@@ -199,7 +200,7 @@ describe("a revocation", () => {
       first = false;
       return { status, body: "{}" };
     };
-    expect((await home().integ(["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
+    expect((await integHere(home(), ["keys", "revoke", "ak_1", "--yes"])).code).toBe(0);
   });
 });
 
@@ -220,7 +221,7 @@ describe("by replacement, what the API does not tell of the old key", () => {
   ] as const)("%s must come by flag: exit 2, nothing made", async (member, flags) => {
     const { [member]: _, ...rest } = told;
     list([rest]);
-    const { code, stderr } = await home().integ(["keys", "rotate", "ak_1", "--by-replacement"]);
+    const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"]);
     expect(code).toBe(2);
     expect(stderr).toContain(flags[0]);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
@@ -228,13 +229,13 @@ describe("by replacement, what the API does not tell of the old key", () => {
 
   it("and all of it at once where the list tells nothing", async () => {
     list([{ id: "ak_1" }]);
-    const { stderr } = await home().integ(["keys", "rotate", "ak_1", "--by-replacement"]);
+    const { stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"]);
     for (const flag of ["--name", "--type", "--scope", "--expires-in"]) expect(stderr).toContain(flag);
   });
 
   it("a scope that no new key can have is not widened: exit 2", async () => {
     list([{ ...told, scopes: ["reports:*"] }]);
-    expect((await home().integ(["keys", "rotate", "ak_1", "--by-replacement"])).code).toBe(2);
+    expect((await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"])).code).toBe(2);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });
 });
@@ -245,14 +246,14 @@ describe("people membership", () => {
     ["a wrapped object", { membership: { role: "admin" } }],
   ])("shows %s as it came", async (_name, body) => {
     list(body);
-    const { code, stdout } = await home().integ(["people", "membership", "p", "--json"]);
+    const { code, stdout } = await integHere(home(), ["people", "membership", "p", "--json"]);
     expect([code, JSON.parse(stdout)]).toEqual([0, body]);
-    expect((await home().integ(["people", "membership", "p"])).stdout).toContain("role");
+    expect((await integHere(home(), ["people", "membership", "p"])).stdout).toContain("role");
   });
 
   it("shows an array as a list", async () => {
     list([{ role: "admin" }, { role: "member" }]);
-    const { stdout } = await home().integ(["people", "membership", "p", "--json"]);
+    const { stdout } = await integHere(home(), ["people", "membership", "p", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ object: "list", data: [{ role: "admin" }, { role: "member" }] });
   });
 
@@ -262,7 +263,7 @@ describe("people membership", () => {
     ["nothing", ""],
   ])("fails in words for %s", async (_name, body) => {
     list(body);
-    const { code, stdout } = await home().integ(["people", "membership", "p", "--retry-for", "0"]);
+    const { code, stdout } = await integHere(home(), ["people", "membership", "p", "--retry-for", "0"]);
     expect([code, stdout]).toEqual([11, ""]);
   });
 });

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -138,7 +139,7 @@ describe("bad input ends before anything is sent", () => {
     ["prints what no token is", "echo 'not a token'"],
   ])("a token command that %s", async (_name, command) => {
     const { at } = await desk.withProfile();
-    expect((await at.integ(["profiles", "edit", "p", "--access-token-command", command])).code).toBe(0);
+    expect((await integHere(at, ["profiles", "edit", "p", "--access-token-command", command])).code).toBe(0);
     await desk.service.calm();
     const { code, stderr } = await at.integ(["keys", "create", "--name", "n", "--timeout", "2s"]);
     expect(code, stderr).toBe(3);
@@ -192,7 +193,7 @@ describe("keys list and revoke", () => {
     expect(ended.code).toBe(7);
     expect((await unsettled(at))[0]).toMatchObject({ operation: "access_key.revoke", state: "unknown" });
     await desk.service.calm();
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect((await desk.key(id)).status).toBe("revoked");
   });
 
@@ -221,7 +222,7 @@ describe("keys list and revoke", () => {
   it("a key for ingestion only may not administer: exit 3, and says whose permission is missing", async () => {
     const { at } = await desk.withProfile();
     const narrow = await desk.makeKey({ name: "narrow", scopes: ["push-ingest:*"] });
-    await at.integ(["profiles", "edit", "p", "--api-key-stdin"], { input: narrow.secret });
+    await integHere(at, ["profiles", "edit", "p", "--api-key-stdin"], { input: narrow.secret });
     const { code, stderr } = await at.integ(["keys", "list"]);
     expect(code).toBe(3);
     expect(stderr).toContain("403");

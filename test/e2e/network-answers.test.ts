@@ -1,5 +1,5 @@
 // Every status × body × framing of an answer to a creation: none is taken for a success that is none, no secret that could
-// be read is thrown away. All of them inside this process, a sample through the built program, its journal and its files.
+// be read is thrown away. All of them read by the client, a sample through the built program, its journal and its files.
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Service } from "../../src/api/connect.ts";
@@ -7,6 +7,7 @@ import { decideCreation } from "../../src/api/oauth-client-creation.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { type ScriptedPeer, startScriptedPeer } from "../support/scripted-peer.ts";
 import { spread } from "../support/strace.ts";
 import { type Answer, bytesOf, everyAnswer, meaningsOf, secretText } from "./network-answer-cases.ts";
@@ -27,7 +28,7 @@ function nameOf({ status, body, framing }: Answer): string {
   return `${status}, body ${body}, framing ${framing}`;
 }
 
-describe("inside this process", () => {
+describe("read by the client", () => {
   const meaningOf = {
     store_secret: "delivered",
     secret_lost: "lost",
@@ -107,7 +108,7 @@ describe("through the built program", () => {
   function create(at: Home): Promise<Ended> {
     const words =
       "oauth-clients create --service-account sa_1 --scope entity:read --secret-file s --retry-for 0 --wait 0s";
-    return at.integ(words.split(" "));
+    return integHere(at, words.split(" "));
   }
 
   /** What is not as the answer says, in words. */
@@ -125,7 +126,7 @@ describe("through the built program", () => {
       if (entry?.state !== stateOf[meaning]) faults.push(`the entry is ${entry?.state}, not ${stateOf[meaning]}`);
       if (file !== (meaning === "delivered" ? `${secretText}\n` : undefined)) faults.push(`its file: ${file}`);
       if (meaning === "kept" && entry) {
-        const claimed = await at.integ(["journal", "claim", entry.id, "--secret-file", "claimed"]);
+        const claimed = await integHere(at, ["journal", "claim", entry.id, "--secret-file", "claimed"]);
         if (claimed.code !== 0 || readFileSync(at.path("claimed"), "utf8") !== `${secretText}\n`)
           faults.push(`claim ended with ${claimed.code}: ${claimed.stderr}`);
       }

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -51,7 +52,7 @@ interface Listed {
 }
 
 async function journal(at: Home): Promise<Listed["data"]> {
-  const { stdout, code } = await at.integ(["journal", "list", "--all", "--json"]);
+  const { stdout, code } = await integHere(at, ["journal", "list", "--all", "--json"]);
   expect(code).toBe(0);
   return (JSON.parse(stdout) as Listed).data;
 }
@@ -101,7 +102,7 @@ describe("create", () => {
   it("never puts a secret over the journal or another file of its own, not with --force either", async () => {
     const at = home();
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
-    const path = (await at.integ(["journal", "path"])).stdout.trim();
+    const path = (await integHere(at, ["journal", "path"])).stdout.trim();
     const before = [await clientCount(), readFileSync(path, "utf8")];
     const { code, stderr } = await create(at, "--new", "--secret-file", path, "--force");
     expect(code).toBe(2);
@@ -133,11 +134,11 @@ describe("create", () => {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     await create(at, "--secret-file", "place/client.secret", "--retry-for", "0");
     rmSync(at.path("place"), { recursive: true });
-    const without = await at.integ(["journal", "recover"]);
+    const without = await integHere(at, ["journal", "recover"]);
     expect(without.code, without.stderr).toBe(7);
     expect(without.stderr).toContain(`First: mkdir -p '${at.path("place")}'.`);
     mkdirSync(at.path("place"));
-    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect(readFileSync(at.path("place/client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
@@ -176,13 +177,13 @@ describe("create", () => {
     expect((await liveClients()).length).toBe(before.length + 1);
     const [entry] = await journal(at);
     expect(entry!.next_step).toBe(`integ journal recover ${entry!.id} --replace-lost-secret`);
-    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     expect((await liveClients()).length).toBe(before.length + 1);
-    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect((await liveClients()).length).toBe(before.length + 1);
     expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced"]);
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
   });
 
   it("replaces a replacement that was lost as well, in one recovery: exit 0 where nothing is left", async () => {
@@ -193,7 +194,7 @@ describe("create", () => {
     const words = ["--replace-lost-secret", "--retry-for", "0", "--secret-file", "client.secret"];
     expect((await create(at, ...words)).code).toBe(7);
     await service.calm();
-    const recovered = await at.integ(["journal", "recover", "--replace-lost-secret"]);
+    const recovered = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced", "replaced"]);
     expect((await liveClients()).length).toBe(before.length + 1);
@@ -205,7 +206,7 @@ describe("create", () => {
     await service.fault("POST /v1/oauth_clients secret=withheld");
     expect((await create(at, "--replace-lost-secret", "--secret-file", "client.secret")).code).toBe(9);
     expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced"]);
-    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(9);
+    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(9);
     expect((await journal(at)).map((one) => one.state)).toEqual(["secret_lost", "replaced", "replaced"]);
     expect((await liveClients()).length).toBe(before.length + 1);
   });
@@ -219,7 +220,7 @@ describe("create", () => {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     await create(at, "--new", "--retry-for", "0", "--secret-file", "other.secret");
     const [newest] = await journal(at);
-    const recovered = await at.integ(["journal", "recover", newest!.id]);
+    const recovered = await integHere(at, ["journal", "recover", newest!.id]);
     expect(recovered.code).toBe(9);
     expect(recovered.stderr).toMatch(/request id req_us_\w+/);
   });
@@ -240,7 +241,7 @@ describe("create", () => {
     expect(code).toBe(8);
     const [entry] = await journal(at);
     expect(entry).toMatchObject({ state: "pending" });
-    expect((await at.integ(["journal", "recover", "--wait", "0s"])).code).toBe(8);
+    expect((await integHere(at, ["journal", "recover", "--wait", "0s"])).code).toBe(8);
     expect((await journal(at))[0]).toMatchObject({ idempotency_key: entry!.idempotency_key });
   });
 
@@ -263,7 +264,7 @@ describe("create", () => {
     for (const status of [401, 403, 404, 409, 429]) {
       await service.calm();
       await service.fault(`POST /v1/oauth_clients status=${status} retry-after=600`);
-      expect((await at.integ(["journal", "recover"])).code, String(status)).toBe(7);
+      expect((await integHere(at, ["journal", "recover"])).code, String(status)).toBe(7);
       expect(await journal(at)).toMatchObject([{ state: "unknown" }]);
     }
   });

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startRecordingRelay } from "../support/recording-relay.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -42,9 +43,9 @@ async function begun(): Promise<{ at: Home; id: string }> {
   const at = new Home();
   homes.push(at);
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
-  await at.integ([...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
+  await integHere(at, [...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-  const made = await at.integ([...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
+  const made = await integHere(at, [...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
   return { at, id: (JSON.parse(made.stdout) as { id: string }).id };
 }
 
@@ -53,7 +54,7 @@ function rotate(at: Home, id: string, ...more: string[]): Promise<Ended> {
 }
 
 async function unsettled(at: Home): Promise<{ id: string; operation: string; state: string; next_step: string }[]> {
-  return JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data;
+  return JSON.parse((await integHere(at, ["journal", "list", "--json"])).stdout).data;
 }
 
 describe("oauth-clients rotate", () => {
@@ -61,12 +62,12 @@ describe("oauth-clients rotate", () => {
     const { at, id } = await begun();
     expect((await rotate(at, id, "--secret-command", "exit 1")).code).toBe(12);
     const [kept] = await unsettled(at);
-    const claimed = await at.integ(["journal", "claim", kept!.id, "--secret-file", "new.secret"]);
+    const claimed = await integHere(at, ["journal", "claim", kept!.id, "--secret-file", "new.secret"]);
     expect(claimed.code).toBe(0);
     const place = `The secret is in ${at.path("new.secret")}, readable by you alone.`;
     expect(claimed.stderr).toContain(place);
     expect(claimed.stdout).toContain(service.us.service_account_id);
-    const recovered = await at.integ(["journal", "recover", "--yes"]);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(0);
     expect(recovered.stderr).toContain(place);
     expect(recovered.stderr).not.toContain("given to the command");
@@ -105,7 +106,7 @@ describe("oauth-clients rotate", () => {
     expect(JSON.parse(begun8.stdout)).toMatchObject({ client_id: expect.any(String), client_secret: null });
     const [entry] = await unsettled(at);
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
-    expect((await at.integ(["journal", "recover"])).code).toBe(8);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
     expect(await live()).toHaveLength(2);
     for (const place of [[], ["--secret-file", "new.secret"]]) {
       const same = await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h", ...place]);
@@ -139,7 +140,7 @@ describe("oauth-clients rotate", () => {
     expect(stderr).toContain("recover");
     expect(await live()).toContain(id);
     await service.calm();
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect(await live()).not.toContain(id);
     expect(await live()).toHaveLength(1);
   });
@@ -150,9 +151,9 @@ describe("oauth-clients rotate", () => {
     const lost = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
     expect(lost.code).toBe(7);
     expect(await live()).toContain(id);
-    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     expect(await live()).toContain(id);
-    expect((await at.integ(["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(id);
     expect(existsSync(at.path("new.secret"))).toBe(true);
@@ -164,7 +165,7 @@ describe("oauth-clients rotate", () => {
     const { code } = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
     expect([7, 8]).toContain(code);
     await service.calm();
-    expect((await at.integ(["journal", "recover"])).code).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(id);
   });
@@ -176,7 +177,7 @@ describe("oauth-clients rotate", () => {
     await service.calm();
     const fresh = (await live()).find((other) => other !== id);
     await service.control("POST", `/oauth_clients/${fresh}`, { status: "revoked" });
-    const { code, stdout, stderr } = await at.integ(["journal", "recover", "--json"]);
+    const { code, stdout, stderr } = await integHere(at, ["journal", "recover", "--json"]);
     expect(code, stderr).toBe(13);
     expect(stderr).toContain(`integ oauth-clients rotate ${id}`);
     expect(JSON.parse(stdout).data).toMatchObject([{ state: "unusable", resource_id: fresh }]);
@@ -206,7 +207,7 @@ describe("oauth-clients rotate", () => {
     await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
     await service.calm();
     rmSync(at.path("new.secret"));
-    const { code, stderr } = await at.integ(["journal", "recover"]);
+    const { code, stderr } = await integHere(at, ["journal", "recover"]);
     expect(code, stderr).toBe(8);
     const next = /Next: integ (journal recover \S+ --yes)/.exec(stderr)?.[1];
     expect(next, stderr).toBeDefined();
@@ -264,7 +265,8 @@ describe("two rotations of one client at once", () => {
   ])("%s: the first makes the new client, the other is told which entry stands for it", async (_what, words, left) => {
     const { at, id } = await begun();
     const relay = await startRecordingRelay(service.us.base_url);
-    const moved = await at.integ(
+    const moved = await integHere(
+      at,
       ["profiles", "edit", "p", "--base-url", relay.through(service.us.base_url), "--api-key-stdin"],
       {
         input: service.us.api_key,

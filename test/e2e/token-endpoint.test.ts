@@ -2,6 +2,7 @@
 // sent to the service meanwhile, so that no outcome is unknown (§8; RFC 6749 §4.4: an exchange is safe to repeat).
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { type Service, startService } from "../support/service.ts";
 
 const tokenPaths = { oauth: "/oauth/token", legacy: "/api/v1/access-tokens" };
@@ -20,10 +21,12 @@ beforeAll(async () => {
   const { base_url, token_endpoint, organization_id, access_token_endpoint } = service.us;
   const place = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
   const client = ["--client-id", client_id, "--client-secret-stdin", "--token-endpoint", token_endpoint];
-  expect((await at.integ(["profiles", "add", "oauth", ...place, ...client], { input: client_secret })).code).toBe(0);
+  expect((await integHere(at, ["profiles", "add", "oauth", ...place, ...client], { input: client_secret })).code).toBe(
+    0,
+  );
   const key = ["--api-key-stdin", "--access-token-endpoint", access_token_endpoint];
   const input = service.us.access_key_secret;
-  expect((await at.integ(["profiles", "add", "legacy", ...place, ...key], { input })).code).toBe(0);
+  expect((await integHere(at, ["profiles", "add", "legacy", ...place, ...key], { input })).code).toBe(0);
 });
 
 afterEach(() => service.calm());
@@ -83,7 +86,7 @@ describe.each(cases)("%s (%s)", (_, way, words) => {
     const { code, stderr } = await run("--retry-for", "1m");
     expect(code, stderr).toBe(6);
     expect((await requests()).map((one) => one.path)).toEqual([path]);
-    const journal = await at.integ(["journal", "list", "--json"]);
+    const journal = await integHere(at, ["journal", "list", "--json"]);
     expect(JSON.parse(journal.stdout).data).toEqual([]);
   });
 });

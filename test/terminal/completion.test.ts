@@ -6,6 +6,8 @@ import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
 import { homeFor, missing, openShell, shellNames, type CompletingShell } from "./completing-shells.ts";
 
+const isFull = process.env.INTEG_TEST_FULL === "1";
+
 /** A line, and what Tab offers at its end. */
 const cases: Readonly<Record<string, readonly string[]>> = {
   "integ ent": ["entities"],
@@ -166,7 +168,9 @@ describe.each(shellNames)("Tab in %s", (name) => {
     const tree = treeOf(root, verbOf);
     const names = (flags: readonly Flag[]): string[] =>
       flags.flatMap(({ long, short }) => [long, ...(short ? [short] : [])]);
-    for (const node of nodesBelow(tree.root)) {
+    const nodes = [...nodesBelow(tree.root)];
+    // What is offered is the program's own answer, compared whole in one shell: the others' scripts pass it on too.
+    for (const node of isFull || name === shellNames[0] ? nodes : nodes.filter((_, index) => index % 6 === 0)) {
       const line = ["integ", ...node.path].join(" ");
       const longs = names([...node.flags, ...tree.globals]).filter((flag) => flag.startsWith("--"));
       expect({ line, offered: await shell.offered(`${line} --`) }).toEqual({ line, offered: longs.sort() });
