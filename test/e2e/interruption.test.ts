@@ -106,6 +106,20 @@ async function recovers(code = 0): Promise<void> {
   expect(await opensOne()).toBe(true);
 }
 
+it("suspended past the time limit: the answer that arrived meanwhile is read, and its secret delivered", async () => {
+  through();
+  const held = relay.hold(/^POST .*oauth_clients/);
+  const run = begin(createWords("--timeout", "2s", "--retry-for", "0"));
+  await held.arrived;
+  run.child.kill("SIGSTOP");
+  held.letGo();
+  await new Promise((done) => setTimeout(done, 2500));
+  run.child.kill("SIGCONT");
+  expect(await run.end).toMatchObject({ code: 0 });
+  expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
+  expect(await opensOne()).toBe(true);
+});
+
 describe.each(signals)("%s once, while an answer is under way", (signal) => {
   it("waits for it, delivers the secret, and ends as what was asked for", async () => {
     through();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { BodyBuffer, type Exchange, type Headers } from "./exchange.ts";
 import { connectError, exchangeError, type NetworkError, NoConnection } from "./network-error.ts";
 
@@ -8,6 +9,9 @@ export interface ReceptionOptions {
   readonly settle: (exchange: Exchange) => void;
 }
 
+/** Turns of the event loop without a byte, after which nothing more stands in the socket: one reads, one makes sure. */
+const quietTurns = 2;
+
 /** The listener of one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
 export class Reception {
   #sent = false;
@@ -15,6 +19,8 @@ export class Reception {
   #head: { status: number; headers: Headers } | undefined;
   readonly #buffer: BodyBuffer;
   #length = 0;
+  /** How often something of the response came. */
+  #events = 0;
   readonly #options: ReceptionOptions;
 
   constructor(options: ReceptionOptions) {
@@ -37,6 +43,7 @@ export class Reception {
 
   onHeaders(status: number, raw: Buffer[]): boolean {
     if (status < 200) return true;
+    this.#events += 1;
     const headers = parseHeaders(raw);
     this.#head = { status, headers };
     if (Number(headers["content-length"]) > this.#options.maxBytes) this.break(this.#tooLarge());
@@ -45,6 +52,7 @@ export class Reception {
 
   onData(chunk: Buffer): boolean {
     if (this.#settled) return true;
+    this.#events += 1;
     this.#length += chunk.length;
     if (this.#length > this.#options.maxBytes) this.break(this.#tooLarge());
     else this.#buffer.append(chunk);
@@ -57,6 +65,18 @@ export class Reception {
 
   onError(error: Error): void {
     this.break(error instanceof NoConnection ? connectError(error) : exchangeError(error));
+  }
+
+  /**
+   * Lets the event loop read what stands in the socket. A peer that sends without a pause is bounded by `maxBytes`.
+   * Nothing is waited for before the request was sent: a connection that is made now would send it too late.
+   */
+  async readArrived(): Promise<void> {
+    for (let quiet = 0; this.#sent && !this.#settled && quiet < quietTurns; ) {
+      const before = this.#events;
+      await nextTurn();
+      quiet = this.#events === before ? quiet + 1 : 0;
+    }
   }
 
   /** Ends it before the response is whole. */

@@ -103,11 +103,13 @@ async function sendOnce(
     },
   });
   const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
-  const onTime = (): void => {
+  const onTime = async (): Promise<void> => {
+    // A process that was suspended is past its time before it has read what arrived meanwhile.
+    await reception.readArrived();
     const missing = reception.sent ? "whole answer" : "connection";
     reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
   };
-  const timer = setTimeout(onTime, Math.min(options.timeoutMs, maxTimerMs));
+  const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));
   signal.addEventListener("abort", onAbort, { once: true });
   const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
   const path = target.prefix + request.path;

@@ -1,4 +1,6 @@
 // One exchange over real sockets: what it gives back, what it refuses, and what it never does.
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { BodyBuffer, type DebugEvent, type Exchange, type ExchangeRequest } from "../../../../src/api/http/exchange.ts";
@@ -28,6 +30,25 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   );
   expect(error).toBeInstanceOf(Failure);
   return error as Failure;
+}
+
+/** A server that answers while this thread stands still. @param size of each body, bytes */
+async function startPeerInThread(size: number) {
+  const worker = new Worker(
+    `const { parentPort, workerData } = require("node:worker_threads");
+    const server = require("node:http").createServer((request, response) => {
+      parentPort.postMessage("asked");
+      setTimeout(() => response.end(Buffer.alloc(workerData, "x")), 100);
+    });
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`,
+    { eval: true, workerData: size },
+  );
+  const [port] = (await once(worker, "message")) as [number];
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    asked: () => once(worker, "message"),
+    close: () => worker.terminate(),
+  };
 }
 
 describe("what is sent", () => {
@@ -328,6 +349,23 @@ describe("time", () => {
     const answer = broken(await transportTo({ timeoutMs: 200 }).exchange(get(peer.origin)));
     expect(answer.sent).toBe(true);
     expect(["timeout", "malformed"]).toContain(answer.reason);
+  });
+
+  // As a laptop that slept, or a process that was stopped: what arrived meanwhile stands in the socket.
+  test.each([100, 500_000])("an answer of %i bytes that arrived while nothing ran is read", async (size) => {
+    const peer = await startPeerInThread(size);
+    try {
+      for (const method of ["GET", "POST"]) {
+        const coming = transportTo({ timeoutMs: 200 }).exchange(
+          get(peer.origin, { method, path: "/v1/a", maxBytes: 64 * 1024 * 1024 }),
+        );
+        await peer.asked();
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+        expect(whole(await coming).body.length).toBe(size);
+      }
+    } finally {
+      await peer.close();
+    }
   });
 
   test("a limit beyond what a timer holds is no limit of nothing", async () => {
