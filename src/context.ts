@@ -25,6 +25,8 @@ export interface Settings {
   readonly cwd: string;
   /** The journal's file, or the address of a shared one. */
   readonly journalPath: string;
+  /** Files and folders of the program itself, which nothing that a person asks for may replace. */
+  readonly ownPlaces: readonly string[];
   /** This program's version, and how to start it again (its own executable and script). */
   readonly version: string;
   readonly self: readonly string[];

@@ -160,7 +160,8 @@ export function peekNextToken(body: Buffer): string | undefined {
   if (!rest.startsWith(",")) return undefined;
   try {
     const tail: unknown = JSON.parse(`{${rest.slice(1)}`);
-    const token = isObject(tail) ? tail.next_page_token : undefined;
+    // A page that says, or does not say here, that it is the last may be refused for its token: that one is not sent.
+    const token = isObject(tail) && tail.has_more === true ? tail.next_page_token : undefined;
     return typeof token === "string" && token !== "" ? token : undefined;
   } catch {
     return undefined;

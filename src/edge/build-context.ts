@@ -74,17 +74,21 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   const { env } = process;
   const machine = { platform: process.platform, home: env.HOME || homedir(), cwd: process.cwd() };
   const stateDir = stateFolder(env, machine);
+  const folders = {
+    configDir: configFolder(env, machine),
+    stateDir,
+    journalPath: journalPath(env, { stateDir, cwd: machine.cwd }),
+  };
   return {
+    ...folders,
+    ownPlaces: ownPlaces(folders),
     profile: globals.profile,
     serviceVersion: globals.serviceVersion,
     timeoutMs: globals.timeoutMs,
     retryForMs: globals.retryForMs,
     yes: globals.yes,
-    configDir: configFolder(env, machine),
-    stateDir,
     home: machine.home,
     cwd: machine.cwd,
-    journalPath: journalPath(env, { stateDir, cwd: machine.cwd }),
     version,
     get self() {
       // A single executable is program and script in one.
@@ -188,7 +192,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       return destinationFor(options, {
         env,
         cwd: settings.cwd,
-        own: ownPlaces(settings),
+        own: settings.ownPlaces,
         stdoutFd: 1,
         print,
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
@@ -222,7 +226,11 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
 }
 
 /** What a crash is recovered from, and what opens the account. */
-function ownPlaces({ journalPath, stateDir, configDir }: Settings): string[] {
+function ownPlaces({
+  journalPath,
+  stateDir,
+  configDir,
+}: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
   const state = ["undelivered", "sandbox.json"].map((name) => join(stateDir, name));
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
   return [...(journalPath.includes("://") ? [] : [journalPath]), ...state, ...config];

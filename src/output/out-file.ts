@@ -1,4 +1,5 @@
-// A list's file (`--out`) and, beside it, the note of how far it is whole (`.resume`), so that a later run continues there.
+// A list's file (`--out`) and, beside it, the note of how far it is whole (`.resume`), so that a later run continues there, or sees that nothing
+// is missing.
 // A file that exists is never replaced unasked.
 import {
   accessSync,
@@ -15,6 +16,7 @@ import {
 import { dirname } from "node:path";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
+import { isAmong } from "../disk/own-places.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
@@ -26,6 +28,8 @@ export type WalkIdentity = Readonly<Record<string, string | number | boolean | n
 export interface ResumePoint extends ListEnd {
   readonly rows: number;
   readonly bytes: number;
+  /** Bytes of the finished file, with the end of its format; absent while its list is not finished. */
+  readonly size?: number;
 }
 
 export interface OutFileOptions {
@@ -33,6 +37,8 @@ export interface OutFileOptions {
   /** Go on where an earlier run stopped, where there was one. */
   readonly resume: boolean;
   readonly identity: WalkIdentity;
+  /** Files and folders that are never written to. */
+  readonly own: readonly string[];
   /** The page token that the walk begins with, where it does not begin at the first page. */
   readonly from?: string;
   readonly now: () => number;
@@ -43,6 +49,8 @@ export interface OutFileOptions {
  * longer than the page. After a crash the rows since then are cut off and asked for again.
  */
 const writtenEveryMs = 1000;
+
+const noRows: ResumePoint = { rows: 0, bytes: 0, nextPageToken: null, hasMore: false };
 
 /** A list's file. Nothing is created, cut or overwritten before there is something to write. */
 export class OutFile implements Sink {
@@ -59,6 +67,9 @@ export class OutFile implements Sink {
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
+    for (const file of [path, resumePointPath(path)])
+      if (isAmong(options.own, file))
+        throw new Failure("usage", `--out: integ keeps its own work in ${file}.`, { hint: "Name another file." });
     const exists = existsAsFile(path);
     this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;
@@ -80,13 +91,16 @@ export class OutFile implements Sink {
     if (this.#options.now() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
-  /** The list is whole: synced, and nothing to go on from any more. */
-  finish(): void {
+  /** The list is whole: synced, and noted as finished. @returns the bytes of the file */
+  finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
       this.#close();
-      removeFile(resumePointPath(this.path));
+      const { rows, bytes, nextPageToken, hasMore } = this.#resumePoint ?? this.before ?? noRows;
+      const point = { rows, bytes, nextPageToken, hasMore, size: this.#bytes };
+      writeResumePoint(this.path, { identity: this.#options.identity, ...point });
     });
+    return this.#bytes;
   }
 
   /**
@@ -106,6 +120,7 @@ export class OutFile implements Sink {
     // Before the file is there or cut: whenever the process ends from now on, --resume knows what to do with it.
     if (this.before === undefined)
       writeResumePoint(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
+    else if (this.before.size !== undefined) writeResumePoint(this.path, { identity, ...this.before, size: undefined });
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
@@ -226,10 +241,15 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
     );
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    if (fstatSync(fd).size >= noted.bytes) return noted;
+    const { size } = fstatSync(fd);
+    if (noted.size === undefined ? size >= noted.bytes : size === noted.size) return noted;
   } finally {
     closeSync(fd);
   }
+  if (noted.size !== undefined)
+    throw new Failure("usage", `--resume: ${path} was changed after its list was finished.`, {
+      hint: "--force begins anew.",
+    });
   throw new Failure("usage", `--resume: ${path} is shorter than when its walk stopped.`, {
     hint: "--force begins anew.",
   });
@@ -257,7 +277,7 @@ function parsed(text: string): IdentifiedPoint | undefined {
   }
   if (typeof value !== "object" || value === null || !("object" in value) || value.object !== "integ_walk")
     return undefined;
-  const { version, identity, rows, bytes, nextPageToken, hasMore } = value as Record<string, unknown>;
+  const { version, identity, rows, bytes, nextPageToken, hasMore, size } = value as Record<string, unknown>;
   const isResumePoint =
     version === 1 &&
     typeof identity === "object" &&
@@ -265,7 +285,8 @@ function parsed(text: string): IdentifiedPoint | undefined {
     isCount(rows) &&
     isCount(bytes) &&
     (nextPageToken === null || typeof nextPageToken === "string") &&
-    typeof hasMore === "boolean";
+    typeof hasMore === "boolean" &&
+    (size === undefined || isCount(size));
   return isResumePoint ? (value as unknown as IdentifiedPoint) : undefined;
 }
 

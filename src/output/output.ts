@@ -25,6 +25,7 @@ import { visibleLines } from "./visible-text.ts";
 export interface OutputOptions {
   readonly terminal: Terminal;
   readonly format: Format;
+  readonly typedFormat?: Format;
   /** `--fields`, split at the commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
@@ -41,20 +42,22 @@ export interface OutputOptions {
  */
 export interface Output extends Questions {
   readonly format: Format;
+  /** The format if it was typed, and neither from the environment nor the default. */
+  readonly typedFormat?: Format;
   /** `--fields`, as they were asked for. */
   readonly fields?: readonly string[];
   /** Prints one resource. @param text the API's JSON object as it came */
   resource(text: string, view: ResourceView): Promise<void>;
   /** Prints a JSON document of our own. */
   document(value: unknown): Promise<void>;
-  /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout */
-  list(view: ListView, to?: { readonly sink?: Sink; readonly rowsBefore?: number }): ListWriter;
+  /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
+  list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /** Begins a list that receipts come before. */
   report(view: ListView): Report;
   /**
    * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
    */
-  file(path: string, options: Pick<OutFileOptions, "force" | "resume" | "identity" | "from">): Promise<OutFile>;
+  file(path: string, options: Omit<OutFileOptions, "now">): Promise<OutFile>;
   /**
    * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
@@ -94,6 +97,7 @@ export function createOutput(options: OutputOptions): Output {
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
   return {
     format: options.format,
+    typedFormat: options.typedFormat,
     fields: options.fields,
     ...createQuestions(options, live),
     ...createPrinting(options, note),
@@ -139,8 +143,8 @@ function createPrinting(
       const { resource } = await formatters[format === "table" ? "yaml" : format]();
       await terminal.writeOut(await resource(JSON.stringify(value), { view: { columns: [] }, target }));
     },
-    list: (view, { sink, rowsBefore = 0 } = {}) =>
-      new LazyList(view, { format, target: sink === undefined ? target : { ...fileTarget(target, sink), rowsBefore } }),
+    list: (view, to) =>
+      new LazyList(view, to ? { format: to.format, target: fileTarget(target, to) } : { format, target }),
     report(view) {
       const list = new LazyList(view, { format, target });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
@@ -236,8 +240,8 @@ function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: str
 }
 
 /** A file is as good as a pipe: nothing fitted, nothing coloured. */
-function fileTarget(target: ListTarget, sink: Sink): ListTarget {
-  return { ...target, sink, isTerminal: false, colour: 0 };
+function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
+  return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, colour: 0 };
 }
 
 function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {

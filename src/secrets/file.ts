@@ -7,14 +7,14 @@ import {
   fsyncSync,
   ftruncateSync,
   lstatSync,
-  realpathSync,
   type Stats,
   statSync,
   unlinkSync,
 } from "node:fs";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { Failure } from "../errors.ts";
 import { causeOf, describeError, fileFailure, systemError } from "../disk/error-words.ts";
+import { isAmong } from "../disk/own-places.ts";
 import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type { Destination, DestinationRecord, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
@@ -36,21 +36,6 @@ export type FileTarget = Pick<RecordOf<"file">, "path" | "format" | "force">;
 
 function refuse(path: string, why: string, hint?: string): Failure {
   return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, { hint });
-}
-
-/** The path with the links in its folder followed; as it stands where that folder is not there. */
-function realPath(path: string): string {
-  try {
-    return join(realpathSync(dirname(path)), basename(path));
-  } catch {
-    return path;
-  }
-}
-
-/** True where the path is one of these files, or lies in one of these folders. */
-function isAmong(own: readonly string[], path: string): boolean {
-  const real = realPath(path);
-  return own.map(realPath).some((mine) => real === mine || real.startsWith(`${mine}${sep}`));
 }
 
 function checkFolder(path: string): Stats {

@@ -1,5 +1,5 @@
 // The walk from the command line against pages that a test decides: which rows come out, what is asked for, and when.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Home, type RunOptions } from "../support/program.ts";
@@ -99,6 +99,19 @@ describe("--all", () => {
     expect([ndjson.code, idsOf(ndjson.stdout)]).toEqual([11, ["ent_0"]]);
   });
 });
+
+it.each([
+  ["last", (page: string) => page],
+  ["first", (page: string) => page.replace(',"has_more":false', "").replace("{", '{"has_more":false,')],
+])(
+  "a page that is the last by has_more, %s in it, and has a token: refused, and the token is not sent",
+  async (_, order) => {
+    const page = envelope([entity(0)], "token-1").replace('"has_more":true', '"has_more":false');
+    const { server, list } = await start(() => order(page));
+    const { code, stdout } = await list(["--all", "--ndjson"]);
+    expect([code, stdout, server.asked.length]).toEqual([11, "", 1]);
+  },
+);
 
 describe("--max", () => {
   const whole = pagesOfLimit(30);
@@ -212,6 +225,39 @@ describe("--out", () => {
     expect(server.asked).toEqual([]);
     expect((await list(["--all", "--ndjson", "--out", "there", "--force"])).code).toBe(0);
     expect(idsOf(readFileSync(home.path("there"), "utf8"))).toEqual(ids(0, 2));
+  });
+
+  it("never replaces what integ keeps, by whatever name, and not even with --force", async () => {
+    const { server, home, list } = await start(pagesOf([2]));
+    const own = ["config/profiles.json", "config/credentials/p", "state/journal.ndjson", "state/sandbox.json"];
+    own.push("state/undelivered/1");
+    for (const folder of ["config/credentials", "state/undelivered"]) mkdirSync(home.path(folder), { recursive: true });
+    for (const name of own) writeFileSync(home.path(name), "kept");
+    writeFileSync(home.path("config/profiles.json"), '{"version":1,"profiles":{}}');
+    symlinkSync(home.path("state"), home.path("by-link"));
+    linkSync(home.path("state/journal.ndjson"), home.path("by-name.ndjson"));
+    for (const name of [...own, "by-link/journal.ndjson", "by-name.ndjson"]) {
+      const before = readFileSync(home.path(name), "utf8");
+      const { code, stderr } = await list(["--all", "--ndjson", "--out", name, "--force"]);
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("integ keeps its own work")]);
+      expect(readFileSync(home.path(name), "utf8")).toBe(before);
+    }
+    expect(server.asked).toEqual([]);
+  });
+
+  it("a finished export typed again with --resume is complete, exit 0, and ends with rows, bytes and file", async () => {
+    const { server, list } = await start(pagesOf([2, 1]));
+    const first = await list(["--all", "--out", "rows.csv"]);
+    expect([first.code, first.stdout]).toEqual([0, ""]);
+    expect(first.stderr).toMatch(/(?:^|\n)note: Wrote rows\.csv: 3 entities, \d+ bytes\.\n$/);
+    const again = await list(["--all", "--out", "rows.csv", "--resume"]);
+    expect([again.code, again.stderr]).toEqual([
+      0,
+      expect.stringContaining("rows.csv is already complete: 3 entities"),
+    ]);
+    expect(server.asked).toHaveLength(2);
+    expect((await list(["--all", "--out", "rows.txt"])).code).toBe(2);
+    expect((await list(["--all", "--out", "rows.txt"], { env: { INTEG_OUTPUT: "yaml" } })).code).toBe(0);
   });
 
   it("a list without rows is an empty file, an empty document, a header", async () => {

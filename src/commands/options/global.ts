@@ -27,6 +27,8 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
+  /** Set if the format was typed: `format` may come from the environment or be the default. */
+  readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;
   readonly timeoutMs: number;
@@ -80,7 +82,7 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
   return {
     profile: flags.profile,
-    format: chooseFormat(flags, env),
+    ...chooseFormat(flags, env),
     fields: flags.fields === undefined ? undefined : parseFields(flags.fields),
     serviceVersion: checkVersion(flags.serviceVersion ?? (env.INTEG_SERVICE_VERSION || undefined)),
     timeoutMs: positive(
@@ -126,7 +128,10 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
   return formats.find((format) => format === found) ?? "table";
 }
 
-function chooseFormat(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): Format {
+function chooseFormat(
+  flags: GlobalOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<GlobalChoice, "format" | "typedFormat"> {
   const asked = [
     ...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined)),
   ];
@@ -139,7 +144,7 @@ function chooseFormat(flags: GlobalOptions, env: Readonly<Record<string, string 
     throw new Failure("usage", `${source}: "${text}" is no output format.`, {
       hint: `Choose one of ${formats.join(", ")}.`,
     });
-  return format;
+  return { format, typedFormat: asked.length === 1 ? format : undefined };
 }
 
 function parseFields(text: string): string[] {

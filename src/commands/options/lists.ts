@@ -1,5 +1,7 @@
+import { extname } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { Failure } from "../../errors.ts";
+import type { Format } from "./global.ts";
 
 export type ListFlags = {
   limit?: string;
@@ -27,6 +29,30 @@ export interface ListPlan {
   readonly out: { readonly path: string; readonly resume: boolean; readonly force: boolean } | undefined;
 }
 
+const formatOfSuffix: Readonly<Record<string, Format>> = {
+  ".ndjson": "ndjson",
+  ".jsonl": "ndjson",
+  ".json": "json",
+  ".csv": "csv",
+  ".yaml": "yaml",
+  ".yml": "yaml",
+};
+
+/**
+ * The format of a list's file: the one that was typed, else the suffix's, else the environment's.
+ * @throws Failure `usage` for a table: its columns are fitted to its first rows, so that none could be resumed
+ */
+export function formatOfFile(
+  path: string,
+  { format, typedFormat }: { readonly format: Format; readonly typedFormat?: Format },
+): Format {
+  const found = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
+  if (found !== "table") return found;
+  throw new Failure("usage", `--out: ${path} would be a table, which no program reads and no run can resume.`, {
+    hint: `-o ndjson, json, csv or yaml${typedFormat ? "" : `, or a name that says it: --out ${path}.ndjson`}`,
+  });
+}
+
 /** §8: the largest page. */
 const largestPage = 500;
 
@@ -41,7 +67,7 @@ export function addListOptions<Args extends unknown[], Options extends Record<st
     .option("--max <n>", "walk, and stop after exactly so many rows")
     .option("--filter <name=value...>", "a further filter of the endpoint; repeatable")
     .option("--unique", "drop rows whose id was printed before")
-    .option("--out <file>", "write to a new file")
+    .option("--out <file>", "write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")
     .option("--resume", "go on with the --out file of a walk that broke")
     .option("--force", "let --out replace a file") as unknown as Command<Args, Options & ListFlags>;
 }

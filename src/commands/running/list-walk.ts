@@ -5,12 +5,12 @@ import type { Service } from "../../api/connect.ts";
 import type { Attempt } from "../../api/http/attempt.ts";
 import type { ListRequest, RawPage } from "../../api/entities-and-cohorts.ts";
 import type { FetchPage, Page } from "../../api/pages.ts";
-import { type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
+import { formatOfFile, type ListFlags, type ListPlan, planOf } from "../options/lists.ts";
 import { readAnswer, whereOf } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { ListView, ListWriter } from "../../output/formats/format.ts";
-import type { OutFile } from "../../output/out-file.ts";
+import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
+import type { OutFile, ResumePoint } from "../../output/out-file.ts";
 import type { RowPage } from "../../output/row-page.ts";
 
 /** One page of one list, one attempt. */
@@ -38,27 +38,48 @@ export async function printList(context: Context, view: ListView, list: List): P
   const plan = planOf(list.flags);
   const readPage = list.pagesOf(await context.connect());
   const out = await outFileOf(context, plan, list);
-  const before = out?.before;
-  const to = out && { sink: out, rowsBefore: before?.rows ?? 0 };
-  const walk: Walk = { context, view, plan, out, writer: context.output.list(view, to), last: before };
-  const isWhole = before && (!before.hasMore || before.rows >= (plan.max ?? Infinity));
-  if (!isWhole) await printPages(walk, await pagesOf(walk, readPage));
-  else await finish(walk);
+  const before = out?.file.before;
+  const to = out && { sink: out.file, rowsBefore: before?.rows ?? 0, format: out.format };
+  const walk: Walk = { context, view, plan, out: out?.file, writer: context.output.list(view, to), last: before };
+  if (before && isComplete(before, plan)) tellComplete(walk, before);
+  else if (before && isWhole(before, plan)) await finish(walk);
+  else await printPages(walk, await pagesOf(walk, readPage));
   tellMore(walk);
 }
 
-async function outFileOf(context: Context, plan: ListPlan, list: List): Promise<OutFile | undefined> {
+/** All rows that were asked for are there; only the end of the format may be missing. */
+function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
+  return !hasMore || rows >= (max ?? Infinity);
+}
+
+/** An earlier run finished the file, and nothing more is asked for now. A list of one page has no more. */
+function isComplete(before: ResumePoint, plan: ListPlan): boolean {
+  return before.size !== undefined && (isWhole(before, plan) || !plan.walks);
+}
+
+function tellComplete({ context, view, plan }: Walk, { rows, size }: ResumePoint): void {
+  context.output.note(`${plan.out?.path} is already complete: ${sizeOf({ rows, bytes: size ?? 0 }, view)}.`);
+}
+
+function sizeOf({ rows, bytes }: { rows: number; bytes: number }, view: ListView): string {
+  const what = rows === 1 ? view.singular : view.plural;
+  return `${rows} ${what}, ${bytes === 1 ? "1 byte" : `${bytes} bytes`}`;
+}
+
+async function outFileOf(
+  context: Context,
+  plan: ListPlan,
+  list: List,
+): Promise<{ readonly file: OutFile; readonly format: Format } | undefined> {
   if (!plan.out) return undefined;
-  const { format, fields } = context.output;
-  if (plan.out.resume && format === "table")
-    throw new Failure("usage", "A table cannot be resumed: its columns are fitted to its first rows.", {
-      hint: "-o ndjson, json, csv or yaml",
-    });
+  const { fields } = context.output;
+  const format = formatOfFile(plan.out.path, context.output);
   const profile = await context.profiles.active();
-  return context.output.file(resolve(context.settings.cwd, plan.out.path), {
+  const file = await context.output.file(resolve(context.settings.cwd, plan.out.path), {
     force: plan.out.force,
     resume: plan.out.resume,
     from: plan.pageToken,
+    own: context.settings.ownPlaces,
     identity: {
       list: list.name,
       filters: JSON.stringify(plan.filters),
@@ -70,6 +91,7 @@ async function outFileOf(context: Context, plan: ListPlan, list: List): Promise<
       fields: fields?.join(",") ?? null,
     },
   });
+  return { file, format };
 }
 
 /** The pages that were asked for, the next one on its way while this one is printed. */
@@ -124,9 +146,11 @@ function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   });
 }
 
-async function finish({ writer, last, out }: Walk): Promise<void> {
+async function finish({ context, view, plan, writer, last, out }: Walk): Promise<void> {
   await writer.end({ nextPageToken: last?.nextPageToken ?? null, hasMore: last?.hasMore ?? false });
-  out?.finish();
+  if (!out) return;
+  const size = sizeOf({ rows: writer.rowsWritten, bytes: out.finish() }, view);
+  context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
 /** What is printed is good; where it goes on is told, so that nothing has to be read twice. */

@@ -18,6 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 interface Scene {
   readonly flags?: ListFlags;
   readonly format?: "ndjson" | "json" | "table";
+  readonly typedFormat?: "ndjson" | "table";
   readonly profile?: Record<string, unknown>;
   /** Rows of the service; its tokens are offsets. */
   readonly rows?: number;
@@ -28,8 +29,9 @@ interface Scene {
 }
 
 /** Runs a list command against a service of so many rows. */
-async function play({ flags = {}, format = "ndjson", profile = {}, rows = 10, breaksAt, surplus = 0 }: Scene) {
-  const { output, stdout, stderr } = stage({ format });
+async function play(scene: Scene) {
+  const { flags = {}, format = "ndjson", typedFormat, profile = {}, rows = 10, breaksAt, surplus = 0 } = scene;
+  const { output, stdout, stderr } = stage({ format, typedFormat });
   const asked: ListRequest[] = [];
   const page = async (request: ListRequest): Promise<Attempt<RawPage>> => {
     asked.push(request);
@@ -43,7 +45,7 @@ async function play({ flags = {}, format = "ndjson", profile = {}, rows = 10, br
   };
   const active = { id: "p1", name: "prod", region: "us", baseUrl: "https://a.example.com", ...profile };
   const context = {
-    settings: { cwd: folder, retryForMs: 0 },
+    settings: { cwd: folder, retryForMs: 0, ownPlaces: [] },
     profiles: { active: async () => active },
     connect: async () => ({}),
     output,
@@ -56,6 +58,8 @@ async function play({ flags = {}, format = "ndjson", profile = {}, rows = 10, br
   } catch (error) {
     failure = error;
   }
+  // The stream takes one note a turn.
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   const tokens = asked.map(({ pageToken }) => pageToken);
   return { failure: failure as Failure | undefined, printed: stdout.text, told: stderr.text, asked, tokens };
 }
@@ -132,9 +136,69 @@ describe("--resume", () => {
     expect([asked, written(out)]).toEqual([[], before]);
   });
 
-  it("of a table is refused", async () => {
-    const { failure, asked } = await play({ flags: { all: true, out: newFile(), resume: true }, format: "table" });
-    expect([failure?.kind, asked]).toEqual(["usage", []]);
+  it.each(["json", "ndjson"] as const)("of a finished list says so and asks for nothing: %s", async (format) => {
+    const out = newFile();
+    await play({ flags: { all: true, limit: "3", out }, format });
+    const before = written(out);
+    const { failure, asked, told } = await play({ flags: { all: true, limit: "3", out, resume: true }, format });
+    expect([failure, asked, written(out)]).toEqual([undefined, [], before]);
+    expect(told).toBe(`note: ${out} is already complete: 10 entities, ${before.length} bytes.\n`);
+  });
+
+  it.each([
+    ["json", { max: "8" }, 8],
+    ["ndjson", { max: "8" }, 8],
+    ["json", { all: true }, 10],
+  ] as const)("of a finished list goes on where more is asked for: %s %j", async (format, more, rows) => {
+    const out = newFile();
+    await play({ flags: { max: "5", limit: "3", out }, format });
+    expect((await play({ flags: { max: "5", limit: "3", out, resume: true }, format })).asked).toEqual([]);
+    const { failure, asked } = await play({ flags: { ...more, limit: "3", out, resume: true }, format });
+    expect([failure, asked[0]?.pageToken]).toEqual([undefined, "5"]);
+    const found =
+      format === "json"
+        ? (JSON.parse(written(out)) as { data: { id: string }[] }).data.map(({ id }) => id)
+        : idsOf(written(out));
+    expect(found).toEqual(ids(rows));
+  });
+
+  it("of one page asks for no second one", async () => {
+    const out = newFile();
+    await play({ flags: { limit: "3", out } });
+    const { failure, asked, told } = await play({ flags: { limit: "3", out, resume: true } });
+    expect([failure, asked]).toEqual([undefined, []]);
+    expect(told).toContain("already complete: 3 entities");
+    expect(told).toContain("More entities exist");
+  });
+});
+
+describe("--out", () => {
+  it.each([
+    ["rows.ndjson", undefined, "ndjson"],
+    ["rows.jsonl", undefined, "ndjson"],
+    ["rows.JSON", undefined, "json"],
+    ["rows.csv", undefined, "csv"],
+    ["rows.yml", undefined, "yaml"],
+    ["rows.yaml", undefined, "yaml"],
+    ["typed.csv", "ndjson", "ndjson"],
+  ] as const)("%s, typed format %s: %s", async (name, typedFormat, format) => {
+    const { failure, told } = await play({ flags: { limit: "2", out: name }, format: "table", typedFormat });
+    expect(failure).toBeUndefined();
+    const text = written(name);
+    const begins = { ndjson: '{"id":"ent_0"', json: '{"object":"list"', csv: "id\r\n", yaml: "" }[format];
+    expect(text.startsWith(begins), text).toBe(true);
+    if (format === "yaml") expect(text).toMatch(/^object: "?list/);
+    expect(told).toContain(`note: Wrote ${name}: 2 entities, ${text.length} bytes.\n`);
+  });
+
+  it.each([
+    ["rows", undefined, false],
+    ["rows.txt", undefined, true],
+    ["rows.csv", "table", false],
+  ] as const)("of a table is refused: %s, typed format %s", async (out, typedFormat, resume) => {
+    const flags: ListFlags = { all: true, out, ...(resume && { resume }) };
+    const { failure, asked } = await play({ flags, format: "table", typedFormat });
+    expect([failure?.kind, failure?.details.hint, asked]).toEqual(["usage", expect.stringContaining("-o ndjson"), []]);
   });
 });
 

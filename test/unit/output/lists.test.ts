@@ -233,6 +233,8 @@ describe("every format", () => {
           file += data.toString();
         },
       },
+      rowsBefore: 0,
+      format,
     });
     for (const row of rows) await writer.page(pageOf([row]));
     await writer.end({ nextPageToken: null, hasMore: false });

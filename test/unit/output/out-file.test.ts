@@ -1,5 +1,14 @@
 // A list's file as rules: what is in its way, where it goes on, and what is never touched.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
@@ -20,7 +29,7 @@ beforeEach(() => {
 const identity = { list: "entities", profile: "p1", filters: "[]" };
 
 function open(options: Partial<OutFileOptions> = {}): OutFile {
-  return new OutFile(path, { force: false, resume: false, identity, now: () => clock, ...options });
+  return new OutFile(path, { force: false, resume: false, identity, own: [], now: () => clock, ...options });
 }
 
 const content = (): string => readFileSync(path, "utf8");
@@ -65,13 +74,14 @@ describe("a new file", () => {
     await file.write("a\n");
     expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: null, hasMore: true, identity });
     await file.write("b\n");
-    file.finish();
-    expect([content(), existsSync(resumePointPath(path))]).toEqual(["a\nb\n", false]);
+    expect(file.finish()).toBe(4);
+    expect(content()).toBe("a\nb\n");
+    expect(note()).toMatchObject({ rows: 0, bytes: 0, nextPageToken: null, hasMore: false, size: 4 });
   });
 
   it("is there even where nothing was written to it", () => {
-    open().finish();
-    expect([content(), existsSync(resumePointPath(path))]).toEqual(["", false]);
+    expect(open().finish()).toBe(0);
+    expect(content()).toBe("");
   });
 
   it("is not there where the walk broke before its first row", () => {
@@ -134,7 +144,8 @@ describe("going on", () => {
     await file.write("c\n");
     expect(content()).toBe("a\nb\nc\n");
     file.finish();
-    expect([content(), existsSync(resumePointPath(path))]).toEqual(["a\nb\nc\n", false]);
+    expect(content()).toBe("a\nb\nc\n");
+    expect(note()).toMatchObject({ rows: 2, bytes: 4, size: 6 });
   });
 
   it("begins behind the last whole page where the walk was broken off in order", async () => {
@@ -147,6 +158,42 @@ describe("going on", () => {
     file.abandon();
     expect(open({ resume: true }).before).toMatchObject({ rows: 2, bytes: 4, nextPageToken: null, hasMore: false });
   });
+
+  it("finds a finished list finished, unless its file was changed since", async () => {
+    const file = open();
+    await file.write("[a");
+    file.mark({ rows: 1, nextPageToken: "t1", hasMore: true });
+    await file.write("]");
+    file.finish();
+    const again = open({ resume: true });
+    expect(again.before).toMatchObject({ rows: 1, bytes: 2, nextPageToken: "t1", hasMore: true, size: 3 });
+    expect(content()).toBe("[a]");
+    for (const changed of ["[a", "[a]]"]) {
+      writeFileSync(path, changed);
+      expect(refusal(() => open({ resume: true })).message).toContain("was changed after");
+    }
+    // Whoever goes on behind it takes the end off first, and the file is not called finished meanwhile.
+    writeFileSync(path, "[a]");
+    await again.write(",b");
+    expect(content()).toBe("[a,b");
+    expect(note()).not.toHaveProperty("size");
+  });
+
+  it.each([["the file"], ["a folder of it"], ["the note beside it"], ["another name of it"]])(
+    "is never written into %s of the program itself, not even with force",
+    (what) => {
+      const own = join(folder, `own-${files}`);
+      mkdirSync(own);
+      writeFileSync(join(own, "journal.ndjson"), "entries");
+      writeFileSync(join(own, "x.resume"), "entries");
+      const journal = join(own, "journal.ndjson");
+      if (what === "another name of it") linkSync(journal, path);
+      else path = what === "the file" ? journal : join(own, what === "a folder of it" ? "new" : "x");
+      const places = what === "a folder of it" ? own : what === "the note beside it" ? join(own, "x.resume") : journal;
+      expect(refusal(() => open({ force: true, own: [places] })).message).toContain("integ keeps its own work in");
+      expect(readFileSync(journal, "utf8")).toBe("entries");
+    },
+  );
 
   it("begins anew where nothing was begun, or the file is gone", async () => {
     expect(open({ resume: true }).before).toBeUndefined();

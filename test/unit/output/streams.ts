@@ -65,6 +65,7 @@ export interface StageOptions {
   /** Which streams are terminals. */
   readonly tty?: boolean;
   readonly format?: Format;
+  readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly quiet?: boolean;
   readonly noInput?: boolean;
@@ -102,6 +103,7 @@ export function stage(options: StageOptions = {}): Stage {
   const output = createOutput({
     terminal,
     format,
+    typedFormat: options.typedFormat,
     quiet,
     noInput,
     yes,

@@ -257,6 +257,11 @@ describe("peekNextToken", () => {
     expect(found).toBeGreaterThan(0);
   });
 
+  test.each([false, '"true"', 1, null])("nothing where has_more is %s: the page is refused for its token", (more) => {
+    expect(peekNextToken(Buffer.from(`{"data":[],"next_page_token":"t","has_more":${more}}`))).toBeUndefined();
+    expect(peekNextToken(Buffer.from(`{"has_more":${more},"data":[],"next_page_token":"t"}`))).toBeUndefined();
+  });
+
   test.each(["", "]", "],", '],"next_page_token":1}', '],"next_page_token":"t"', "<html>]"])(
     "nothing in %j",
     (text) => {

@@ -1,0 +1,31 @@
+// Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
+import { realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+
+/** The path with the links in its folder followed; as it stands where that folder is not there. */
+function realPath(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+
+/** True where the path is one of these files, under this name or another, or lies in one of these folders. */
+export function isAmong(own: readonly string[], path: string): boolean {
+  const real = realPath(path);
+  return own.map(realPath).some((mine) => real === mine || real.startsWith(`${mine}${sep}`) || isSameFile(real, mine));
+}
+
+/** A hard link, a mount or the other case of a letter gives one file two names. */
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => {
+    try {
+      return statSync(path, { bigint: true, throwIfNoEntry: false });
+    } catch {
+      // What cannot be looked at cannot be written to either.
+      return undefined;
+    }
+  });
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
+}
