@@ -87,8 +87,11 @@ export interface Secrets {
 export interface Context {
   readonly settings: Settings;
   readonly profiles: Profiles;
-  /** The service, as the active profile or as a given one. */
-  connect(profile?: ActiveProfile): Promise<Service>;
+  /**
+   * The service, as the active profile or as a given one.
+   * @param options.timeoutMs a shorter limit for one attempt than the person's own
+   */
+  connect(profile?: ActiveProfile, options?: { readonly timeoutMs: number }): Promise<Service>;
   journal(): Promise<Journal>;
   readonly secrets: Secrets;
   readonly output: Output;

@@ -53,7 +53,7 @@ export async function buildContext(
   const context: Context = {
     settings,
     profiles,
-    connect: async (profile) => connections.connect(profile ?? (await profiles.active())),
+    connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
     journal: once(async () => {
       const { openJournal } = await import("../journal/open-journal.ts");
       return openJournal({ path: settings.journalPath, now: () => clock.now() });
@@ -64,7 +64,7 @@ export async function buildContext(
   };
   const close = async (): Promise<void> => {
     output.close();
-    connections.close();
+    await connections.close();
     await sandbox.close();
   };
   return { context, close };

@@ -33,18 +33,19 @@ export interface ConnectionParts {
 
 export class Connections {
   readonly #parts: ConnectionParts;
-  #transport: Transport | undefined;
+  /** By their limits for one attempt. */
+  readonly #transports = new Map<number, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
   }
 
-  readonly #open = once(async () => {
+  async #open(timeoutMs: number): Promise<Transport> {
     const { createTransport } = await import("../api/http/transport.ts");
     const { env, settings, cut, clock, sandbox, debug } = this.#parts;
-    this.#transport = createTransport({
+    return createTransport({
       locate: (baseUrl) => sandbox.locate(baseUrl),
-      timeoutMs: settings.timeoutMs,
+      timeoutMs,
       signal: cut,
       now: () => clock.now(),
       userAgent: `integ/${settings.version}`,
@@ -54,12 +55,14 @@ export class Connections {
       },
       debug: debug && ((event) => debug.writeErr(debugLine(event))),
     });
-    return this.#transport;
-  });
+  }
 
-  async connect(profile: ActiveProfile): Promise<Service> {
-    const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), this.#open()]);
+  async connect(profile: ActiveProfile, options?: { readonly timeoutMs: number }): Promise<Service> {
     const { settings, clock } = this.#parts;
+    const timeoutMs = Math.min(settings.timeoutMs, options?.timeoutMs ?? settings.timeoutMs);
+    const opened = this.#transports.get(timeoutMs) ?? this.#open(timeoutMs);
+    this.#transports.set(timeoutMs, opened);
+    const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), opened]);
     return connect({
       transport,
       baseUrl: profile.baseUrl,
@@ -77,8 +80,8 @@ export class Connections {
     });
   }
 
-  close(): void {
-    this.#transport?.close();
+  async close(): Promise<void> {
+    for (const opened of this.#transports.values()) (await opened).close();
   }
 }
 

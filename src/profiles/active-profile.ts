@@ -7,6 +7,7 @@ import { type Environment, variable } from "./environment.ts";
 import {
   type ActiveProfile,
   type Credential,
+  credentialAgain,
   type LegacyCredential,
   type OAuthSettings,
   originsOf,
@@ -70,14 +71,9 @@ function refuseOtherOrigins(profile: Profile): void {
     `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
     {
       meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
-      hint: givenAgain(profile),
+      hint: credentialAgain(profile),
     },
   );
-}
-
-/** The command that gives a profile its credential anew. */
-function givenAgain({ name, credential }: Profile): string {
-  return `integ profiles edit ${name} ${credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin"}`;
 }
 
 async function secretOf(profile: Profile, credential: StoredCredential, tools: ActivationTools): Promise<string> {
@@ -86,7 +82,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   if (source.from === "stored") {
     return tools.credentials.read(source, originsOf(profile)).catch((error: unknown) => {
       if (!(error instanceof Failure) || error.kind !== "auth" || error.details.hint !== undefined) throw error;
-      throw new Failure("auth", error.message, { ...error.details, hint: givenAgain(profile) });
+      throw new Failure("auth", error.message, { ...error.details, hint: credentialAgain(profile) });
     });
   }
   const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";

@@ -45,6 +45,11 @@ export function whereIsCredential(profile: Profile): "keychain" | "file" | "comm
   return source.from === "command" ? "command" : source.kept;
 }
 
+/** The command that gives a profile its credential anew. */
+export function credentialAgain({ name, credential }: Profile): string {
+  return `integ profiles edit ${name} ${credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin"}`;
+}
+
 /** The token exchange a profile knows of: of its client credentials, or told beside an API key. */
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;

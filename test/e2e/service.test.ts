@@ -194,7 +194,15 @@ describe("doctor", () => {
     const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] }).data;
     expect(rows.filter(({ status }) => status === "problem").map(({ check }) => check)).toEqual(["profile"]);
     const notMade = rows.filter(({ message }) => message === "not checked: profile has a problem");
-    expect(notMade.map(({ check }) => check)).toEqual(["credential store", "service", "issuer", "contract"]);
+    expect(notMade.map(({ check }) => check)).toEqual([
+      "credential store",
+      "service",
+      "permissions",
+      "legacy contract",
+      "token endpoint",
+      "issuer",
+      "contract",
+    ]);
   });
 
   it("finds everything in order, and is safe to paste", async () => {
@@ -214,6 +222,142 @@ describe("doctor", () => {
     ])
       expect(rows.map((row) => row.check)).toContain(check);
     expect(stdout).not.toContain(service.us.api_key);
+  });
+
+  interface Row {
+    readonly profile?: string | null;
+    readonly check: string;
+    readonly status: string;
+    readonly message: string;
+    readonly next: string | null;
+  }
+
+  async function diagnosis(
+    words: string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<{ code: number | null; rows: Row[] }> {
+    const own = new Home(at.env);
+    const folders = { INTEG_STATE_DIR: own.path("state"), INTEG_CONFIG_DIR: own.path("config") };
+    const { code, stdout } = await own.integ(["doctor", "--json", ...words], { env: { ...env, ...folders } });
+    own.remove();
+    const { data: rows }: { data: Row[] } = JSON.parse(stdout);
+    for (const { check, status, next } of rows) {
+      if (status === "problem") expect(next, check).toBeTruthy();
+      expect(next ?? "", check).not.toContain("integ doctor");
+    }
+    return { code, rows };
+  }
+
+  const read = "permission entity:read";
+  const manage = "permission service_account:manage";
+  it.each<[string, string[], Record<string, string>, number, Record<string, string>]>([
+    ["every permission", [], {}, 0, { service: "ok", [read]: "ok", [manage]: "ok", "legacy contract": "ok" }],
+    ["a key that may not read", ["GET /v1/entities status=403"], {}, 0, { [read]: "warning", [manage]: "ok" }],
+    ["a key that reads only", ["GET /v1/oauth_clients/* status=403"], {}, 0, { [read]: "ok", [manage]: "warning" }],
+    [
+      "a key that may nothing",
+      ["GET /v1/entities status=403", "GET /v1/oauth_clients/* status=403"],
+      {},
+      10,
+      { service: "ok", [read]: "problem", [manage]: "problem", contract: "ok" },
+    ],
+    [
+      "a credential that is not accepted",
+      ["GET /v1/entities status=401"],
+      {},
+      10,
+      { service: "problem", permissions: "warning", contract: "ok" },
+    ],
+    ["a bearer token that is none", [], { INTEG_ACCESS_TOKEN: "nobody" }, 10, { "legacy contract": "problem" }],
+    [
+      "another organization's id",
+      [],
+      { INTEG_ORGANIZATION_ID: "00000000-0000-4000-8000-000000000000" },
+      10,
+      { service: "ok", "legacy contract": "problem" },
+    ],
+    ["no bearer token", [], { INTEG_ACCESS_TOKEN: "" }, 0, { "legacy contract": "warning" }],
+    ["no organization id", [], { INTEG_ORGANIZATION_ID: "" }, 0, { organization: "warning" }],
+    ["a token endpoint", [], { INTEG_TOKEN_ENDPOINT: "{token}" }, 0, { "token endpoint": "ok" }],
+    [
+      "no token endpoint there",
+      [],
+      { INTEG_TOKEN_ENDPOINT: "{base}/v1/entities" },
+      10,
+      { "token endpoint": "problem" },
+    ],
+    [
+      "OAuth client credentials",
+      [],
+      { INTEG_API_KEY: "", INTEG_CLIENT_ID: "c", INTEG_CLIENT_SECRET: "s", INTEG_TOKEN_ENDPOINT: "{token}" },
+      10,
+      { service: "problem", "token endpoint": "problem", contract: "ok" },
+    ],
+  ])("%s: what is asked for, each by itself", async (_what, faults, env, exit, expected) => {
+    for (const fault of faults) await service.fault(fault);
+    const filled = Object.entries(env).map(([name, value]) => [
+      name,
+      value.replace("{base}", service.us.base_url).replace("{token}", service.us.token_endpoint),
+    ]);
+    const { code, rows } = await diagnosis([], Object.fromEntries(filled));
+    const seen = Object.fromEntries(
+      Object.keys(expected).map((check) => [check, rows.find((row) => row.check === check)?.status]),
+    );
+    expect([seen, code], JSON.stringify(rows)).toEqual([expected, exit]);
+  });
+
+  it("a missing permission is a problem where the journal has work that needs it", async () => {
+    const own = new Home(service.env);
+    const account = service.us.service_account_id;
+    await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
+    await service.fault("GET /v1/oauth_clients/* status=403");
+    const { code, stdout } = await own.integ(["doctor", "--json"]);
+    const { data }: { data: Row[] } = JSON.parse(stdout);
+    own.remove();
+    expect([code, data.find(({ check }) => check === manage)?.status]).toEqual([10, "problem"]);
+  });
+
+  it("asks once and waits 5 s at most: a port where nobody is, a server that says nothing", async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((done) => silent.listen(0, "127.0.0.1", done));
+    const { port } = silent.address() as AddressInfo;
+    for (const [address, limitMs] of [
+      ["http://127.0.0.1:1", 5000],
+      [`http://127.0.0.1:${port}`, 10_000],
+    ] as const) {
+      const began = Date.now();
+      const { code, rows } = await diagnosis([], { INTEG_BASE_URL: address });
+      expect([code, rows.filter(({ status }) => status === "problem").map(({ check }) => check)]).toEqual([
+        10,
+        ["service"],
+      ]);
+      expect(Date.now() - began).toBeLessThan(limitMs);
+    }
+    silent.closeAllConnections();
+    silent.close();
+  });
+
+  it("--all-profiles: each stored profile by itself, the machine once", async () => {
+    const own = new Home();
+    for (const [name, region] of [
+      ["one", service.us],
+      ["two", service.eu],
+    ] as const) {
+      const words = ["profiles", "add", name, "--region", name === "one" ? "us" : "eu", "--base-url", region.base_url];
+      await own.integ([...words, "--api-key-stdin"], { input: service.us.api_key });
+    }
+    const { code, stdout } = await own.integ(["doctor", "--all-profiles", "--json"]);
+    const { data }: { data: Row[] } = JSON.parse(stdout);
+    const both = await own.integ(["doctor", "--all-profiles", "-p", "one"]);
+    own.remove();
+    expect([code, both.code]).toEqual([10, 2]);
+    const services = data.filter(({ check }) => check === "service");
+    expect(services.map(({ profile, status }) => [profile, status])).toEqual([
+      ["one", "ok"],
+      ["two", "problem"],
+    ]);
+    expect(services[1]!.next).toContain("integ profiles edit two --api-key-stdin");
+    expect(data.filter(({ check }) => check === "journal").map(({ profile }) => profile)).toEqual([null]);
   });
 
   it("tells no path of a person's home, and what it says to type works as it stands", async () => {

@@ -1,48 +1,26 @@
-// The checks of `integ doctor`, each by itself. No secret passes through here.
+// The checks of `integ doctor` that this machine answers. No secret passes through here.
 import { statSync } from "node:fs";
-import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
-import { compareContract } from "../../api/contract.ts";
-import { readAnswer, whereOf } from "../running/read.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
 import { isSettled, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
+import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
 
-/** One line of the diagnosis. Nothing secret is ever in it: it is made to be pasted into a ticket. */
-export interface Diagnosis {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "problem";
-  readonly message: string;
-  /** What to do about it. */
-  readonly next: string | null;
-}
-
-interface Check {
-  readonly name: string;
-  readonly run: (context: Context) => Promise<readonly Diagnosis[]>;
-}
-
-/** A clock further off than this makes tokens and page tokens look expired. */
-const skewLimitMs = 60_000;
-
-export const checks: readonly Check[] = [
+/** Of a profile, before anything is asked of the service. */
+export const profileChecks: readonly Check[] = [
   { name: "profile", run: checkProfile },
   { name: "credential store", run: checkKeeping },
-  { name: "service", run: checkService },
-  { name: "issuer", run: checkIssuer },
-  { name: "contract", run: checkContract },
-  { name: "journal", run: checkJournal },
-  { name: "file modes", run: checkModes },
-  { name: "kept secrets", run: checkUnnamedSecrets },
 ];
 
-function ok(check: string, message: string): Diagnosis {
-  return { check, status: "ok", message, next: null };
-}
+/** Of this machine, whatever the profile is. */
+export const machineChecks: readonly Check[] = [
+  { name: "journal", run: ({ context }) => checkJournal(context) },
+  { name: "file modes", run: ({ context }) => checkModes(context) },
+  { name: "kept secrets", run: ({ context }) => checkUnnamedSecrets(context) },
+];
 
-async function checkProfile(context: Context): Promise<Diagnosis[]> {
-  const profile = await context.profiles.active();
+async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
+  const profile = await subject.profile();
   const address = profile.baseUrl.startsWith("http:")
     ? "plain http, loopback only"
     : profile.baseUrl.startsWith("https:")
@@ -70,8 +48,8 @@ async function checkProfile(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
-async function checkKeeping(context: Context): Promise<Diagnosis[]> {
-  const { name } = await context.profiles.active();
+async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]> {
+  const { name } = await profile();
   if (sandboxRegions.has(name)) return [ok("credential store", "the sandbox keeps its own credentials")];
   const stored = (await context.profiles.store()).get(name);
   if (!stored) return [ok("credential store", "the credential is in the environment")];
@@ -86,88 +64,6 @@ async function checkKeeping(context: Context): Promise<Diagnosis[]> {
       },
     ];
   return [ok("credential store", where === null ? "no credential" : `the credential comes from a ${where}`)];
-}
-
-/** One read tells the address, TLS, the credential, its permission and both clocks. */
-async function checkService(context: Context): Promise<Diagnosis[]> {
-  const service = await context.connect();
-  const where = await whereOf(context);
-  const began = context.clock.now();
-  const { value } = await readAnswer(context, { what: "list entities", where }, () =>
-    service.raw.send({ method: "GET", path: "/v1/entities?limit=1" }),
-  );
-  const tookMs = context.clock.now() - began;
-  const found = [ok("service", `reached, credential accepted, permission entity:read (${tookMs} ms)`)];
-  const date = Date.parse(value.headers.date ?? "");
-  if (Number.isNaN(date)) return found;
-  const skewMs = Math.abs(date - context.clock.now());
-  return [
-    ...found,
-    skewMs <= skewLimitMs
-      ? ok("clock", "agrees with the service's")
-      : {
-          check: "clock",
-          status: "warning",
-          message: `differs by ${Math.round(skewMs / 1000)} s from the service's`,
-          next: "set this machine's clock",
-        },
-  ];
-}
-
-/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), where it publishes itself. */
-async function checkIssuer(context: Context): Promise<Diagnosis[]> {
-  const { name } = await context.profiles.active();
-  const service = await context.connect();
-  const where = await whereOf(context);
-  try {
-    const answer = await readAnswer(context, { what: "get the issuer's metadata", where }, () =>
-      service.tokens.compareIssuer().then((attempt) => attempt ?? notAsked),
-    );
-    if (answer.value.length === 0) return answer === notAsked ? [] : [ok("issuer", "vouches for the token endpoint")];
-    return answer.value.map((difference) => ofDifference(difference, name));
-  } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
-    const message = "it publishes nothing of itself: that the token endpoint is its own cannot be checked";
-    return [{ check: "issuer", status: "warning", message, next: null }];
-  }
-}
-
-const notAsked = { kind: "answered" as const, status: 200, value: [], text: "" };
-
-function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
-  const { kind, published } = difference;
-  if (kind === "token_endpoint")
-    return {
-      check: "issuer",
-      status: "problem",
-      message: `its token endpoint is ${published ?? "not told"}, not the profile's`,
-      next: `ask whoever set OAuth up, then integ profiles edit ${name} --token-endpoint <url>`,
-    };
-  return {
-    check: "issuer",
-    status: "problem",
-    message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
-    next: `integ profiles edit ${name} --client-auth <method>`,
-  };
-}
-
-async function checkContract(context: Context): Promise<Diagnosis[]> {
-  const service = await context.connect();
-  const { value } = await readAnswer(
-    context,
-    { what: "get the published contract", where: await whereOf(context) },
-    () => service.contract.published(),
-  );
-  const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
-  if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
-  return [
-    {
-      check: "contract",
-      status: "problem",
-      message: `it differs in ${drifts.length} places from what integ speaks`,
-      next: "integ spec check",
-    },
-  ];
 }
 
 async function checkJournal(context: Context): Promise<Diagnosis[]> {

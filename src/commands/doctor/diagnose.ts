@@ -1,40 +1,98 @@
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, type FailureKind } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
-import { checks, type Diagnosis } from "./checks.ts";
+import { machineChecks, profileChecks } from "./checks.ts";
+import type { Check, Diagnosis, Subject } from "./diagnosis.ts";
+import { serviceChecks } from "./service-checks.ts";
+
+/** A question to the service is asked once, and waited for no longer: who asks the doctor wants to know it now. */
+const limitMs = 5000;
 
 export const command = defineVerb({
-  configure: (command) => command,
+  configure: (command) => command.option("--all-profiles", "check every stored profile"),
   examples: [
     { line: "integ doctor", does: "profile, address, TLS, clock, credential, permissions, contract, journal, files" },
+    { line: "integ doctor --all-profiles", does: "each stored profile, and this machine once" },
     { line: "integ doctor -p prod -o json", does: "safe to paste into a ticket: no secret is in it" },
   ],
+  more: "Each question is asked once, and waited for 5 s at most. A permission that is missing is a problem only if the journal has work of the profile that needs it. Exit 10 if there is a problem; warnings alone are 0.",
   neverAsks: true,
-  async run(context) {
-    const list = context.output.list({
-      columns: [
-        { path: "status", heading: "status", kind: "status" },
-        { path: "check", heading: "check" },
-        { path: "message", heading: "message" },
-        { path: "next", heading: "what to do" },
-      ],
-      singular: "check",
-      plural: "checks",
-    });
-    const rows: Diagnosis[] = [];
-    for (const check of checks) rows.push(...toldOnce(await diagnosed(context, check), rows));
-    const problems = rows.filter((row) => row.status === "problem").length;
-    const shown = rows.map((row) => withoutHome(row, context.settings.home));
-    await list.page(pageOf(shown.map((row) => JSON.stringify(row))));
-    await list.end({ nextPageToken: null, hasMore: false });
-    if (problems > 0)
-      throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
+  async run(context, { options }) {
+    const isAll = options.allProfiles === true;
+    if (isAll && context.settings.profile !== undefined)
+      throw new Failure("usage", "--all-profiles and --profile contradict each other.", { hint: "Keep one of them." });
+    const names = isAll ? await storedNames(context) : [undefined];
+    const rows: ProfileDiagnosis[] = [];
+    for (const name of names) {
+      const found = await examined(subjectOf(context, name), [...profileChecks, ...serviceChecks]);
+      rows.push(...(name === undefined ? found : found.map((row) => ({ profile: name, ...row }))));
+    }
+    const ofMachine = await examined(subjectOf(context), machineChecks);
+    rows.push(...(isAll ? ofMachine.map((row) => ({ profile: null, ...row })) : ofMachine));
+    await printed(context, { rows, isAll });
   },
 });
 
+/** With `--all-profiles` each row says whose it is: null for what is about this machine. */
+type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
+
+async function printed(
+  context: Context,
+  { rows, isAll }: { readonly rows: readonly ProfileDiagnosis[]; readonly isAll: boolean },
+): Promise<void> {
+  const list = context.output.list({
+    columns: [
+      { path: "status", heading: "status", kind: "status" },
+      ...(isAll ? [{ path: "profile", heading: "profile" }] : []),
+      { path: "check", heading: "check" },
+      { path: "message", heading: "message" },
+      { path: "next", heading: "what to do" },
+    ],
+    singular: "check",
+    plural: "checks",
+  });
+  const problems = rows.filter((row) => row.status === "problem").length;
+  const shown = rows.map((row) => withoutHome(row, context.settings.home));
+  await list.page(pageOf(shown.map((row) => JSON.stringify(row))));
+  await list.end({ nextPageToken: null, hasMore: false });
+  if (problems > 0)
+    throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
+}
+
+/** @param name a profile's; the active one where none is given */
+function subjectOf(context: Context, name?: string): Subject {
+  let profile: ReturnType<Subject["profile"]> | undefined;
+  let service: ReturnType<Subject["service"]> | undefined;
+  const find = () => (name === undefined ? context.profiles.active() : context.profiles.named(name));
+  const connect = async () => context.connect(await (profile ??= find()), { timeoutMs: limitMs });
+  return { context, profile: () => (profile ??= find()), service: () => (service ??= connect()) };
+}
+
+async function storedNames(context: Context): Promise<string[]> {
+  const names = (await context.profiles.store()).list().map(({ name }) => name);
+  if (names.length > 0) return names;
+  throw new Failure("usage", "No profile is stored on this machine.", { hint: "integ help profiles add" });
+}
+
+async function examined(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
+  const rows: Diagnosis[] = [];
+  let missing: readonly Check["needs"][] = [];
+  for (const { name, needs, run } of checks) {
+    if (needs !== undefined && missing.includes(needs)) {
+      rows.push(notChecked(name, rows.find(({ check }) => check === "service")!));
+      continue;
+    }
+    const { found, kind } = await diagnosed({ name, run }, subject);
+    if (name === "service" && kind === "unreachable") missing = ["address", "credential"];
+    if (name === "service" && kind === "auth") missing = ["credential"];
+    rows.push(...toldOnce(found, rows));
+  }
+  return rows;
+}
+
 /** Whose home it is goes into no ticket: `~` stands for it, in paths that are quoted for a shell too. */
-function withoutHome(row: Diagnosis, home: string): Diagnosis {
+function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
   return { ...row, message: hidden(row.message), next: row.next === null ? null : hidden(row.next) };
@@ -45,27 +103,31 @@ function toldOnce(rows: readonly Diagnosis[], before: readonly Diagnosis[]): Dia
   return rows.map((row) => {
     const first = before.find(({ status, message }) => status === "problem" && message === row.message);
     if (first === undefined || row.status !== "problem") return row;
-    return { check: row.check, status: "warning", message: `not checked: ${first.check} has a problem`, next: null };
+    return notChecked(row.check, first);
   });
 }
 
+function notChecked(check: string, because: Diagnosis): Diagnosis {
+  return { check, status: "warning", message: `not checked: ${because.check} has a problem`, next: because.next };
+}
+
 /** A check that fails is a problem of its own; the others go on. */
-async function diagnosed(context: Context, check: (typeof checks)[number]): Promise<readonly Diagnosis[]> {
+async function diagnosed(
+  { name, run }: Check,
+  subject: Subject,
+): Promise<{ readonly found: readonly Diagnosis[]; readonly kind?: FailureKind }> {
+  const problem = (message: string, next: string | null): Diagnosis[] => [
+    { check: name, status: "problem", message, next },
+  ];
   try {
-    return await check.run(context);
+    return { found: await run(subject) };
   } catch (error) {
     const system = systemWords(error);
-    if (system !== undefined) return [{ check: check.name, status: "problem", message: system, next: null }];
+    if (system !== undefined) return { found: problem(system, null) };
     if (!(error instanceof Failure)) throw error;
-    if (error.kind === "interrupted" || error.kind === "terminated") throw error;
-    return [
-      {
-        check: check.name,
-        status: "problem",
-        message: error.message,
-        next: error.details.hint ?? error.details.meaning ?? null,
-      },
-    ];
+    const { kind, message, details } = error;
+    if (kind === "interrupted" || kind === "terminated") throw error;
+    return { found: problem(message, details.hint ?? details.meaning ?? null), kind };
   }
 }
 

@@ -1,0 +1,32 @@
+// What a check of `integ doctor` is about and what it finds. No secret is ever in a diagnosis: it is made to be pasted into
+// a ticket.
+import type { Service } from "../../api/connect.ts";
+import type { Context } from "../../context.ts";
+import type { ActiveProfile } from "../../profiles/profile.ts";
+
+/** One line of the diagnosis. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly status: "ok" | "warning" | "problem";
+  readonly message: string;
+  /** What to do about it: never the doctor again. */
+  readonly next: string | null;
+}
+
+/** The profile that is looked at, and the service as it. Nothing of them is read before a check asks for it. */
+export interface Subject {
+  readonly context: Context;
+  profile(): Promise<ActiveProfile>;
+  service(): Promise<Service>;
+}
+
+export interface Check {
+  readonly name: string;
+  /** What of the service it needs: it is not made if that was found missing. */
+  readonly needs?: "address" | "credential";
+  readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
+}
+
+export function ok(check: string, message: string): Diagnosis {
+  return { check, status: "ok", message, next: null };
+}

@@ -1,0 +1,257 @@
+// What `integ doctor` asks the service, one attempt a question: the credential, what it may do, the legacy contract, the
+// token endpoint, its issuer, the published contract.
+import { failureOf, type Answered, type Attempt } from "../../api/http/attempt.ts";
+import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
+import { compareContract } from "../../api/contract.ts";
+import { Failure } from "../../errors.ts";
+import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
+import { sandboxRegions } from "../../profiles/resolution.ts";
+import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
+
+export const serviceChecks: readonly Check[] = [
+  { name: "service", run: checkService },
+  { name: "permissions", needs: "credential", run: checkPermissions },
+  { name: "legacy contract", needs: "credential", run: checkLegacy },
+  { name: "token endpoint", run: checkTokenEndpoint },
+  { name: "issuer", run: checkIssuer },
+  { name: "contract", needs: "address", run: checkContract },
+];
+
+/** A clock further off than this makes tokens and page tokens look expired. */
+const skewLimitMs = 60_000;
+
+/** @throws Failure of an attempt that is no answer, with what to do about it */
+async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
+  if (attempt.kind === "answered") return attempt;
+  const hint = await remedyOf(subject, attempt);
+  const failure = failureOf(attempt, { what, change: false, hint });
+  // A token endpoint that refused the credential came in between: its words, and what helps here.
+  throw hint === undefined ? failure : new Failure(failure.kind, failure.message, { ...failure.details, hint });
+}
+
+/** @returns nothing where the usual words fit */
+async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
+  if (attempt.kind === "refused")
+    return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressHint(subject);
+  if (attempt.kind === "not_sent" && attempt.failure !== undefined)
+    return attempt.failure.details.problem === undefined ? undefined : newCredential(subject);
+  return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressHint(subject);
+}
+
+async function addressHint(subject: Subject): Promise<string> {
+  const { name } = await subject.profile();
+  return name === "env"
+    ? "check INTEG_BASE_URL and INTEG_REGION"
+    : `check the address and the region: integ profiles show ${name}`;
+}
+
+async function newCredential({ context, profile }: Subject): Promise<string> {
+  const { name, region, oauth } = await profile();
+  if (sandboxRegions.has(name)) return "integ sandbox reset";
+  const stored = (await context.profiles.store()).get(name);
+  if (stored !== undefined) return credentialAgain(stored);
+  return `set ${oauth === undefined ? "INTEG_API_KEY" : "INTEG_API_KEY or INTEG_CLIENT_ID and INTEG_CLIENT_SECRET"} to a credential of region ${region}`;
+}
+
+/** One read tells the address, TLS, the credential and both clocks: 403 is an answer to somebody who is known. */
+async function checkService(subject: Subject): Promise<Diagnosis[]> {
+  const { clock } = subject.context;
+  const service = await subject.service();
+  const began = clock.now();
+  const attempt = await service.raw.send({ method: "GET", path: "/v1/entities?limit=1" });
+  const tookMs = clock.now() - began;
+  if (!isForbidden(attempt)) await answered(subject, "list entities", attempt);
+  const found = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
+  const date = attempt.kind === "answered" ? Date.parse(attempt.value.headers.date ?? "") : Number.NaN;
+  if (Number.isNaN(date)) return found;
+  const skewMs = Math.abs(date - clock.now());
+  const message = `differs by ${Math.round(skewMs / 1000)} s from the service's`;
+  return [
+    ...found,
+    skewMs <= skewLimitMs
+      ? ok("clock", "agrees with the service's")
+      : { check: "clock", status: "warning", message, next: "set this machine's clock" },
+  ];
+}
+
+/** A client that cannot exist: who may manage clients is told 404, everybody else 403. */
+const madeUpId = "integ-doctor-no-such-client";
+
+interface Permission {
+  readonly name: string;
+  readonly for: string;
+  /** The operations of the journal that need it. */
+  readonly operations?: string;
+  readonly ask: (subject: Subject) => Promise<Attempt<unknown>>;
+}
+
+/** The permissions that the document names an operation for (§4.2 rule 4, §4.3). */
+const permissions: readonly Permission[] = [
+  {
+    name: "entity:read",
+    for: "entities and cohorts",
+    ask: async ({ service }) => (await service()).raw.send({ method: "GET", path: "/v1/entities?limit=1" }),
+  },
+  {
+    name: "service_account:manage",
+    for: "OAuth clients",
+    operations: "oauth_client.",
+    ask: async ({ service }) => (await service()).oauthClients.get(madeUpId),
+  },
+];
+
+/**
+ * Each permission by itself: no credential needs them all. One that is missing is a problem only if the journal has work
+ * of the profile that needs it, or if the credential has none of them.
+ */
+async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
+  const attempts = await Promise.all(
+    permissions.map(async (permission) => ({ permission, attempt: await permission.ask(subject) })),
+  );
+  const missing = attempts.filter(({ attempt }) => isForbidden(attempt));
+  const rows: Diagnosis[] = [];
+  for (const { permission, attempt } of attempts) {
+    const check = `permission ${permission.name}`;
+    if (isForbidden(attempt)) {
+      const isNeeded = missing.length === attempts.length || (await hasWork(subject, permission.operations));
+      rows.push({
+        check,
+        status: isNeeded ? "problem" : "warning",
+        message: `missing: no ${permission.for} with this credential`,
+        next: `grant ${permission.name} to the credential's service account`,
+      });
+      continue;
+    }
+    const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
+    if (!isUnknownId) await answered(subject, `check ${permission.name}`, attempt);
+    rows.push(ok(check, isUnknownId ? "not refused (a client that cannot exist is answered with 404)" : "granted"));
+  }
+  return rows;
+}
+
+function isForbidden(attempt: Attempt<unknown>): boolean {
+  return attempt.kind === "refused" && attempt.status === 403;
+}
+
+async function hasWork({ context, profile }: Subject, operations: string | undefined): Promise<boolean> {
+  if (operations === undefined) return false;
+  const { name, baseUrl } = await profile();
+  const entries = await (await context.journal()).entries();
+  return entries.some(
+    (entry) => entry.operation.startsWith(operations) && entry.profile === name && entry.base_url === baseUrl,
+  );
+}
+
+/** The exchange, the bearer token and the organization id at once: none of them can be asked about by itself (§4.4, §5.3). */
+async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
+  const profile = await subject.profile();
+  // That there is no organization id is told with the profile.
+  if (profile.organizationId === undefined) return [];
+  const check = "legacy contract";
+  try {
+    await profile.legacy();
+  } catch (error) {
+    if (!(error instanceof Failure) || (await hasLegacyWay(subject))) throw error;
+    const message = "not set up: keys and people cannot be used";
+    return [{ check, status: "warning", message, next: error.details.hint ?? null }];
+  }
+  const attempt = await (await subject.service()).accessKeys.list();
+  if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
+  await answered(subject, "list access keys", attempt);
+  return [ok(check, "bearer token and organization id accepted")];
+}
+
+async function hasLegacyWay({ context, profile }: Subject): Promise<boolean> {
+  const { name } = await profile();
+  return (await context.profiles.store()).get(name)?.legacy !== undefined;
+}
+
+function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
+  const isToken = status === 401;
+  const isStored = name !== "env";
+  const organization = isStored ? `integ profiles edit ${name} --organization-id <uuid>` : "set INTEG_ORGANIZATION_ID";
+  const token = isStored ? `integ profiles edit ${name} --access-token-command '<command>'` : "set INTEG_ACCESS_TOKEN";
+  return {
+    check: "legacy contract",
+    status: "problem",
+    message: isToken
+      ? "the bearer token is not accepted (401)"
+      : `the organization id or the key's scope is refused (${status})`,
+    next: isToken ? token : `check that the key's scope is *, or ${organization}`,
+  };
+}
+
+/** Client credentials are exchanged; beside an API key a made-up client is: a token endpoint refuses it as RFC 6749 §5.2 says. */
+async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
+  const { name, oauth, ...profile } = await subject.profile();
+  if (oauth === undefined) return [];
+  const check = "token endpoint";
+  const credential = await profile.credential();
+  const own = credential.kind === "client_credentials" ? credential : undefined;
+  const service = await subject.service();
+  const attempt = await service.tokens.exchangeClient({
+    clientId: own?.clientId ?? madeUpId,
+    clientSecret: own?.clientSecret ?? madeUpId,
+  });
+  const isRefused = attempt?.kind === "refused" && (attempt.status === 400 || attempt.status === 401);
+  if (own === undefined && isRefused) return [ok(check, "answers as one")];
+  if (own !== undefined && isRefused) {
+    const message = `it refuses the profile's client (${attempt.status}${codeOf(attempt)})`;
+    return [{ check, status: "problem", message, next: await newCredential(subject) }];
+  }
+  if (attempt?.kind === "refused" && attempt.status !== 429)
+    return [
+      {
+        check,
+        status: "problem",
+        message: `what answers there is no token endpoint (${attempt.status})`,
+        next: name === "env" ? "check INTEG_TOKEN_ENDPOINT" : `integ profiles edit ${name} --token-endpoint <url>`,
+      },
+    ];
+  if (attempt !== undefined) await answered(subject, "get an OAuth access token", attempt);
+  return [ok(check, "gives a token")];
+}
+
+function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): string {
+  return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
+}
+
+/** The issuer that the organization's setup gave vouches for the token endpoint (§5.2 rule 3), where it publishes itself. */
+async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
+  const { name } = await subject.profile();
+  const attempt = await (await subject.service()).tokens.compareIssuer();
+  if (attempt === undefined) return [];
+  if (attempt.kind === "refused" && attempt.status === 404) {
+    const message = "it publishes nothing of itself: that the token endpoint is its own cannot be checked";
+    return [{ check: "issuer", status: "warning", message, next: null }];
+  }
+  const { value } = await answered(subject, "get the issuer's metadata", attempt);
+  if (value.length === 0) return [ok("issuer", "vouches for the token endpoint")];
+  return value.map((difference) => ofDifference(difference, name));
+}
+
+function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
+  const { kind, published } = difference;
+  if (kind === "token_endpoint")
+    return {
+      check: "issuer",
+      status: "problem",
+      message: `its token endpoint is ${published ?? "not told"}, not the profile's`,
+      next: `ask whoever set OAuth up, then integ profiles edit ${name} --token-endpoint <url>`,
+    };
+  return {
+    check: "issuer",
+    status: "problem",
+    message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
+    next: `integ profiles edit ${name} --client-auth <method>`,
+  };
+}
+
+async function checkContract(subject: Subject): Promise<Diagnosis[]> {
+  const attempt = await (await subject.service()).contract.published();
+  const { value } = await answered(subject, "get the published contract", attempt);
+  const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
+  if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
+  const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ speaks`;
+  return [{ check: "contract", status: "problem", message, next: "integ spec check" }];
+}
