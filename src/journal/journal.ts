@@ -32,8 +32,21 @@ export interface Journal {
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
-  /** Forgets settled entries last touched longer ago than that. */
-  prune(olderThanMs: number): Promise<{ removed: number }>;
+  /** Forgets settled entries last touched longer ago than that; see `prunable`. */
+  prune(olderThanMs: number, options?: PruneOptions): Promise<Pruned>;
+}
+
+export interface PruneOptions {
+  /** Entries whose client or key may still be live go too. */
+  readonly includeLive?: boolean;
+}
+
+export interface Pruned {
+  readonly removed: number;
+  /** The removed entries whose client or key may still be live. */
+  readonly live: readonly Entry[];
+  /** Entries that are old enough, and stay because their client or key may still be live. */
+  readonly keptLive: readonly Entry[];
 }
 
 /** An entry that this process alone may change, until it is released. */

@@ -144,16 +144,43 @@ describe("forget and prune", () => {
     expect([forgotten.code, forgotten.stderr.includes("An OAuth client may exist")]).toEqual([0, true]);
   });
 
-  it("prune removes settled entries only", async () => {
+  it("prune removes settled entries only, and none of a client that may be live", async () => {
     const at = home();
+    const pruned = async (...more: string[]): Promise<Ended> =>
+      at.integ(["journal", "prune", "--older-than", "0s", "--json", ...more]);
     await create(at, "--secret-file", "a");
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await create(at, "--new", "--retry-for", "0", "--secret-file", "b");
-    expect(JSON.parse((await at.integ(["journal", "prune", "--older-than", "0s", "--json"])).stdout)).toMatchObject({
-      removed: 1,
-    });
+    const kept = await pruned();
+    expect(JSON.parse(kept.stdout)).toMatchObject({ removed: 0, kept_live: 1, live: [] });
+    expect(kept.stderr).toContain("--include-live");
+    const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
+    const forgotten = await pruned("--include-live");
+    expect(JSON.parse(forgotten.stdout)).toMatchObject({ removed: 1, live: [{ resource_id: id }] });
+    expect(forgotten.stderr).toContain(id);
     expect(await entries(at)).toMatchObject([{ state: "unknown" }]);
     expect((await at.integ(["journal", "prune", "--older-than", "never"])).code).toBe(2);
+  });
+
+  it("prune forgets a client that integ revoked", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
+    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
+    const { stdout } = await at.integ(["journal", "prune", "--older-than", "0s", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ removed: 2, kept_live: 0 });
+    expect(await entries(at)).toEqual([]);
+  });
+
+  it("list shows the entries of the profile that -p names", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    const listed = async (...more: string[]): Promise<unknown[]> =>
+      JSON.parse((await at.integ(["journal", "list", "--all", "--json", ...more])).stdout).data;
+    expect(await listed("-p", "env")).toHaveLength(1);
+    expect(await listed("-p", "sandbox")).toEqual([]);
+    const none = await at.integ(["journal", "list", "-p", "sandbox"]);
+    expect([none.code, none.stderr]).toEqual([0, expect.stringContaining("profile sandbox")]);
   });
 });
 

@@ -10,17 +10,20 @@ export const command = defineVerb({
   ],
   async run(context, { options }) {
     const { isSettled } = await import("../../journal/entry.ts");
-    const entries = await (await context.journal()).entries();
+    const all = await (await context.journal()).entries();
     await mentionDamage(context);
+    const { profile } = context.settings;
+    const entries = profile === undefined ? all : all.filter((entry) => entry.profile === profile);
     const shown = options.all ? entries : entries.filter((entry) => !isSettled(entry.state));
     const list = context.output.list(entriesView);
     await list.page(entriesPage(shown));
     await list.end({ nextPageToken: null, hasMore: false });
-    if (shown.length === 0)
-      context.output.note(
-        entries.length === 0
-          ? "The journal is empty."
-          : "Nothing is unsettled. integ journal list --all shows everything.",
-      );
+    if (shown.length === 0) context.output.note(whyNone({ isEmpty: entries.length === 0, profile }));
   },
 });
+
+function whyNone({ isEmpty, profile }: { readonly isEmpty: boolean; readonly profile: string | undefined }): string {
+  const of = profile === undefined ? "" : ` of profile ${profile}`;
+  if (!isEmpty) return `Nothing${of} is unsettled. integ journal list --all shows everything.`;
+  return of === "" ? "The journal is empty." : `The journal has no entry${of}.`;
+}

@@ -1,13 +1,44 @@
+import type { Entry } from "../../journal/entry.ts";
 import { parseDuration } from "../options/values.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command.requiredOption("--older-than <duration>", "settled entries not touched for this long"),
-  examples: [{ line: "integ journal prune --older-than 90d", does: "what is unsettled stays, however old" }],
+    command
+      .requiredOption("--older-than <duration>", "settled entries not touched for this long")
+      .option("--include-live", "also entries whose client or key may still be live; their ids are printed"),
+  examples: [
+    { line: "integ journal prune --older-than 90d", does: "unfinished changes and live clients and keys stay" },
+    { line: "integ journal prune --older-than 90d --include-live --json", does: "forget live ones too, list them" },
+  ],
+  more: "An entry of a client or key that is not known to be revoked stays: the API cannot list clients, so that the journal may hold the only copy of its id.",
   async run(context, { options }) {
     const olderThanMs = parseDuration(options.olderThan, "--older-than");
-    const { removed } = await (await context.journal()).prune(olderThanMs);
-    await context.output.document({ object: "journal_pruned", removed });
+    const includeLive = options.includeLive === true;
+    const { removed, live, keptLive } = await (await context.journal()).prune(olderThanMs, { includeLive });
+    for (const entry of live)
+      context.output.warn(`The journal no longer holds ${nameOf(entry)}. The API cannot give the id again: note it.`);
+    if (keptLive.length > 0)
+      context.output.note(
+        `${keptLive.length === 1 ? "1 old entry stays: its client or key" : `${keptLive.length} old entries stay: their clients or keys`} may still be live (--include-live forgets ${keptLive.length === 1 ? "it" : "them"} too).`,
+      );
+    await context.output.document({
+      object: "journal_pruned",
+      removed,
+      kept_live: keptLive.length,
+      live: live.map(({ id, operation, resource_id, profile, region, base_url }) => ({
+        id,
+        operation,
+        resource_id,
+        profile,
+        region,
+        base_url,
+      })),
+    });
   },
 });
+
+function nameOf({ operation, resource_id, profile, region }: Entry): string {
+  const what = operation.startsWith("access_key.") ? "access key" : "OAuth client";
+  return `${what} ${resource_id} (profile ${profile}, ${region})`;
+}

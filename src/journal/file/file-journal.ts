@@ -3,10 +3,21 @@ import { randomInt, randomUUID } from "node:crypto";
 import type { HeldLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
-import { type Entry, prunable } from "../entry.ts";
+import type { Entry } from "../entry.ts";
 import { findEntry, newEntryId } from "../entry-id.ts";
 import type { Fold } from "../fold.ts";
-import type { Admission, AdmissionChoice, Condition, EntryLease, Finding, Intent, Journal } from "../journal.ts";
+import type {
+  Admission,
+  AdmissionChoice,
+  Condition,
+  EntryLease,
+  Finding,
+  Intent,
+  Journal,
+  Pruned,
+  PruneOptions,
+} from "../journal.ts";
+import { prunable } from "../prunable.ts";
 import { JournalFile } from "./journal-file.ts";
 import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { entryLine } from "./record.ts";
@@ -246,12 +257,12 @@ export class FileJournal implements Journal {
     }
   }
 
-  async prune(olderThanMs: number): Promise<{ removed: number }> {
+  async prune(olderThanMs: number, options: PruneOptions = {}): Promise<Pruned> {
     try {
-      if (this.#file.read().size === 0) return { removed: 0 };
+      if (this.#file.read().size === 0) return { removed: 0, live: [], keptLive: [] };
       const lock = this.#locks.holdFile();
       try {
-        return { removed: this.#pruneNow(olderThanMs) };
+        return this.#pruneNow(olderThanMs, options);
       } finally {
         lock.release();
       }
@@ -260,15 +271,16 @@ export class FileJournal implements Journal {
     }
   }
 
-  #pruneNow(olderThanMs: number): number {
+  #pruneNow(olderThanMs: number, { includeLive = false }: PruneOptions): Pruned {
     this.#locks.sweep();
     const reading = this.#file.read();
     assertCurrent(reading.fold, this.path);
     const before = new Date(this.#now() - olderThanMs).toISOString();
-    const going = prunable(reading.fold.entries(), { before, leased: this.#locks.leased() });
+    const leased = this.#locks.leased();
+    const { going, live, keptLive } = prunable(reading.fold.entries(), { before, leased, includeLive });
     const isWhole = reading.fold.damage.length === 0 && reading.damage.length === 0;
     if (going.size > 0 || !isWhole) this.#file.replace(reading, going);
-    return going.size;
+    return { removed: going.size, live, keptLive };
   }
 
   #read(): Fold {

@@ -59,7 +59,7 @@ test("opening, reading and verifying a missing journal leave no trace", async ()
   const open = at(join(home, "state", "journal.ndjson"));
   expect(await open.entries()).toEqual([]);
   expect(await open.verify()).toEqual([]);
-  expect(await open.prune(0)).toEqual({ removed: 0 });
+  expect(await open.prune(0)).toMatchObject({ removed: 0 });
   expect(await thrown(() => open.find("1rs"))).toMatchObject({ kind: "not_found" });
   expect(readdirSync(home)).toEqual([]);
 });
@@ -184,7 +184,7 @@ test("damage in the middle: told with its place, set aside once, healed by prune
   expect(aside).toHaveLength(1);
   expect(readFileSync(join(dirname(path), aside[0] ?? ""))).toEqual(bytes.subarray(lineStart, lineEnd));
 
-  expect(await at(path).prune(1e12)).toEqual({ removed: 0 });
+  expect(await at(path).prune(1e12)).toMatchObject({ removed: 0 });
   expect(await at(path).entries()).toHaveLength(3);
   expect(await problems(path)).toEqual([]);
   expect(readdirSync(dirname(path))).toContain(aside[0]);
@@ -237,7 +237,7 @@ test("entries of a newer format are shown and never changed", async () => {
   await expect(at(path).lease(id)).rejects.toMatchObject({ kind: "usage" });
   expect(readFileSync(path)).toEqual(before);
   const [other = ""] = await admitted(path); // other entries of this file go on
-  expect(await at(path).prune(0)).toEqual({ removed: 0 });
+  expect(await at(path).prune(0)).toMatchObject({ removed: 0 });
   expect(await at(path).find(other)).toMatchObject({ state: "open" });
 
   writeFileSync(path, Buffer.concat([Buffer.from(newer({ v: 2, journal: "integ" })), before]));
@@ -265,8 +265,8 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const driven = await standing.admit(intent(), { fresh: true });
   await driven.lease.record({ state: "done" });
   const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1) });
-  expect(await other.prune(400 * 86_400_000)).toEqual({ removed: 0 });
-  expect(await other.prune(86_400_000)).toEqual({ removed: 3 });
+  expect(await other.prune(400 * 86_400_000)).toMatchObject({ removed: 0 });
+  expect(await other.prune(86_400_000)).toMatchObject({ removed: 3 });
   const left = [driven.lease.entry.id, replacement, lost];
   expect((await standing.entries()).map((entry) => entry.id)).toEqual(left);
   expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);

@@ -1,0 +1,104 @@
+// Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
+import { type Entry, formatVersion, isSettled } from "./entry.ts";
+
+export interface PruneChoice {
+  /** ISO 8601 UTC: only entries last touched before it. */
+  readonly before: string;
+  /** Ids of entries that a process works on. */
+  readonly leased: ReadonlySet<string>;
+  /** Entries whose client or key may still be live go too. */
+  readonly includeLive?: boolean;
+}
+
+export interface Prunable {
+  /** Ids of the entries that may be forgotten. */
+  readonly going: ReadonlySet<string>;
+  /** Those of them whose client or key may still be live. */
+  readonly live: readonly Entry[];
+  /** Entries that stay for nothing but their client or key. */
+  readonly keptLive: readonly Entry[];
+}
+
+function nameOf({ base_url }: Entry, resource: string): string {
+  return JSON.stringify([base_url, resource]);
+}
+
+/** The client or key that an entry saw revoked, if it is one that revokes. */
+function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
+  if (state !== "done") return undefined;
+  if (operation === "oauth_client.revoke") return resource_id ?? undefined;
+  if (operation === "access_key.revoke") return detail.key_id;
+  if (operation === "oauth_client.rotate" && detail.keep_old !== true) return detail.old_client;
+  return operation === "access_key.rotate" ? detail.old_key : undefined;
+}
+
+/** The client or key that exists by an entry's work, as far as the entry itself tells. */
+function madeBy({ operation, state, resource_id }: Entry): string | undefined {
+  if (operation.endsWith(".revoke") || (state !== "done" && state !== "abandoned")) return undefined;
+  return resource_id ?? undefined;
+}
+
+function hasExpired({ detail }: Entry, before: string): boolean {
+  const end = Date.parse(detail.expiry ?? "");
+  return end < Date.parse(before);
+}
+
+/**
+ * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) go together or not at all, and
+ * one that saw a revocation stays as long as the entry of the revoked client or key.
+ */
+export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunable {
+  const revoked = new Set(entries.flatMap((entry) => namesOf(entry, revokedBy(entry))));
+  const isLive = (entry: Entry): boolean => {
+    const made = madeBy(entry);
+    return made !== undefined && !revoked.has(nameOf(entry, made)) && !hasExpired(entry, choice.before);
+  };
+  const aged = goingOf(entries, (entry) => isOver(entry, choice));
+  const going = choice.includeLive ? aged : goingOf(entries, (entry) => aged.has(entry.id) && !isLive(entry));
+  return {
+    going,
+    live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
+    keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),
+  };
+}
+
+function namesOf(entry: Entry, resource: string | undefined): string[] {
+  return resource === undefined ? [] : [nameOf(entry, resource)];
+}
+
+function isOver(entry: Entry, { before, leased }: PruneChoice): boolean {
+  const isOld = entry.updated_at < before && !leased.has(entry.id);
+  return isOld && isSettled(entry.state) && entry.format <= formatVersion;
+}
+
+/** Ids of the entries that may go, given which may go by themselves. */
+function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): Set<string> {
+  const groups = groupsOf(entries);
+  const makers = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry.id])));
+  const kept = new Set(entries.filter((entry) => !mayGo(entry)).map((entry) => groups(entry.id)));
+  for (let before = -1; before !== kept.size; ) {
+    before = kept.size;
+    for (const entry of entries) {
+      const [name] = namesOf(entry, revokedBy(entry));
+      const maker = name === undefined ? undefined : makers.get(name);
+      if (maker !== undefined && kept.has(groups(maker))) kept.add(groups(entry.id));
+    }
+  }
+  return new Set(entries.filter((entry) => !kept.has(groups(entry.id))).map((entry) => entry.id));
+}
+
+/** Names the group of an entry: those that name each other have the same one. */
+function groupsOf(entries: readonly Entry[]): (id: string) => string {
+  const group = new Map(entries.map((entry) => [entry.id, entry.id]));
+  const root = (id: string): string => {
+    let at = id;
+    for (let up = group.get(at); up !== undefined && up !== at; up = group.get(at)) at = up;
+    return at;
+  };
+  for (const entry of entries) {
+    for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
+      if (other !== null && group.has(other)) group.set(root(entry.id), root(other));
+    }
+  }
+  return root;
+}

@@ -1,0 +1,58 @@
+// What may be forgotten: as a table over what an entry made and what is known of it since.
+import { describe, expect, test } from "vitest";
+import { newEntry } from "../../../src/journal/admission.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import { prunable } from "../../../src/journal/prunable.ts";
+import { intent } from "./intent.ts";
+
+const before = "2026-11-22T00:00:00.000Z";
+
+function entry(id: string, changes: Partial<Entry>): Entry {
+  const fresh = newEntry(intent(), { id, key: id, at: "2026-11-21T00:00:00.000Z" });
+  return { ...fresh, state: "done", ...changes };
+}
+
+const client = entry("c", { resource_id: "oc_1" });
+const key = entry("k", { operation: "access_key.create", resource_id: "key_1" });
+const revokesClient = entry("r", { operation: "oauth_client.revoke", resource_id: "oc_1" });
+const revokesKey = entry("s", { operation: "access_key.revoke", detail: { key_id: "key_1" } });
+const rotates = (detail: Entry["detail"] = {}): Entry =>
+  entry("x", { operation: "oauth_client.rotate", resource_id: "oc_2", detail: { old_client: "oc_1", ...detail } });
+const successor = entry("y", { parent: "x", resource_id: "oc_2" });
+const last = entry("z", { operation: "oauth_client.revoke", resource_id: "oc_2" });
+
+function gone(entries: readonly Entry[], includeLive = false): string {
+  return [...prunable(entries, { before, leased: new Set(), includeLive }).going].sort().join("");
+}
+
+describe("an old settled entry", () => {
+  test.each<[string, Entry[], string]>([
+    ["of a client that nobody revoked stays", [client], ""],
+    ["of a key that nobody revoked stays", [key], ""],
+    ["of a revoked client goes with the revocation", [client, revokesClient], "cr"],
+    ["of a revoked key goes with the revocation", [key, revokesKey], "ks"],
+    ["of a client whose revocation is unknown stays", [client, { ...revokesClient, state: "unknown" }], ""],
+    ["of a client of that id elsewhere stays", [{ ...client, base_url: "https://us.example.com" }, revokesClient], "r"],
+    ["of an expired key goes", [{ ...key, detail: { expiry: "2026-11-01T00:00:00.000Z" } }], "k"],
+    ["of a key that expires later stays", [{ ...key, detail: { expiry: "2027-11-01T00:00:00.000Z" } }], ""],
+    ["that was given up, of a client that exists, stays", [{ ...client, state: "abandoned" }], ""],
+    ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
+    ["of a client that is replaced or unusable goes", [{ ...client, state: "unusable" }], "c"],
+    ["of a rotated client goes, its successor's stays", [client, rotates(), successor], "c"],
+    ["of a rotation whose old client was kept stays", [client, rotates({ keep_old: true }), successor], ""],
+    ["of a rotation goes with its successor's revocation", [client, rotates(), successor, last], "cxyz"],
+  ])("%s", (_what, entries, ids) => {
+    expect(gone(entries)).toBe(ids);
+  });
+
+  test("that saw a revocation stays as long as the revoked client's own entry", () => {
+    expect(gone([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
+  });
+
+  test("goes with its live client where that is asked for, and is named", () => {
+    expect(gone([client, key, rotates(), successor], true)).toBe("ckxy");
+    const choice = { before, leased: new Set<string>(), includeLive: true };
+    expect(prunable([client, key, revokesKey], choice).live).toEqual([client]);
+    expect(prunable([client, key, revokesKey], { ...choice, includeLive: false }).keptLive).toEqual([client]);
+  });
+});
