@@ -1,10 +1,24 @@
+import { constants } from "node:os";
 import { Failure, type FailureKind } from "../errors.ts";
 
 /** errno name and call of a failed system call, or undefined if it is no such error. */
 export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
   const { code, syscall } = error;
-  return typeof code === "string" && typeof syscall === "string" ? { code, call: syscall } : undefined;
+  return typeof code === "string" && typeof syscall === "string"
+    ? { code: nameOf(code, error), call: syscall }
+    : undefined;
+}
+
+const names: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.errno).map(([name, number]) => [number, name]),
+);
+
+/** The system's name of an error that Node knows by its number alone (`EDQUOT`, `ENOLCK`). */
+function nameOf(code: string, error: Error): string {
+  const errno = "errno" in error ? error.errno : undefined;
+  const number = /^Unknown system error -(\d+)$/.exec(code)?.[1] ?? (code === "UNKNOWN" ? -Number(errno) : undefined);
+  return number === undefined ? code : (names.get(Number(number)) ?? `error ${number}`);
 }
 
 /** errno name of a failed system call. */
@@ -52,7 +66,13 @@ export function causeOf(error: unknown): ErrorCause | undefined {
 
 /** Errors of native modules and of streams name no call. */
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? nameOf(error.code, error) : "";
+}
+
+/** The error of a native module, which names no call, as a failed call; what has no code is a bug and passes unchanged. */
+export function asFailedCall(error: unknown, call: string): unknown {
+  const code = codeOf(error);
+  return code === "" || failedCall(error) ? error : systemError(code, call);
 }
 
 function isOneOf(...codes: readonly string[]): (error: unknown) => boolean {
@@ -96,6 +116,10 @@ const errorWords: Readonly<Record<string, string>> = {
   EIO: "the device reports an I/O error",
   EMFILE: "too many open files",
   ENFILE: "too many open files on this machine",
+  ENOLCK: "the file system has no free locks",
+  ESTALE: "the file server no longer knows the file",
+  EFBIG: "the file is too large",
+  EBUSY: "it is in use",
 };
 
 /** Why a file operation failed, as it stands in a sentence. */
@@ -107,8 +131,9 @@ export function describeError(error: unknown): string {
 /** The system's own words, without the path that stands in them: `permission denied (EACCES)`. */
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
-  const words = error instanceof Error ? /^[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] : undefined;
-  return words === undefined ? code : `${words} (${code})`;
+  const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
+  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : errorWords[code];
+  return said === undefined ? code : `${said} (${code})`;
 }
 
 const makeRoom = "make room on the disk, then run the command again";

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { lockAnswer } from "./error-words.ts";
+import { asFailedCall, lockAnswer } from "./error-words.ts";
 
 export interface KernelLock {
   /** Never waits. undefined where the file system has no locks. */
@@ -35,7 +35,7 @@ export function loadKernelLock(): KernelLock | undefined {
         return native.tryLock(fd, range[0], range[1]);
       } catch (error) {
         const answer = lockAnswer(error);
-        if (answer === undefined) throw error;
+        if (answer === undefined) throw asFailedCall(error, "lock");
         return answer === "taken" ? false : undefined;
       }
     },

@@ -4,7 +4,6 @@ import {
   constants,
   fchmodSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,10 +11,10 @@ import {
   statSync,
   unlinkSync,
 } from "node:fs";
-import { dirname } from "node:path";
 import { Failure } from "../errors.ts";
 import { fileFailure, isMissing } from "./error-words.ts";
-import { careful, syncFolder } from "./write.ts";
+import { makeFolders } from "./folders.ts";
+import { careful } from "./write.ts";
 
 /** Windows has no permission bits. */
 const hasModes = process.platform !== "win32";
@@ -29,8 +28,7 @@ function isMine(stats: Stats): boolean {
 /** Makes a folder 0700 (parents too) if it is missing; refuses one that others could put files into. */
 export function ensurePrivateFolder(path: string): void {
   try {
-    const created = mkdirSync(path, { recursive: true, mode: 0o700 });
-    if (created !== undefined) syncFolder(dirname(created));
+    makeFolders(path);
   } catch (error) {
     throw fileFailure(error, "make the folder", { path });
   }

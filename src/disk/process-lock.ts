@@ -22,7 +22,10 @@ import {
 } from "./lock-owner.ts";
 import { careful, writeAll } from "./write.ts";
 
-/** A lock that is held; giving it back twice does no harm. */
+/**
+ * A lock that is held. Releasing it twice does no harm, and never fails: how the work under it ended stays what it is, and
+ * what is left of a lock ends with its process.
+ */
 export interface HeldLock {
   release(): void;
 }
@@ -166,11 +169,13 @@ function heldLock(path: string, fd: number): HeldLock {
     release() {
       if (!held) return;
       held = false;
-      try {
-        // The name goes while the lock is still held: whoever opened the file before finds another at its path, or none.
-        if (isAt(path, fd)) discard(path);
-      } finally {
-        fs.closeSync(fd);
+      // The name goes while the lock is still held: whoever opened the file before finds another at its path, or none.
+      for (const step of [() => isAt(path, fd) && discard(path), () => fs.closeSync(fd)]) {
+        try {
+          step();
+        } catch {
+          // the folder is gone, or no longer ours to look into
+        }
       }
     },
   };

@@ -1,9 +1,10 @@
 // The state file is replaced, never changed in place, so a reader needs no lock: it compares the head of the file
 // (checksum) with what it has in memory. A change takes the lock, reloads, works, replaces.
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { errorCode } from "../disk/error-words.ts";
+import { makeFolders } from "../disk/folders.ts";
 import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
@@ -90,7 +91,7 @@ export class Store {
 
   /** @param fresh makes the state if there is none */
   constructor(stateDir: string, fresh: () => State) {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    makeFolders(stateDir, { synced: false });
     this.#path = stateFile(stateDir);
     this.#fresh = fresh;
   }
@@ -157,7 +158,7 @@ export class Store {
 
 /** Removes the state. A server that is running over it makes a new one at its next request. */
 export async function removeState(stateDir: string): Promise<void> {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  makeFolders(stateDir, { synced: false });
   const path = stateFile(stateDir);
   await whileLocked(path, () => {
     for (const name of readdirSync(stateDir)) if (stateFiles.test(name)) unlinkSync(`${stateDir}/${name}`);

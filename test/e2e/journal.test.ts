@@ -5,8 +5,10 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, write
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, shellProgram, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
+import { sayWhetherTraced } from "../support/strace.ts";
 import { startService, type Service } from "../support/service.ts";
 
+const canTrace = sayWhetherTraced("a journal whose disk quota or locks are used up");
 let service: Service;
 const homes: Home[] = [];
 
@@ -32,16 +34,13 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return made;
 }
 
+function createWords(...more: string[]): string[] {
+  const account = ["--service-account", service.us.service_account_id];
+  return ["oauth-clients", "create", ...account, "--scope", "entity:read", ...more];
+}
+
 function create(at: Home, ...more: string[]): Promise<Ended> {
-  const words = [
-    "oauth-clients",
-    "create",
-    "--service-account",
-    service.us.service_account_id,
-    "--scope",
-    "entity:read",
-  ];
-  return at.integ([...words, ...more]);
+  return at.integ(createWords(...more));
 }
 
 async function entries(
@@ -192,6 +191,34 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     const { code, stderr } = await create(at, "--secret-file", "s");
     expect(code).toBe(2);
     expect(stderr).toContain("journal.ndjson");
+    expect(await clientCount()).toBe(before);
+  });
+
+  it("a state folder that cannot be made, where Node's own call never returns", async () => {
+    const at = home({ INTEG_STATE_DIR: "/proc/nope/state" });
+    const before = await clientCount();
+    const { code, signal, stderr } = await create(at, "--secret-file", "s");
+    expect([code, signal, stderr.includes("/proc/nope")]).toEqual([2, null, true]);
+    expect(await clientCount()).toBe(before);
+  });
+
+  it.runIf(canTrace)("a disk quota, or locks, used up: words, no stack, nothing sent", async () => {
+    const before = await clientCount();
+    for (const [call, errno, words] of [
+      ["write,pwrite64", "EDQUOT", "quota"],
+      ["fsync", "EDQUOT", "quota"],
+      ["fsync", "ESTALE", "file server"],
+      ["openat", "ENOLCK", "locks"],
+    ] as const) {
+      const at = home();
+      const inject = `inject=${call}:error=${errno}`;
+      const folder = at.path("state");
+      mkdirSync(folder, { mode: 0o700 });
+      const under = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", at.path("state", "journal.ndjson"), "-e", inject];
+      const { code, stderr } = await at.integ(createWords("--secret-file", "s"), { under });
+      expect([code === 1 || code === 2, stderr], `${call} ${errno}`).toEqual([true, expect.stringContaining(words)]);
+      expect(stderr, `${call} ${errno}`).not.toMatch(/unknown error|Unknown system error|\n\s+at /i);
+    }
     expect(await clientCount()).toBe(before);
   });
 

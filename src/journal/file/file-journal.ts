@@ -200,11 +200,7 @@ export class FileJournal implements Journal {
       },
       release: async () => {
         isHeld = false;
-        try {
-          lock.release();
-        } catch {
-          // The lock ends with this process: how the work ended stays what it is.
-        }
+        lock.release();
       },
     };
   }

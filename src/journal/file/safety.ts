@@ -1,8 +1,7 @@
 // Which file and folder may be the journal, and how a refusal or a failing file call is worded.
 import * as fs from "node:fs";
-import { dirname } from "node:path";
 import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
-import { syncFolder } from "../../disk/write.ts";
+import { makeFolders } from "../../disk/folders.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
 import { recordStart } from "./record.ts";
@@ -43,13 +42,7 @@ export function octal(mode: number): string {
 
 /** Makes the folder (0700, its entries synced) where it is missing, and refuses one in which anybody may rename files. */
 export function prepareFolder(folder: string): void {
-  const made = fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (made !== undefined) {
-    for (let at = folder; ; at = dirname(at)) {
-      syncFolder(dirname(at));
-      if (at === made || at === dirname(at)) break;
-    }
-  }
+  makeFolders(folder);
   if (process.geteuid === undefined) return;
   const { mode } = fs.statSync(folder);
   const sticky = mode & 0o1000;

@@ -1,6 +1,16 @@
 import { openSync } from "node:fs";
+import { constants } from "node:os";
 import { expect, test } from "vitest";
-import { errorCode, failedCall, fileFailure, systemError, systemWords } from "../../../src/disk/error-words.ts";
+import {
+  asFailedCall,
+  errorCode,
+  failedCall,
+  fileFailure,
+  isDiskFull,
+  lockAnswer,
+  systemError,
+  systemWords,
+} from "../../../src/disk/error-words.ts";
 import { Failure } from "../../../src/errors.ts";
 
 const disk = (code: string): Error => systemError(code, "write");
@@ -21,6 +31,28 @@ test.each([
 ])("%s: %s, in words", (code, kind, words) => {
   const failure = fileFailure(disk(code), "write", { path: "/x" });
   expect([failure.kind, failure.message]).toEqual([kind, `Cannot write /x: ${words}.`]);
+});
+
+test.each([
+  [constants.errno.EDQUOT, "the disk quota is used up", "the disk quota is used up (EDQUOT)"],
+  [constants.errno.ENOLCK, "the file system has no free locks", "the file system has no free locks (ENOLCK)"],
+  [121, "error 121", "error 121"],
+])("error %d, which Node knows by its number alone, in words", (number, words, systems) => {
+  const code = `Unknown system error -${number}`;
+  const error = Object.assign(new Error(`${code}: ${code}, fsync`), { code, syscall: "fsync", errno: -number });
+  expect(fileFailure(error, "write", { path: "/x" }).message).toBe(`Cannot write /x: ${words}.`);
+  expect(systemWords(error)).toBe(systems);
+  const unknown = Object.assign(new Error("UNKNOWN: unknown error, write"), { code: "UNKNOWN", syscall: "write" });
+  expect(systemWords(Object.assign(unknown, { errno: -number }))).toBe(systems);
+  const native = Object.assign(new Error("no"), { code });
+  expect(fileFailure(asFailedCall(native, "lock"), "lock", { path: "/x" }).message).toBe(`Cannot lock /x: ${words}.`);
+  if (number === constants.errno.EDQUOT) expect(isDiskFull(error)).toBe(true);
+  if (number === constants.errno.ENOLCK) expect(lockAnswer(native)).toBe("unsupported");
+});
+
+test("a bug of a native module stays a bug", () => {
+  const bug = new TypeError("x");
+  expect(asFailedCall(bug, "lock")).toBe(bug);
 });
 
 test("a full disk has a way out unless the caller knows a better one", () => {

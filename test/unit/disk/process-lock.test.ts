@@ -1,6 +1,6 @@
 // A lock between processes: whoever lives keeps it, whoever is dead beyond doubt loses it, with and without the kernel.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";
@@ -47,6 +47,22 @@ test.each(kinds)("%s: one holder, named to the others, and no file when it is gi
   first.held?.release();
   expect(readdirSync(dirname(path))).toEqual([]);
   expect(tryLock(path, means).held).toBeDefined();
+});
+
+test.each(kinds)("%s: its release says nothing of a folder that is gone, or is a file now", (_, means) => {
+  for (const spoil of [
+    (path: string) => renameSync(dirname(path), `${dirname(path)}.gone`),
+    (path: string) => {
+      renameSync(dirname(path), `${dirname(path)}.gone`);
+      writeFileSync(dirname(path), "");
+    },
+  ]) {
+    const path = join(folder(), "sub", "x.lock");
+    mkdirSync(dirname(path));
+    const { held } = tryLock(path, means);
+    spoil(path);
+    expect(() => held?.release()).not.toThrow();
+  }
 });
 
 test("holders of both kinds exclude each other", () => {
