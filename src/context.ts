@@ -1,5 +1,6 @@
 // All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
 import type { Service } from "./api/connect.ts";
+import type { Clock } from "./changes/workbench.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
 import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
@@ -32,22 +33,6 @@ export interface Settings {
   readonly self: readonly string[];
   /** The environment for a copy of this program: without any variable of ours. */
   readonly childEnvironment: Readonly<Record<string, string>>;
-}
-
-/** Time, and its end. */
-export interface Clock {
-  now(): number;
-  /** Any length; ends early, with the interruption's `Failure`, when the person interrupts. */
-  sleep(ms: number): Promise<void>;
-  /** 0 ≤ x < 1, for jitter. */
-  random(): number;
-  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is begun after it. */
-  readonly interruption: AbortSignal;
-  /**
-   * Runs work whose answer must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
-   * more, after the second one none.
-   */
-  finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** Who acts: the profile chosen by flag, environment or default, and what is stored of all of them. */

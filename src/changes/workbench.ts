@@ -33,12 +33,19 @@ export interface Tell {
   busy(label: string): () => void;
 }
 
-/** The part of the clock that a change needs (see context.ts). */
-export interface WorkClock {
+/** Time, and its end. */
+export interface Clock {
   now(): number;
+  /** Any length; ends early, with the interruption's `Failure`, when the person interrupts. */
   sleep(ms: number): Promise<void>;
+  /** 0 ≤ x < 1, for jitter. */
   random(): number;
+  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is begun after it. */
   readonly interruption: AbortSignal;
+  /**
+   * Runs work whose answer must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
+   * more, after the second one none.
+   */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -69,7 +76,7 @@ export interface Workbench {
   readonly account: Account;
   readonly journal: Journal;
   readonly secrets: SecretKeeping;
-  readonly clock: WorkClock;
+  readonly clock: Clock;
   readonly tell: Tell;
   readonly disk: DiskHealth;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */

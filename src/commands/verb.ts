@@ -9,9 +9,10 @@ export interface Example {
   readonly does: string;
 }
 
-/** What a command is, loaded when it is run or its help is asked for. */
-export interface Verb {
-  readonly configure: (command: Command) => void;
+/** What a command is: `run` receives the arguments and options that `configure` declares. */
+interface Definition<Args extends unknown[], Options extends Record<string, unknown>> {
+  /** Returns the command it was given, with arguments and options declared on it. */
+  readonly configure: (command: Command) => Command<Args, Options>;
   readonly examples: readonly Example[];
   /** Further paragraphs of the help screen. */
   readonly more?: string;
@@ -19,24 +20,19 @@ export interface Verb {
    * Asks a person at a terminal for the first argument where it was left out. @returns nothing where nothing is known that
    * could be picked: the argument is missing then, as it is where nobody can be asked
    */
-  readonly asks?: (context: Context, options: Record<string, unknown>) => Promise<string | undefined>;
+  readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** It tells what is missing, and asks for nothing. */
   readonly neverAsks?: true;
-  readonly run: (context: Context, input: { args: unknown[]; options: Record<string, unknown> }) => Promise<void>;
+  readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
 
-/**
- * Keeps the types of a command together: what `configure` declares is what `run` receives.
- * @param definition `configure` returns the command it was given, with arguments and options declared on it
- */
-export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(definition: {
-  configure: (command: Command) => Command<Args, Options>;
-  examples: readonly Example[];
-  more?: string;
-  asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  neverAsks?: true;
-  run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
-}): Verb {
+/** A command as the program knows it, loaded when it is run or its help is asked for. */
+export type Verb = Definition<unknown[], Record<string, unknown>>;
+
+/** Keeps the types of a command together, and forgets them for the program. */
+export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(
+  definition: Definition<Args, Options>,
+): Verb {
   return definition as unknown as Verb;
 }
 

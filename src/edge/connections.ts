@@ -2,7 +2,8 @@
 // process, for the profiles `sandbox` and `sandbox-eu`.
 import type { Service } from "../api/connect.ts";
 import type { DebugEvent, Transport } from "../api/http/exchange.ts";
-import type { Clock, Settings } from "../context.ts";
+import type { Clock } from "../changes/workbench.ts";
+import type { Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { visibleJson } from "../output/visible-text.ts";
 import type { SandboxAccess } from "../profiles/active-profile.ts";

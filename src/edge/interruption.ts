@@ -1,5 +1,5 @@
 // Ctrl-C and SIGTERM, and the clock that they cut short.
-import type { Clock } from "../context.ts";
+import type { Clock } from "../changes/workbench.ts";
 import { Failure } from "../errors.ts";
 
 /** How long the answer to a change that was already sent is waited for after the first Ctrl-C. */

@@ -20,19 +20,18 @@ import type { AccessKeyRecord } from "./state.ts";
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
 
-/** @assumed §4.4 names the header for creation only: every other legacy operation wants it too */
-export function requireOrganization(call: Call): void {
+/**
+ * The organization is named, and the key may do everything: one for push data ingestion may do nothing else (§5.3 rule 3).
+ * @assumed §4.4 names the header for creation only: every other legacy operation wants it too
+ */
+export function requireAccess(call: Call, caller: LegacyCaller): void {
   const id = headerOf(call, "x-organization-id");
   if (id === undefined || !uuid.test(id))
     throw invalidRequest("The header x-organization-id must be given, as a UUID.", "x-organization-id");
   if (id.toLowerCase() !== call.here.organizationId)
     throw new Problem(403, "permission_denied", "The access key belongs to another organization.");
-}
-
-/** §5.3 rule 3: a key for push data ingestion may do nothing else. */
-export function requireFullAccess(caller: LegacyCaller): void {
-  if (caller.accessKey.scopes.includes("*")) return;
-  throw new Problem(403, "permission_denied", "The access key is for push data ingestion only.");
+  if (!caller.accessKey.scopes.includes("*"))
+    throw new Problem(403, "permission_denied", "The access key is for push data ingestion only.");
 }
 
 /** Fields of §2.4 in its order, without `secret`. */
@@ -61,8 +60,7 @@ function expiryOf(call: Call, given: string | null | undefined): number | null {
 
 /** POST /api/v1/access-keys */
 export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   const body = readBody(call, AccessKeyCreation);
   const secret = randomName(`sbx_${call.region}_aks_`);
   const keyType = body.keyType ?? "user_bound";
@@ -86,8 +84,7 @@ export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
 
 /** GET /api/v1/access-keys: all of them, revoked ones too, the newest first. */
 export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);
   return jsonAnswer(200, { data: keys.map(resourceOf) });
 }
@@ -100,8 +97,7 @@ function keyOf(call: Call): AccessKeyRecord {
 
 /** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, are dead at once. */
 export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);
   const key = keyOf(call);
   const isOver = key.expiresAt !== null && key.expiresAt <= call.now;
@@ -117,8 +113,7 @@ export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
 
 /** DELETE /api/v1/access-keys/{id}: safe to repeat. */
 export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   const key = keyOf(call);
   key.status = "revoked";
   return jsonAnswer(200, resourceOf(key));

@@ -4,39 +4,6 @@ import { controlPrefix } from "./host.ts";
 import { accessTokenPath, tokenPath } from "./routes.ts";
 import type { Region, RegionState, State } from "./state.ts";
 
-/** One region. Addresses are null while nothing listens. */
-export interface RegionDescription {
-  base_url: string | null;
-  organization_id: string;
-  token_endpoint: string | null;
-  access_token_endpoint: string | null;
-  /** May be granted every permission. */
-  service_account_id: string;
-  /** Whose API keys these are. */
-  caller_service_account_id: string;
-  /** Holds too few permissions. */
-  poor_service_account_id: string;
-  api_key: string;
-  /** Of the same service account, as after rotating the management credential. */
-  second_api_key: string;
-  /** Only `entity:read`. */
-  scoped_api_key: string;
-  revoked_api_key: string;
-  expired_api_key: string;
-  /** Legacy bearer token, issued now. */
-  access_token: string;
-  access_key_id: string;
-  access_key_secret: string;
-  cohort_ids: string[];
-  control_url: string | null;
-}
-
-export interface SandboxDescription {
-  object: "sandbox";
-  us: RegionDescription;
-  eu: RegionDescription;
-}
-
 export interface Addresses {
   readonly us: string | null;
   readonly eu: string | null;
@@ -51,10 +18,8 @@ function accessToken(here: RegionState, now: number): string {
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
-function describeRegion(
-  region: Region,
-  given: { here: RegionState; address: string | null; now: number },
-): RegionDescription {
+/** One region. Addresses are null while nothing listens. */
+function describeRegion(region: Region, given: { here: RegionState; address: string | null; now: number }) {
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
   const { seeded } = here;
@@ -63,14 +28,20 @@ function describeRegion(
     organization_id: here.organizationId,
     token_endpoint: at(tokenPath),
     access_token_endpoint: at(accessTokenPath),
+    /** May be granted every permission. */
     service_account_id: `sa_${region}_automation`,
+    /** Whose API keys these are. */
     caller_service_account_id: `sa_${region}_admin`,
+    /** Holds too few permissions. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
+    /** Of the same service account, as after rotating the management credential. */
     second_api_key: seeded.secondApiKey,
+    /** Only `entity:read`. */
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,
     expired_api_key: seeded.expiredApiKey,
+    /** Legacy bearer token, issued now. */
     access_token: accessToken(here, now),
     access_key_id: seeded.accessKeyId,
     access_key_secret: seeded.accessKeySecret,
@@ -79,8 +50,10 @@ function describeRegion(
   };
 }
 
-export function describe(state: State, given: { addresses: Addresses; now: number }): SandboxDescription {
+export type SandboxDescription = ReturnType<typeof describe>;
+
+export function describe(state: State, given: { addresses: Addresses; now: number }) {
   const one = (region: Region) =>
     describeRegion(region, { here: state[region], address: given.addresses[region], now: given.now });
-  return { object: "sandbox", us: one("us"), eu: one("eu") };
+  return { object: "sandbox" as const, us: one("us"), eu: one("eu") };
 }

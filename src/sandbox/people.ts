@@ -1,4 +1,4 @@
-import { requireFullAccess, requireOrganization } from "./access-keys.ts";
+import { requireAccess } from "./access-keys.ts";
 import { type Answer, type Call, type LegacyCaller, invalidRequest, jsonAnswer, notFound, timestamp } from "./call.ts";
 import { cohortIds, populationOf, sizeOfCohort } from "./entities.ts";
 import {
@@ -38,8 +38,7 @@ function isFound(population: Population, looked: { index: number; text: string }
 
 /** GET /api/v1/people/search?query=… : people whose name or e-mail address holds the text. */
 export async function searchPeople(call: Call, caller: LegacyCaller): Promise<Answer> {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   const text = call.query.get("query")?.trim().toLowerCase() ?? "";
   if (text === "") throw invalidRequest("query must be given: part of a name or of an e-mail address.", "query");
   const population = populationOf(call);
@@ -53,8 +52,7 @@ export async function searchPeople(call: Call, caller: LegacyCaller): Promise<An
 
 /** GET /api/v1/people/{personId}/membership */
 export function getMembership(call: Call, caller: LegacyCaller): Answer {
-  requireOrganization(call);
-  requireFullAccess(caller);
+  requireAccess(call, caller);
   const population = populationOf(call);
   const index = indexOf(population, call.parts.personId!);
   if (index === undefined || typeAt(index) !== "person") throw notFound("No person of this organization has this id.");

@@ -3,7 +3,6 @@ import {
   type Call,
   type Handler,
   Problem,
-  type Wishes,
   headerOf,
   invalidRequest,
   problemAnswer,
@@ -14,16 +13,8 @@ import { type Route, routeOf } from "./routes.ts";
 import type { Region, State } from "./state.ts";
 import type { Store } from "./store.ts";
 
-export interface ServiceRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: Call["headers"];
-  readonly body: Buffer;
-  readonly baseUrl: string;
-  readonly wishes: Wishes;
-  readonly requestId: string;
-}
+type Sent = Pick<Call, "method" | "path" | "query" | "headers" | "body" | "baseUrl" | "wishes">;
+export type ServiceRequest = Sent & { readonly requestId: string };
 
 export interface ServiceSettings {
   readonly region: Region;
@@ -97,15 +88,8 @@ export class Service {
 
   #callOf(request: ServiceRequest, found: { state: State; parts: Record<string, string> }): Call {
     const { region, now } = this.#settings;
-    const { method, path, query, headers, body, baseUrl, wishes } = request;
     return {
-      method,
-      path,
-      query,
-      headers,
-      body,
-      baseUrl,
-      wishes,
+      ...request,
       region,
       parts: found.parts,
       contractVersions: found.state.contractVersions,

@@ -3,11 +3,13 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { RegionDescription } from "../../src/sandbox/description.ts";
+import type { SandboxDescription } from "../../src/sandbox/description.ts";
 import { faultKeys } from "../../src/sandbox/fault.ts";
 import { root } from "../support/program.ts";
 import { startService } from "../support/service.ts";
 import { aSandbox, ask, basic, type Came, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
+
+type RegionDescription = SandboxDescription["us"];
 
 const document = readFileSync(join(root, "docs/sandbox.md"), "utf8");
 

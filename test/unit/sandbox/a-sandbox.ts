@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
-import type { RegionDescription } from "../../../src/sandbox/description.ts";
+import type { SandboxDescription } from "../../../src/sandbox/description.ts";
 import { type RunningSandbox, type SandboxSettings, startSandbox } from "../../../src/sandbox/sandbox.ts";
+
+type RegionDescription = SandboxDescription["us"];
 
 export interface Came {
   readonly status: number;
