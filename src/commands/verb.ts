@@ -36,6 +36,23 @@ export function defineVerb<Args extends unknown[], Options extends Record<string
   return definition as unknown as Verb;
 }
 
+/** Adds to a command options that others have too; commander's types tell of them. */
+export interface SharedOptions<Flags extends Record<string, unknown>> {
+  <Args extends unknown[], Options extends Record<string, unknown>>(
+    command: Command<Args, Options>,
+  ): Command<Args, Options & Flags>;
+}
+
+/** What `SharedOptions` add, as `run` receives it. */
+export type FlagsOf<Shared> = Shared extends SharedOptions<infer Flags> ? Flags : never;
+
+/** @param declare declares the options on the command that it is given, and returns it */
+export function sharedOptions<Flags extends Record<string, unknown>>(
+  declare: (command: Command) => Command<[], Flags>,
+): SharedOptions<Flags> {
+  return declare as unknown as SharedOptions<Flags>;
+}
+
 /** Every command with every verb's arguments and options declared on it, as a verb that tells of them all is handed it. */
 export interface WholeTree {
   readonly root: DeclaredCommand;

@@ -1,35 +1,22 @@
 // The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
-import type { Command } from "@commander-js/extra-typings";
+import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { parseDuration } from "../options/values.ts";
 import { Failure } from "../../errors.ts";
 
-export type KeyFlags = {
-  name?: string;
-  expiresAt?: string;
-  expiresIn?: string;
-  type?: "user_bound" | "service_account";
-  scope?: string[];
-  nameMarker?: true;
-};
-
-export function addKeyOptions<Args extends unknown[], Options extends Record<string, unknown>>(
-  command: Command<Args, Options>,
-): Command<Args, Options & KeyFlags> {
-  return command
+export const addKeyOptions = sharedOptions((command) =>
+  command
     .option("--name <name>", "1 to 255 characters; usually names the integration that owns the key")
     .option("--expires-at <time>", "when it expires: ISO 8601 with a zone, or never")
     .option("--expires-in <duration>", "or how long it lives: 90d")
     .addOption(
       command
         .createOption("--type <type>", "user_bound stands and falls with your account")
-        .choices(["user_bound", "service_account"]),
+        .choices(["user_bound", "service_account"] as const),
     )
     .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
-    .option(
-      "--name-marker",
-      "add a short random mark to the name: a lost answer can then be settled for certain",
-    ) as unknown as Command<Args, Options & KeyFlags>;
-}
+    .option("--name-marker", "add a short random mark to the name: a lost answer can then be settled for certain"),
+);
+export type KeyFlags = FlagsOf<typeof addKeyOptions>;
 
 /** An expiry as it was asked for. */
 export interface Expiry {

@@ -1,19 +1,7 @@
 import { extname } from "node:path";
-import type { Command } from "@commander-js/extra-typings";
+import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import type { Format } from "./global.ts";
-
-export type ListFlags = {
-  limit?: string;
-  pageToken?: string;
-  all?: true;
-  max?: string;
-  filter?: string[];
-  unique?: true;
-  out?: string;
-  resume?: true;
-  force?: true;
-};
 
 /** What a list command was asked for. */
 export interface ListPlan {
@@ -57,10 +45,8 @@ export function formatOfFile(
 const largestPage = 500;
 
 /** Declares the options that every list has. */
-export function addListOptions<Args extends unknown[], Options extends Record<string, unknown>>(
-  command: Command<Args, Options>,
-): Command<Args, Options & ListFlags> {
-  return command
+export const addListOptions = sharedOptions((command) =>
+  command
     .option("--limit <n>", "rows a page, 1 to 500 (25; with --all and --max 500)")
     .option("--page-token <token>", "go on from here: the next_page_token of an earlier page")
     .option("--all", "walk to the end")
@@ -69,8 +55,9 @@ export function addListOptions<Args extends unknown[], Options extends Record<st
     .option("--unique", "drop rows whose id was printed before")
     .option("--out <file>", "write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")
     .option("--resume", "go on with the --out file of a walk that broke")
-    .option("--force", "let --out replace a file") as unknown as Command<Args, Options & ListFlags>;
-}
+    .option("--force", "let --out replace a file"),
+);
+export type ListFlags = FlagsOf<typeof addListOptions>;
 
 /** @throws Failure `usage` for a value out of bounds, and for options that contradict each other */
 export function planOf(flags: ListFlags): ListPlan {

@@ -73,8 +73,9 @@ export async function askName(context: Context): Promise<string> {
 }
 
 /** The region of the organization (§1). @throws Failure as `askName` does */
-export function askRegion({ output }: Context): Promise<string> {
-  return output.pick("Region", { choices: [{ value: "us" }, { value: "eu" }], flag: "--region us|eu" });
+export async function askRegion({ output }: Context): Promise<"us" | "eu"> {
+  const choices = [{ value: "us" }, { value: "eu" }];
+  return (await output.pick("Region", { choices, flag: "--region us|eu" })) as "us" | "eu";
 }
 
 /** The organization's regional API host. @throws Failure as `askName` does */

@@ -1,34 +1,13 @@
 // The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
-import type { Command } from "@commander-js/extra-typings";
+import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-export type ProfileFlags = {
-  region?: string;
-  baseUrl?: string;
-  organizationId?: string;
-  apiKeyStdin?: true;
-  apiKeyCommand?: string;
-  apiKeyId?: string;
-  basicStyle?: string;
-  clientId?: string;
-  clientSecretStdin?: true;
-  clientSecretCommand?: string;
-  tokenEndpoint?: string;
-  audience?: string;
-  issuer?: string;
-  clientAuth?: string;
-  accessTokenCommand?: string;
-  accessTokenEndpoint?: string;
-};
-
 /** Declares the flags of a profile. No flag takes a secret as its value. */
-export function addProfileOptions<Args extends unknown[], Options extends Record<string, unknown>>(
-  command: Command<Args, Options>,
-): Command<Args, Options & ProfileFlags> {
-  return command
+export const addProfileOptions = sharedOptions((command) =>
+  command
     .addOption(command.createOption("--region <region>", "region of the organization").choices(["us", "eu"]))
     .option("--base-url <url>", "the organization's regional API host, https://…")
     .option("--organization-id <uuid>", "needed by the legacy contract (keys, people)")
@@ -55,11 +34,9 @@ export function addProfileOptions<Args extends unknown[], Options extends Record
       "--access-token-command <command>",
       "how the key becomes a legacy bearer token: it gets the key on standard input",
     )
-    .option("--access-token-endpoint <url>", "or an endpoint that exchanges it") as unknown as Command<
-    Args,
-    Options & ProfileFlags
-  >;
-}
+    .option("--access-token-endpoint <url>", "or an endpoint that exchanges it"),
+);
+export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
  * What was typed, checked, with the secret read from where the flags say. `undefined` keys were not typed.
