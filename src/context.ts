@@ -1,6 +1,6 @@
 // All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
 import type { Service } from "./api/connect.ts";
-import type { Clock } from "./changes/workbench.ts";
+import type { Clock, SecretKeeping } from "./changes/workbench.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
 import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
@@ -8,7 +8,7 @@ import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
-import type { Destination, DestinationRecord, SecretFacts, SecretOptions } from "./secrets/destination.ts";
+import type { Destination, SecretOptions } from "./secrets/destination.ts";
 import type { Undelivered } from "./secrets/kept.ts";
 
 /** What the person set for every command, flags before environment. Durations are milliseconds. */
@@ -49,24 +49,15 @@ export interface Profiles {
   remove(name: string): Promise<Profile>;
 }
 
-/** Where one-time secrets may go. */
-export interface Secrets {
+/** Where one-time secrets may go, and how a delivery that a crash interrupted is looked after. */
+export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread"> {
   /** @param print writes the receipt to standard output, where no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
-  /** The secret that a finished delivery left in a file, for a proof after a crash. */
-  reread(record: DestinationRecord): Promise<string | undefined>;
   /** Has a CI hide a secret in its log that is bound for standard output (GitHub Actions); elsewhere nothing. */
   mask(secret: string): Promise<void>;
   /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
-  /**
-   * Gives back what was reserved at that place for an entry. A whole secret stays, unless `isKept`: it is safe elsewhere.
-   * Safe to repeat.
-   */
-  removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** Completes a delivery that a crash interrupted. @returns true if the remembered destination holds the secret */
-  completeDelivery(record: DestinationRecord, facts: SecretFacts): Promise<boolean>;
 }
 
 export interface Context {

@@ -105,14 +105,17 @@ function withoutOurs(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(kept) as Record<string, string>;
 }
 
-export interface ProfileParts {
+interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  readonly sandbox: EmbeddedSandbox;
   /** Ends what must not be waited for any longer. */
   readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
+}
+
+export interface ProfileParts extends Parts {
+  readonly sandbox: EmbeddedSandbox;
   /** Asks a person which profile it is; nothing where nobody can be asked. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
@@ -171,14 +174,8 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
   };
 }
 
-export interface SecretParts {
-  readonly env: NodeJS.ProcessEnv;
-  readonly terminal: Terminal;
-  readonly settings: Settings;
+export interface SecretParts extends Parts {
   readonly profiles: Profiles;
-  /** Ends what must not be waited for any longer. */
-  readonly cut: AbortSignal;
-  readonly tellNote: (text: string) => void;
 }
 
 export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {

@@ -101,10 +101,8 @@ export class EmbeddedSandbox {
 
   readonly #start = once(async () => {
     const { startSandbox } = await import("../sandbox/sandbox.ts");
-    const { sandboxFailure } = await import("../commands/sandbox/failure.ts");
-    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch((error: unknown) => {
-      throw sandboxFailure(error);
-    });
+    const { throwSandboxFailure } = await import("../commands/sandbox/failure.ts");
+    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch(throwSandboxFailure);
     return this.#running;
   });
 

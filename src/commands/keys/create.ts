@@ -2,7 +2,7 @@ import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../chan
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
+import { showRequest, showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { addKeyOptions, expiryOf, type KeyFlags } from "./new-key.ts";
@@ -40,7 +40,10 @@ export const command = defineVerb({
     );
     await (await context.profiles.active()).legacy();
     const bench = await workbenchOf(context);
-    if (options.dryRun) return showRequest(context, bench, creation);
+    if (options.dryRun) {
+      const intent = keyCreationIntent(bench, creation, creation.marked ? "-(a random mark)" : "");
+      return showRequest(context, intent, { "x-organization-id": intent.organization_id });
+    }
     tellPlan(context, planOf(bench, creation.request));
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
@@ -73,15 +76,4 @@ async function askName({ output, clock }: Context): Promise<string> {
   const { checkAccessKey } = await import("../../api/access-keys.ts");
   const validate = (name: string): string | undefined => validationMessage(() => checkAccessKey({ name }, clock.now()));
   return output.ask("Name of the key", { flag: "--name <name>", validate });
-}
-
-async function showRequest(context: Context, bench: Workbench, creation: KeyCreation): Promise<void> {
-  const intent = keyCreationIntent(bench, creation, creation.marked ? "-(a random mark)" : "");
-  context.output.note("Nothing was sent, and nothing is in the journal.");
-  await context.output.document({
-    method: intent.method,
-    url: `${intent.base_url}${intent.path}`,
-    headers: { "x-organization-id": intent.organization_id },
-    body: JSON.parse(intent.request_text) as unknown,
-  });
 }

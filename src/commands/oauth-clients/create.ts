@@ -6,7 +6,15 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showMade, whereSecretIs, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
+import {
+  showMade,
+  showRequest,
+  whereSecretIs,
+  actingAs,
+  mentionUnsettled,
+  tellPlan,
+  workbenchOf,
+} from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
@@ -49,7 +57,11 @@ export const command = defineVerb({
       shown,
     );
     const bench = await workbenchOf(context);
-    if (options.dryRun) return showRequest(context, bench, { request, key: options.idempotencyKey });
+    if (options.dryRun) {
+      const intent = creationIntent(bench, request);
+      const key = options.idempotencyKey ?? "(a new random UUID)";
+      return showRequest(context, intent, { "Service-Version": intent.service_version, "Idempotency-Key": key });
+    }
     tellPlan(
       context,
       `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
@@ -101,19 +113,4 @@ async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
   const view = { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] };
   await showMade(() => context.output.resource(receipt, view));
-}
-
-async function showRequest(
-  context: Context,
-  bench: Workbench,
-  { request, key }: { request: { service_account_id: string; scopes: string[] }; key?: string },
-): Promise<void> {
-  const intent = creationIntent(bench, request);
-  context.output.note("Nothing was sent, and nothing is in the journal.");
-  await context.output.document({
-    method: intent.method,
-    url: `${intent.base_url}${intent.path}`,
-    headers: { "Service-Version": intent.service_version, "Idempotency-Key": key ?? "(a new random UUID)" },
-    body: JSON.parse(intent.request_text),
-  });
 }

@@ -66,10 +66,13 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** Asks which profile is meant. @returns nothing where there is none */
-export async function askProfile(
-  context: Context,
-  { question, choices }: { readonly question: string; readonly choices: readonly Choice[] },
-): Promise<string | undefined> {
-  return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<name>" });
+/** Asks which profile is meant: one of `among`, or nothing where there is none. */
+export function askProfile(
+  question: string,
+  among: (stored: readonly ProfileName[]) => Choice[] = profileChoices,
+): (context: Context) => Promise<string | undefined> {
+  return async ({ profiles, output }) => {
+    const choices = among(await profiles.names());
+    return choices.length === 0 ? undefined : output.pick(question, { choices, flag: "<name>" });
+  };
 }

@@ -1,5 +1,5 @@
 import { Failure } from "../../errors.ts";
-import { askProfile, profileChoices } from "../options/known-names.ts";
+import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -14,11 +14,7 @@ export const command = defineVerb({
       does: "another origin: the credential, its token endpoint and the way to a legacy token are dropped, and this is said",
     },
   ],
-  asks: async (context) =>
-    askProfile(context, {
-      question: "Which profile is to be changed?",
-      choices: profileChoices(await context.profiles.names()),
-    }),
+  asks: askProfile("Which profile is to be changed?"),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     const before = store.get(name);

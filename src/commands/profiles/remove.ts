@@ -1,15 +1,11 @@
 import { Failure } from "../../errors.ts";
-import { askProfile, profileChoices } from "../options/known-names.ts";
+import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "the profile to remove"),
   examples: [{ line: "integ profiles remove old", does: "asks first; the stored credential goes too" }],
-  asks: async (context) =>
-    askProfile(context, {
-      question: "Which profile is to be removed?",
-      choices: profileChoices(await context.profiles.names()),
-    }),
+  asks: askProfile("Which profile is to be removed?"),
   async run(context, { args: [name] }) {
     const store = await context.profiles.store();
     if (!store.get(name))

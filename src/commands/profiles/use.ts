@@ -4,11 +4,7 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "the profile that commands use where none is named"),
   examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
-  asks: async (context) =>
-    askProfile(context, {
-      question: "Which profile is the default from now on?",
-      choices: everyProfile(await context.profiles.names()),
-    }),
+  asks: askProfile("Which profile is the default from now on?", everyProfile),
   async run(context, { args: [name] }) {
     await (await context.profiles.store()).use(name);
     context.output.note(`${name} is the default profile.`);

@@ -6,6 +6,7 @@ import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
+import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { describeDestination } from "../../secrets/destination.ts";
 
@@ -87,6 +88,13 @@ function tellOf(context: Context): Tell {
 /** Who acts, as a question or a plan begins. */
 export function actingAs({ account }: Workbench): string {
   return `Profile ${account.profile} (${account.region})`;
+}
+
+/** What `--dry-run` shows. @param headers those that are the request's own */
+export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
+  context.output.note("Nothing was sent, and nothing is in the journal.");
+  const { method, base_url, path, request_text } = intent;
+  await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
 /** Says to a person what is about to be made, before it is: a change that destroys nothing is not asked about. */

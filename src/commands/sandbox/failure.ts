@@ -2,22 +2,20 @@
 import { isUnwritable } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 
+const fromSettings: ReadonlySet<unknown> = new Set([
+  "settings_differ",
+  "state_damaged",
+  "bad_fault",
+  "bad_setting",
+  "EADDRINUSE",
+]);
+
 /** @param error what the sandbox threw; its message is a sentence for a person */
-export function sandboxFailure(error: unknown): unknown {
-  if (error instanceof Failure || !(error instanceof Error)) return error;
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === "settings_differ")
-    return new Failure("usage", error.message, { hint: "integ sandbox reset", cause: error });
-  if (
-    code === "bad_fault" ||
-    code === "bad_setting" ||
-    code === "state_damaged" ||
-    code === "EADDRINUSE" ||
-    isUnwritable(error)
-  )
-    return new Failure("usage", error.message, {
-      hint: code === "state_damaged" ? "integ sandbox reset" : "integ help sandbox start",
-      cause: error,
-    });
-  return error;
+export function throwSandboxFailure(error: unknown): never {
+  if (error instanceof Failure || !(error instanceof Error)) throw error;
+  const { code } = error as NodeJS.ErrnoException;
+  if (!fromSettings.has(code) && !isUnwritable(error)) throw error;
+  const isStale = code === "settings_differ" || code === "state_damaged";
+  const hint = isStale ? "integ sandbox reset" : "integ help sandbox start";
+  throw new Failure("usage", error.message, { hint, cause: error });
 }

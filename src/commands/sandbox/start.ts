@@ -1,7 +1,7 @@
 import type { SandboxDescription } from "../../sandbox/description.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
-import { sandboxFailure } from "./failure.ts";
+import { throwSandboxFailure } from "./failure.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -31,9 +31,7 @@ export const command = defineVerb({
       seed: wholeNumber("--seed", options.seed, 2 ** 32 - 1),
       faults: options.fault ?? [],
       log: options.log ? (line) => context.output.warn(line) : undefined,
-    }).catch((error: unknown) => {
-      throw sandboxFailure(error);
-    });
+    }).catch(throwSandboxFailure);
     try {
       const description = running.describe();
       if (context.output.format === "table") await context.output.text(howToUse(description));

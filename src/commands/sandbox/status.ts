@@ -1,5 +1,5 @@
 import { defineVerb } from "../verb.ts";
-import { sandboxFailure } from "./failure.ts";
+import { throwSandboxFailure } from "./failure.ts";
 
 export const command = defineVerb({
   configure: (command) => command,
@@ -9,9 +9,7 @@ export const command = defineVerb({
   ],
   async run(context) {
     const { describeSandbox } = await import("../../sandbox/sandbox.ts");
-    const description = await describeSandbox(context.settings.stateDir).catch((error: unknown) => {
-      throw sandboxFailure(error);
-    });
+    const description = await describeSandbox(context.settings.stateDir).catch(throwSandboxFailure);
     if (context.output.format !== "table") return context.output.document(description);
     const { us, eu } = description;
     await context.output.text(`The sandbox of this machine: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.

@@ -7,7 +7,7 @@ import {
   jsonBody,
   noStore,
   opening,
-  operation,
+  operationsOf,
   pathParameter,
   reference,
   schemaOf,
@@ -31,25 +31,23 @@ const organization: JsonObject = {
 const keyId = pathParameter("id", "Id of the access key.");
 const notShown = "Request and response are not shown.";
 const dataOf = (name: string): JsonObject => exactly({ data: { type: "array", items: reference(name) } });
-const stage = "compatibility";
+const aboutKeys = operationsOf("Access keys", "compatibility");
+const aboutPeople = operationsOf("People", "compatibility");
+const aboutTokens = operationsOf("Tokens", "ga");
 
 const accessKeys: JsonObject = {
-  post: operation({
+  post: aboutKeys({
     operationId: "createAccessKey",
     summary: "Create an API access key",
-    tag: "Access keys",
-    stage,
     parameters: [organization],
     requestBody: jsonBody(reference("CreateAccessKey")),
     success: [201, reference("CreateAccessKeyResponse")],
     headers: noStore,
     refusals: [400, 401, 403, 413, 415, 429, 500, 503],
   }),
-  get: operation({
+  get: aboutKeys({
     operationId: "listAccessKeys",
     summary: "List API access keys, the newest first",
-    tag: "Access keys",
-    stage,
     parameters: [organization],
     success: [200, dataOf("AccessKey")],
     refusals: [400, 401, 403, 429, 500, 503],
@@ -58,11 +56,9 @@ const accessKeys: JsonObject = {
 };
 
 const rotation: JsonObject = {
-  post: operation({
+  post: aboutKeys({
     operationId: "rotateAccessKey",
     summary: "Give an API access key a new secret",
-    tag: "Access keys",
-    stage,
     parameters: [organization, keyId],
     requestBody: jsonBody(schemaOf(AccessKeyRotation), false),
     success: [200, reference("CreateAccessKeyResponse")],
@@ -73,11 +69,9 @@ const rotation: JsonObject = {
 };
 
 const revocation: JsonObject = {
-  delete: operation({
+  delete: aboutKeys({
     operationId: "revokeAccessKey",
     summary: "Revoke an API access key; safe to repeat",
-    tag: "Access keys",
-    stage,
     parameters: [organization, keyId],
     success: [200, reference("AccessKey")],
     refusals: [400, 401, 403, 404, 429, 500, 503],
@@ -86,11 +80,9 @@ const revocation: JsonObject = {
 };
 
 const exchange: JsonObject = {
-  post: operation({
+  post: aboutKeys({
     operationId: "exchangeAccessKeySecret",
     summary: "Exchange the secret of an API access key for a bearer token",
-    tag: "Access keys",
-    stage,
     requestBody: jsonBody(reference("SecretExchange")),
     success: [200, schemas.accessToken],
     headers: noStore,
@@ -102,11 +94,9 @@ const exchange: JsonObject = {
 
 const people: JsonObject = {
   "/api/v1/people/search": {
-    get: operation({
+    get: aboutPeople({
       operationId: "searchPeople",
       summary: "Search people by name or e-mail address",
-      tag: "People",
-      stage,
       parameters: [
         organization,
         {
@@ -123,11 +113,9 @@ const people: JsonObject = {
     }),
   },
   "/api/v1/people/{personId}/membership": {
-    get: operation({
+    get: aboutPeople({
       operationId: "getPersonMembership",
       summary: "Retrieve the membership of a person",
-      tag: "People",
-      stage,
       parameters: [organization, pathParameter("personId", "Id of the person's entity.")],
       success: [200, reference("Membership")],
       refusals: [400, 401, 403, 404, 429, 500, 503],
@@ -193,11 +181,9 @@ export function tokenDocument(baseUrl: string): JsonObject {
     tags: [{ name: "Tokens", description: "Access tokens of OAuth clients." }],
     paths: {
       "/oauth/token": {
-        post: operation({
+        post: aboutTokens({
           operationId: "issueToken",
           summary: "Exchange client credentials for an access token",
-          tag: "Tokens",
-          stage: "ga",
           requestBody: form({ grant_type: string, scope: string, client_id: string, client_secret: string }),
           success: [200, schemas.token],
           headers: noStore,

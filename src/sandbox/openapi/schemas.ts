@@ -172,8 +172,6 @@ export const accessToken: JsonObject = exactly({
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
-  readonly tag: string;
-  readonly stage: "preview" | "compatibility" | "ga";
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
   /** Status of success and the answer's schema. */
@@ -227,8 +225,12 @@ export function answer(status: number, schema: JsonObject, headers: JsonObject =
   };
 }
 
-/** The operation object of OpenAPI 3.1. */
-export function operation(of: Operation): JsonObject {
+/** Makes operation objects of OpenAPI 3.1, all under one tag. */
+export function operationsOf(tag: string, stage: "compatibility" | "ga"): (of: Operation) => JsonObject {
+  return (of) => operation(of, { tag, stage });
+}
+
+function operation(of: Operation, { tag, stage }: { tag: string; stage: string }): JsonObject {
   const [status, schema] = of.success;
   const responses: Record<string, Json> = { [status]: answer(status, schema, of.headers) };
   for (const refusal of of.refusals)
@@ -236,8 +238,8 @@ export function operation(of: Operation): JsonObject {
   return {
     operationId: of.operationId,
     summary: of.summary,
-    tags: [of.tag],
-    "x-lifecycle-stage": of.stage,
+    tags: [tag],
+    "x-lifecycle-stage": stage,
     ...(of.choice === undefined ? {} : choice(of.choice)),
     ...(of.parameters === undefined ? {} : { parameters: of.parameters }),
     ...(of.requestBody === undefined ? {} : { requestBody: of.requestBody }),

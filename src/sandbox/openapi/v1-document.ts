@@ -6,7 +6,7 @@ import {
   listOf,
   noStore,
   opening,
-  operation,
+  operationsOf,
   pathParameter,
   reference,
   schemaOf,
@@ -54,14 +54,14 @@ const type: JsonObject = {
   ...choice("A type that no entity has gives an empty list."),
 };
 
+const aboutClients = operationsOf("OAuth clients", "ga");
+const aboutLists = operationsOf("Lists", "ga");
 const clientId = pathParameter("id", "Platform resource id of the client.");
 
 const oauthClients: JsonObject = {
-  post: operation({
+  post: aboutClients({
     operationId: "createOAuthClient",
     summary: "Create an OAuth client, or recover the receipt of its creation",
-    tag: "OAuth clients",
-    stage: "ga",
     parameters: [serviceVersion, idempotencyKey],
     requestBody: jsonBody(reference("OAuthClientCreation")),
     success: [201, reference("OAuthClientReceipt")],
@@ -74,22 +74,18 @@ const oauthClients: JsonObject = {
 };
 
 const oauthClient: JsonObject = {
-  get: operation({
+  get: aboutClients({
     operationId: "getOAuthClient",
     summary: "Retrieve an OAuth client",
-    tag: "OAuth clients",
-    stage: "ga",
     parameters: [serviceVersion, clientId],
     success: [200, reference("OAuthClient")],
     headers: noStore,
     refusals: [400, 401, 403, 404, 429, 500, 503],
     choice: "It needs service_account:manage, as creation does.",
   }),
-  delete: operation({
+  delete: aboutClients({
     operationId: "revokeOAuthClient",
     summary: "Revoke an OAuth client; safe to repeat",
-    tag: "OAuth clients",
-    stage: "ga",
     parameters: [serviceVersion, clientId],
     success: [200, reference("OAuthClient")],
     headers: noStore,
@@ -104,22 +100,18 @@ const paths: JsonObject = {
   "/v1/oauth_clients": oauthClients,
   "/v1/oauth_clients/{id}": oauthClient,
   "/v1/entities": {
-    get: operation({
+    get: aboutLists({
       operationId: "listEntities",
       summary: "List entities",
-      tag: "Lists",
-      stage: "ga",
       parameters: [...listParameters, type],
       success: [200, reference("EntityList")],
       refusals: [400, 401, 403, 429, 500, 503],
     }),
   },
   "/v1/cohorts/{id}/members": {
-    get: operation({
+    get: aboutLists({
       operationId: "listCohortMembers",
       summary: "List the members of a cohort, at most 50 a page",
-      tag: "Lists",
-      stage: "ga",
       parameters: [...listParameters, pathParameter("id", "Id of the cohort.")],
       success: [200, reference("EntityList")],
       refusals: [400, 401, 403, 404, 429, 500, 503],
