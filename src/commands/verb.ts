@@ -1,21 +1,12 @@
 // What a command file gives: how it is typed (arguments, options, examples) and what it runs.
 import type { Command } from "@commander-js/extra-typings";
-import type { DeclaredCommand } from "../completion/tree.ts";
+import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
 
-/** One line a person can type as it stands, and what it does. */
-export interface Example {
-  readonly line: string;
-  readonly does: string;
-}
-
 /** What a command is: `run` receives the arguments and options that `configure` declares. */
-interface Definition<Args extends unknown[], Options extends Record<string, unknown>> {
+interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   /** Returns the command it was given, with arguments and options declared on it. */
   readonly configure: (command: Command) => Command<Args, Options>;
-  readonly examples: readonly Example[];
-  /** Further paragraphs of the help screen. */
-  readonly more?: string;
   /**
    * Asks a person at a terminal for the first argument where it was left out. @returns nothing where nothing is known that
    * could be picked: the argument is missing then, as it is where nobody can be asked

@@ -38,7 +38,9 @@ export interface DeclaredCommand {
 
 /** What a command says beyond its declaration. */
 export interface Notes {
+  /** Lines that a person can type as they stand, and what they do. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
+  /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
 }
 

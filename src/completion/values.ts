@@ -9,7 +9,8 @@ export type LiveNames = (typeof liveNames)[number];
 export type Completion =
   | {
       readonly kind: "words";
-      readonly words: readonly string[] /** Other values are taken too. */;
+      readonly words: readonly string[];
+      /** Other values are taken too. */
       readonly open: boolean;
     }
   | { readonly kind: "files" }
@@ -21,6 +22,10 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
+/** What only a person knows. */
+const unknowable =
+  "a,b.c audience cohort-id command duration header id issuer key n name name=value person-id spec text time token url uuid";
+
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
@@ -31,26 +36,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
   // The contract version that is supported (§9 rule 1).
   date: some("2026-07-01"),
-  // What only a person knows.
-  "a,b.c": nothing,
-  audience: nothing,
-  "cohort-id": nothing,
-  command: nothing,
-  duration: nothing,
-  header: nothing,
-  id: nothing,
-  issuer: nothing,
-  key: nothing,
-  n: nothing,
-  name: nothing,
-  "name=value": nothing,
-  "person-id": nothing,
-  spec: nothing,
-  text: nothing,
-  time: nothing,
-  token: nothing,
-  url: nothing,
-  uuid: nothing,
+  ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
 /** Where the word alone does not tell: by flag, or by command and flag or argument. */

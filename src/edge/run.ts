@@ -3,6 +3,7 @@ import { chooseGlobals, guessFormat, type Format } from "../commands/options/glo
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure } from "../errors.ts";
+import type { FailureStyle } from "../output/failure.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
 import type { Typed } from "../program.ts";
 import { readCommandLine } from "./command-line.ts";
@@ -90,17 +91,13 @@ async function tell(terminal: Terminal, error: unknown, format: Format): Promise
   return exitCode;
 }
 
-interface Rendering {
-  readonly known: Failure | undefined;
-  readonly format: Format;
-  readonly colour: Terminal["colour"]["stderr"];
-  readonly exitCode: number;
-}
-
-async function render(error: unknown, { known, ...rendering }: Rendering): Promise<string> {
+async function render(
+  error: unknown,
+  { known, ...style }: FailureStyle & { readonly known: Failure | undefined },
+): Promise<string> {
   try {
     const { renderBug, renderFailure } = await import("../output/failure.ts");
-    return known ? renderFailure(known, rendering) : renderBug(error, rendering);
+    return known ? renderFailure(known, style) : renderBug(error, style);
   } catch {
     // Too many open files, or a disk that fails: even the words cannot be loaded.
     return `integ: ${error instanceof Error ? error.message : String(error)}\n`;

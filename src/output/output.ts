@@ -1,6 +1,6 @@
 // Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
 // standard error. A format's module is loaded when there is something to write in it.
-import { createQuestions, type Questions } from "./asking/questions.ts";
+import { createQuestions, type QuestionOptions, type Questions } from "./asking/questions.ts";
 import { fieldPaths } from "./fields.ts";
 import type {
   Format,
@@ -19,22 +19,16 @@ import { withNulls } from "./json-text.ts";
 import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
-import type { Terminal } from "./terminal.ts";
 import { visibleLines } from "./visible-text.ts";
 
-export interface OutputOptions {
-  readonly terminal: Terminal;
+export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
   readonly typedFormat?: Format;
   /** `--fields`, split at the commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
-  readonly noInput: boolean;
-  readonly yes: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Ends a question that is being asked; its reason is thrown. */
-  readonly interruption?: AbortSignal;
 }
 
 /**

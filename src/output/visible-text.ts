@@ -63,10 +63,8 @@ export interface DisplayWidth {
   fit(text: string, columns: number): string;
 }
 
-const ascii = /^[\x20-\x7e]*$/;
-
 export function isAscii(text: string): boolean {
-  return ascii.test(text);
+  return plain.test(text);
 }
 
 /** For text of which it is known that it is ASCII. */

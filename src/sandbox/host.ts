@@ -6,7 +6,7 @@ import { deliver, spoiled } from "./delivery.ts";
 import { FaultPlan } from "./fault-plan.ts";
 import type { FaultEffects } from "./fault.ts";
 import { accessTokenPath, tokenPath } from "./routes.ts";
-import { Service } from "./service.ts";
+import { Service, type ServiceRequest, type ServiceSettings } from "./service.ts";
 import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
 
@@ -45,11 +45,8 @@ export interface ControlRequest {
   readonly body: Buffer | Problem;
 }
 
-export interface HostSettings {
-  readonly region: Region;
-  readonly store: Store;
+export interface HostSettings extends ServiceSettings {
   readonly plan: FaultPlan;
-  readonly now: () => number;
   readonly control: (host: Host, request: ControlRequest) => Promise<Answer>;
   readonly log: ((line: string) => void) | undefined;
 }
@@ -117,7 +114,16 @@ export class Host {
       return;
     }
     const search = new URLSearchParams(query.join("?"));
-    const answer = await this.#answerOf({ request, path: path!, search, body, requestId, effects });
+    const answer = await this.#answerOf(effects, {
+      method,
+      path: path!,
+      query: search,
+      headers: request.headers,
+      body,
+      baseUrl: this.baseUrl,
+      wishes: wishesOf(effects),
+      requestId,
+    });
     const sent = withRequestId(spoiled(answer, { effects, pageToken: search.get("page_token") }), requestId);
     if (effects.drop !== "after" && !effects.cut) logged.status = sent.status;
     answers.publish({ request, response, faults: effects });
@@ -125,28 +131,15 @@ export class Host {
     this.#logLine(logged, logged.status === null ? `${sent.status}, lost on the way` : "");
   }
 
-  async #answerOf(given: {
-    request: IncomingMessage;
-    path: string;
-    search: URLSearchParams;
-    body: Buffer | Problem;
-    requestId: string;
-    effects: FaultEffects;
-  }): Promise<Answer> {
-    const { effects, requestId } = given;
-    if (given.body instanceof Problem) return problemAnswer(given.body, requestId);
+  async #answerOf(
+    effects: FaultEffects,
+    { body, ...request }: Omit<ServiceRequest, "body"> & { readonly body: Buffer | Problem },
+  ): Promise<Answer> {
+    const { requestId } = request;
+    if (body instanceof Problem) return problemAnswer(body, requestId);
     const replaces = effects.status !== undefined || effects.redirect !== undefined;
     if (replaces && (effects.effect ?? "none") === "none") return faultAnswer(effects, { requestId, now: this.now() });
-    const answer = await this.#service.answer({
-      method: given.request.method ?? "",
-      path: given.path,
-      query: given.search,
-      headers: given.request.headers,
-      body: given.body,
-      baseUrl: this.baseUrl,
-      wishes: wishesOf(effects),
-      requestId,
-    });
+    const answer = await this.#service.answer({ ...request, body });
     return replaces ? faultAnswer(effects, { requestId, now: this.now() }) : answer;
   }
 

@@ -4,7 +4,7 @@ import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import { whereSecretIs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { mayReplace, whereSecretIs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -45,7 +45,7 @@ export const command = defineVerb({
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown }),
-      mayReplace: (entry) => mayReplace(context, entry, replaces),
+      mayReplace: (entry) => mayReplace(context, questionOf(entry), replaces),
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => {
         await refuseGone(context, entry);
@@ -106,12 +106,6 @@ async function destinationOf(
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   return context.secrets.destination(options, (receipt) => shown.receipt(receipt, view));
-}
-
-async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
-  if (asked || context.settings.yes) return true;
-  if (!context.output.interactive) return false;
-  return context.output.confirm(questionOf(entry), { destructive: true });
 }
 
 function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {

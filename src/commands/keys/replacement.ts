@@ -8,7 +8,7 @@ import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import { ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -52,7 +52,11 @@ export async function rotateByReplacement(
       if (!destination.isStdout) await shown.show(() => output.resource(receipt, deliveredKeyView));
     },
     waitMs: 60_000,
-    mayReplace: (entry) => mayReplace(context, { ...entry, id: entry.resource_id }),
+    mayReplace: ({ profile, region, resource_id }) =>
+      mayReplace(
+        context,
+        `Profile ${profile} (${region}): the secret of the new key ${resource_id} is lost. Revoke that key and make another?`,
+      ),
     // An unproven key is never enough here: `journal recover --yes` is the place to say that it works.
     mayRevokeUnproven: () => Promise.resolve(false),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
@@ -78,18 +82,6 @@ async function requestOf(
     creation,
     overlapMs,
   };
-}
-
-async function mayReplace(
-  context: Context,
-  { id, profile, region }: { id: string | null; profile: string; region: string },
-): Promise<boolean> {
-  if (context.settings.yes) return true;
-  if (!context.output.interactive) return false;
-  return context.output.confirm(
-    `Profile ${profile} (${region}): the secret of the new key ${id} is lost. Revoke that key and make another?`,
-    { destructive: true },
-  );
 }
 
 /**

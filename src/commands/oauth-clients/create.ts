@@ -7,6 +7,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
+  mayReplace,
   showMade,
   showRequest,
   whereSecretIs,
@@ -85,7 +86,9 @@ interface Conclusion {
 
 async function conclude(context: Context, end: CreationEnd, at: Conclusion): Promise<void> {
   if (end.kind === "secret_lost") {
-    if (!at.replace && !(await mayReplace(context, end))) throw secretLost(end.entry, end.requestId);
+    const { profile, region, resource_id } = end.entry;
+    const question = `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
+    if (!(await mayReplace(context, question, at.replace))) throw secretLost(end.entry, end.requestId);
     const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
     const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
     if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
@@ -97,17 +100,6 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
   await showReceipt(context, end.receipt, { withSecret: false });
   const place = whereSecretIs(end.entry);
   if (place) context.output.note(place);
-}
-
-async function mayReplace(context: Context, end: CreationEnd): Promise<boolean> {
-  const { output, settings } = context;
-  if (!settings.yes && !output.interactive) return false;
-  return output.confirm(
-    `Profile ${end.entry.profile} (${end.entry.region}): the secret of client ${end.entry.resource_id} is lost. Revoke this client and create another?`,
-    {
-      destructive: true,
-    },
-  );
 }
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {

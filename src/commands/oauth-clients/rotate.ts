@@ -6,7 +6,7 @@ import type { Entry } from "../../journal/entry.ts";
 import { parseDuration } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../running/read.ts";
-import { ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView } from "./clients.ts";
 
@@ -55,7 +55,7 @@ export const command = defineVerb({
       {
         destination,
         waitMs,
-        mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret === true),
+        mayReplace: (entry) => mayReplace(context, questionOf(entry), options.replaceLostSecret),
         mayRevokeUnproven: async () => context.settings.yes,
         // Not at the end: a long overlap ends with exit 8, and a script wants to know the new client.
         delivered: async (receipt) => {
@@ -80,15 +80,8 @@ function confirmed(
   );
 }
 
-async function mayReplace(context: Context, entry: Entry, asked: boolean): Promise<boolean> {
-  if (asked || context.settings.yes) return true;
-  if (!context.output.interactive) return false;
-  return context.output.confirm(
-    `Profile ${entry.profile} (${entry.region}): the secret of the new client ${entry.resource_id} is lost. Revoke it and create another?`,
-    {
-      destructive: true,
-    },
-  );
+function questionOf({ profile, region, resource_id }: Entry): string {
+  return `Profile ${profile} (${region}): the secret of the new client ${resource_id} is lost. Revoke it and create another?`;
 }
 
 /** What `rotate` shows where the secret went elsewhere. */

@@ -90,6 +90,12 @@ export function actingAs({ account }: Workbench): string {
   return `Profile ${account.profile} (${account.region})`;
 }
 
+/** Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where nobody can be asked it may not. */
+export async function mayReplace({ output, settings }: Context, question: string, asked = false): Promise<boolean> {
+  if (asked || settings.yes) return true;
+  return output.interactive && output.confirm(question, { destructive: true });
+}
+
 /** What `--dry-run` shows. @param headers those that are the request's own */
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
   context.output.note("Nothing was sent, and nothing is in the journal.");
