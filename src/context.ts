@@ -66,8 +66,12 @@ export interface Context {
   /**
    * The service, as the active profile or as a given one.
    * @param options.timeoutMs a shorter limit for one attempt than the person's own
+   * @param options.serviceVersion what a stored request is sent under: nothing that is set now takes its place
    */
-  connect(profile?: ActiveProfile, options?: { readonly timeoutMs: number }): Promise<Service>;
+  connect(
+    profile?: ActiveProfile,
+    options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
+  ): Promise<Service>;
   journal(): Promise<Journal>;
   readonly secrets: Secrets;
   readonly output: Output;

@@ -36,7 +36,7 @@ export interface RotationContract {
   learned(newId: string): Partial<EntryProgress>;
   /** Whether the new one may take the old one's place at all. @throws Failure if not */
   checkNew?(child: Entry): Promise<void>;
-  /** Why the profile can make no proof, if that stops no rotation. */
+  /** Why no proof is due, as the rotation was begun. */
   readonly noProof?: "no token endpoint" | undefined;
   /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or nobody answers */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
@@ -166,7 +166,7 @@ async function prove(
   const mark = async (how: Successor["proof"]): Promise<void> =>
     void (await lease.record(proven(bench, lease.entry, how)));
   if (contract.noProof !== undefined) {
-    bench.tell.note("Not proven by a token exchange: the profile has no token endpoint.");
+    bench.tell.note("Not proven by a token exchange: the profile that began it has no token endpoint.");
     return mark(contract.noProof);
   }
   const known = secret ?? (await rereadSecret(bench, child));

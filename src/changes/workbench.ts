@@ -4,7 +4,7 @@ import type { Service } from "../api/connect.ts";
 import { type Attempt, retryAfterOf } from "../api/http/attempt.ts";
 import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
-import type { Entry, EntryProgress } from "../journal/entry.ts";
+import type { ClientProof, Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 
@@ -19,8 +19,10 @@ export interface Account {
   readonly service: Service;
   /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
-  /** One token exchange as a given client, if the profile knows the token endpoint; throws if it is refused. */
-  readonly proveClient?: (client: { clientId: string; secret: string }) => Promise<void>;
+  /** How a new client of this account is proven; null: the profile knows no token endpoint. */
+  readonly proof: ClientProof | null;
+  /** One token exchange as a given client, at the endpoint given; throws if it is refused. */
+  readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
 /** How a change reports what goes on. Nothing of it is a result. */
@@ -104,10 +106,10 @@ export class DiskHealth {
   }
 }
 
-/** The part of an intent that the account decides. */
-export function madeFor(
-  account: Account,
-): Pick<Intent, "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version"> {
+type MadeFor = Pick<Intent, "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version">;
+
+/** The part of an intent that the account decides: of work that begins. */
+export function madeFor(account: Account): MadeFor {
   return {
     profile: account.profile,
     profile_id: account.profileId,
@@ -116,6 +118,11 @@ export function madeFor(
     base_url: account.baseUrl,
     service_version: account.serviceVersion,
   };
+}
+
+/** The same part of an intent that goes on with an entry's work: whatever is active now, it stays as it was begun. */
+export function madeAs({ profile, profile_id, organization_id, region, base_url, service_version }: Entry): MadeFor {
+  return { profile, profile_id, organization_id, region, base_url, service_version };
 }
 
 /** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */

@@ -58,7 +58,10 @@ export class Connections {
     });
   }
 
-  async connect(profile: ActiveProfile, options?: { readonly timeoutMs: number }): Promise<Service> {
+  async connect(
+    profile: ActiveProfile,
+    options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
+  ): Promise<Service> {
     const { settings, clock } = this.#parts;
     const timeoutMs = Math.min(settings.timeoutMs, options?.timeoutMs ?? settings.timeoutMs);
     const opened = this.#transports.get(timeoutMs) ?? this.#open(timeoutMs);
@@ -68,7 +71,7 @@ export class Connections {
       transport,
       baseUrl: profile.baseUrl,
       organizationId: profile.organizationId,
-      serviceVersion: settings.serviceVersion ?? profile.serviceVersion,
+      serviceVersion: options?.serviceVersion ?? settings.serviceVersion ?? profile.serviceVersion,
       credential: () => profile.credential(),
       legacyCredential: () => profile.legacy(),
       tokenEndpoint: profile.oauth && {

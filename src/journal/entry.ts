@@ -74,6 +74,14 @@ interface RequestDetail extends SecretDetail {
   readonly created_by?: string | null;
 }
 
+/** The token exchange that proves a new client. `sandbox://…` is the sandbox's own, wherever it listens. */
+export interface ClientProof {
+  readonly token_endpoint: string;
+  readonly audience?: string;
+  readonly issuer?: string;
+  readonly client_auth: "client_secret_basic" | "client_secret_post";
+}
+
 /** The time in which the old and the new credential both work. */
 interface OverlapDetail {
   readonly overlap_ms?: number;
@@ -91,7 +99,13 @@ interface EntryDetails {
     readonly revoked?: boolean;
   };
   "oauth_client.revoke": SecretDetail;
-  "oauth_client.rotate": SecretDetail & OverlapDetail & { readonly old_client: string; readonly keep_old?: boolean };
+  "oauth_client.rotate": SecretDetail &
+    OverlapDetail & {
+      readonly old_client: string;
+      readonly keep_old?: boolean;
+      /** The proof that is due before the old one goes; null: none was. Absent in entries of earlier versions. */
+      readonly proof?: ClientProof | null;
+    };
   "access_key.create": RequestDetail & {
     /** The name as it was asked for, without the mark. */
     readonly base_name?: string;

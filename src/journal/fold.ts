@@ -176,13 +176,16 @@ function isLastError(value: unknown): value is LastError {
   return isObject(value) && isText(value.kind) && isText(value.message);
 }
 
+type DetailType = "text" | "text or null" | "flag" | "number" | "proof or null";
+
 /** What is not named here comes from a newer program of the same format, and is kept. */
-const detailTypes: Readonly<Record<keyof EntryDetail, "text" | "text or null" | "flag" | "number">> = {
+const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   secret_claimed: "flag",
   client_id: "text or null",
   revoked: "flag",
   old_client: "text",
   keep_old: "flag",
+  proof: "proof or null",
   overlap_ms: "number",
   overlap_until: "text",
   proven: "text",
@@ -202,10 +205,20 @@ const detailTypes: Readonly<Record<keyof EntryDetail, "text" | "text or null" | 
   update_profile: "flag",
 };
 
-function isOfType(value: unknown, type: "text" | "text or null" | "flag" | "number"): boolean {
+function isOfType(value: unknown, type: DetailType): boolean {
+  if (type === "proof or null") return value === null || isProof(value);
   if (type === "flag") return typeof value === "boolean";
   if (type === "number") return typeof value === "number";
   return isText(value) || (type === "text or null" && value === null);
+}
+
+function isProof(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isText(value.token_endpoint) &&
+    (value.client_auth === "client_secret_basic" || value.client_auth === "client_secret_post") &&
+    ["audience", "issuer"].every((key) => value[key] === undefined || isText(value[key]))
+  );
 }
 
 const typesByKey = new Map(Object.entries(detailTypes));

@@ -27,6 +27,7 @@ import {
   detailsOf,
   exchanged,
   lastErrorOf,
+  madeAs,
   madeFor,
   outcomeUnknown,
   readUntilAnswered,
@@ -118,6 +119,8 @@ export async function createAccessKey(
 }
 
 export interface KeyAdmission extends Pick<Intent, "destination" | "parent" | "replaces"> {
+  /** The entry whose work it is a step of: what that was made for holds, whatever is active now. */
+  readonly begun?: Entry;
   /** Leave an unfinished creation of the same request alone. */
   readonly fresh?: boolean;
 }
@@ -126,9 +129,10 @@ export interface KeyAdmission extends Pick<Intent, "destination" | "parent" | "r
 export async function admitKeyCreation(
   bench: Workbench,
   creation: KeyCreation,
-  { fresh, ...about }: KeyAdmission,
+  { fresh, begun, ...about }: KeyAdmission,
 ): Promise<EntryLease> {
-  const intent = { ...keyCreationIntent(bench, creation, creation.marked ? newMark() : ""), ...about };
+  const wanted = keyCreationIntent(bench, creation, creation.marked ? newMark() : "");
+  const intent = { ...wanted, ...(begun && madeAs(begun)), ...about };
   const { kind, lease } = await bench.journal.admit(intent, { fresh });
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();

@@ -197,7 +197,13 @@ function admitKeyReplacement(bench: Workbench, lost: Entry, destination: Entry["
     marked: marked === true,
     expiry: typeof expiry === "string" ? expiry : undefined,
   };
-  return admitKeyCreation(bench, creation, { fresh: true, parent: lost.parent, replaces: lost.id, destination });
+  return admitKeyCreation(bench, creation, {
+    fresh: true,
+    begun: lost,
+    parent: lost.parent,
+    replaces: lost.id,
+    destination,
+  });
 }
 
 async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {

@@ -152,6 +152,7 @@ async function deliverNewKey(
   const destination = { ...(await options.destination.check()) };
   const child = await admitKeyCreation(bench, creationIn(lease.entry), {
     fresh: true,
+    begun: lease.entry,
     parent: lease.entry.id,
     destination,
   });

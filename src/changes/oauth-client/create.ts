@@ -30,6 +30,7 @@ import {
   exchanged,
   isInterruption,
   lastErrorOf,
+  madeAs,
   madeFor,
   outcomeUnknown,
   prerequisite,
@@ -62,12 +63,12 @@ export interface CreationEnd {
   readonly requestId?: string | undefined;
 }
 
-/** The intent of a creation as the journal admits it. */
-export function creationIntent(bench: Workbench, request: CreationRequest): Intent {
+/** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
+export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
   // The same service account and the same set of scopes are the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
-    ...madeFor(bench.account),
+    ...(begun ? madeAs(begun) : madeFor(account)),
     operation: "oauth_client.create",
     method: "POST",
     path: "/v1/oauth_clients",

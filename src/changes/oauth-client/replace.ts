@@ -8,7 +8,7 @@ import { begunReplacement, settleReplaced } from "../overlap.ts";
 import { completeDelivery, reserveDestination, secretLost, settleIfFound, undelivered } from "../secret-delivery.ts";
 import {
   detailsOf,
-  madeFor,
+  madeAs,
   recordAfterwards,
   recoveryIn,
   releaseReserved,
@@ -148,8 +148,7 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 async function admitReplacement(bench: Workbench, lost: Entry, destination: Entry["destination"]): Promise<EntryLease> {
   const { lease } = await bench.journal.admit(
     {
-      ...madeFor(bench.account),
-      service_version: lost.service_version,
+      ...madeAs(lost),
       operation: "oauth_client.create",
       method: "POST",
       path: "/v1/oauth_clients",

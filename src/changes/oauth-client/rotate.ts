@@ -62,7 +62,12 @@ export async function rotateOAuthClient(
     request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
     fingerprint: JSON.stringify([old.id]),
     idempotent: false,
-    detail: { old_client: old.id, overlap_ms: request.overlapMs, keep_old: request.keepOld },
+    detail: {
+      old_client: old.id,
+      overlap_ms: request.overlapMs,
+      keep_old: request.keepOld,
+      proof: bench.account.proof,
+    },
   };
   const { destination } = options;
   const { kind, lease } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
@@ -87,21 +92,27 @@ export function finishClientRotation(
   options: ClientRotationOptions,
 ): Promise<Rotated> {
   const { proveClient, service } = bench.account;
-  const oldId = detailOf(lease.entry, "oauth_client.rotate").old_client;
+  const { old_client: oldId, proof } = detailOf(lease.entry, "oauth_client.rotate");
+  // An entry of an earlier version does not say: then the account is asked, and what it cannot do is no «none is due».
+  const due = proof === undefined ? bench.account.proof : proof;
   const contract: RotationContract = {
     noun: "client",
     creation: "oauth_client.create",
     oldId,
     deliverNew: (destination) => deliverNewClient(bench, lease, { ...options, destination }),
     learned: (newId) => ({ resource_id: newId }),
-    noProof: proveClient ? undefined : "no token endpoint",
+    noProof: proof === null ? "no token endpoint" : undefined,
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
-      await proveClient?.({ clientId, secret }).catch((error: unknown) => {
+      if (due === null) return false;
+      await proveClient({ clientId, secret }, due).catch((error: unknown) => {
         throw notProven(child, error);
       });
       return true;
     },
-    whyUnproven: () => "could not be proven: its secret left this machine before a crash",
+    whyUnproven: (_child, hasSecret) =>
+      hasSecret
+        ? "cannot be proven: neither the entry nor the profile names a token endpoint"
+        : "could not be proven: its secret left this machine before a crash",
     statusOf: async (newId) =>
       (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get OAuth client" })).status,
     again: `integ oauth-clients rotate ${oldId}`,
@@ -166,7 +177,7 @@ async function admitNewClient(
   destination: Entry["destination"],
 ): Promise<EntryLease> {
   const { service_account_id, scopes } = oldRequest(rotation);
-  const intent = creationIntent(bench, { service_account_id, scopes });
+  const intent = creationIntent(bench, { service_account_id, scopes }, rotation);
   const { lease } = await bench.journal.admit({ ...intent, parent: rotation.id, destination }, { fresh: true });
   return lease;
 }

@@ -49,7 +49,7 @@ export const command = defineVerb({
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => {
         await refuseGone(context, entry);
-        return workbenchOf(context, await context.profiles.named(entry.profile), disk);
+        return workbenchOf(context, { entry, disk });
       },
     });
     await giveBackRooms(context, journal);

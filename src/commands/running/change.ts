@@ -5,46 +5,72 @@ import { type Account, DiskHealth, type SecretKeeping, type Tell, type Workbench
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
+import type { ClientProof, Entry } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { describeDestination } from "../../secrets/destination.ts";
 
-/** The account of the chosen profile, or of a given one. */
-export async function accountOf(context: Context, given?: ActiveProfile): Promise<Account> {
-  const profile = given ?? (await context.profiles.active());
-  const service = await context.connect(profile);
+/** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
+export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
+  const profile = await (entry ? context.profiles.named(entry.profile) : context.profiles.active());
+  const service = await context.connect(profile, { serviceVersion: entry?.service_version });
   return {
     profile: profile.name,
     profileId: profile.id,
     region: profile.region,
     baseUrl: profile.baseUrl,
     organizationId: profile.organizationId ?? null,
-    serviceVersion: context.settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
+    serviceVersion:
+      entry?.service_version ?? context.settings.serviceVersion ?? profile.serviceVersion ?? contractVersion,
     service,
     keyId: profile.keyId,
-    proveClient: profile.oauth && ((client) => prove(context, service, client)),
+    proof: proofOf(profile),
+    proveClient: (client, at) => prove(context, { service, client, at }),
   };
 }
 
+/** The sandbox inside this process listens somewhere else each time: its token endpoint is remembered as its own. */
+function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
+  if (oauth === undefined) return null;
+  const { token_endpoint, audience, issuer, client_auth } = oauth;
+  return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, client_auth };
+}
+
+function isSandbox(address: string): boolean {
+  return address.startsWith("sandbox://");
+}
+
 /** One token exchange, repeated where that may help; its token is thrown away. */
-async function prove(context: Context, service: Service, client: { clientId: string; secret: string }): Promise<void> {
-  const { clientId, secret: clientSecret } = client;
+async function prove(
+  context: Context,
+  {
+    service,
+    client: { clientId, secret: clientSecret },
+    at: { token_endpoint: tokenEndpoint, audience, issuer, client_auth: clientAuth },
+  }: {
+    readonly service: Service;
+    readonly client: { readonly clientId: string; readonly secret: string };
+    readonly at: ClientProof;
+  },
+): Promise<void> {
+  const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, clientAuth };
   await read(context, "prove the new client by a token exchange", async () => {
-    const attempt = await service.tokens.exchangeClient({ clientId, clientSecret });
+    const attempt = await service.tokens.exchangeClient({ clientId, clientSecret, at });
     if (!attempt) throw new Error("a profile with a token endpoint made a connection without one");
     return attempt;
   });
 }
 
-/** @param disk one for all that a process does: where it cannot be trusted for one piece of work, it cannot for another */
+/**
+ * @param options.entry whose work is gone on with; without one the chosen profile's
+ * @param options.disk one for all that a process does: where it cannot be trusted for one piece of work, it cannot for another
+ */
 export async function workbenchOf(
   context: Context,
-  given?: ActiveProfile,
-  disk: DiskHealth = new DiskHealth(),
+  { entry, disk = new DiskHealth() }: { readonly entry?: Entry; readonly disk?: DiskHealth } = {},
 ): Promise<Workbench> {
   return {
-    account: await accountOf(context, given),
+    account: await accountOf(context, entry),
     journal: await context.journal(),
     secrets: await keepingOf(context),
     clock: context.clock,

@@ -178,7 +178,8 @@ export class AWorld {
         serviceVersion: "2026-08-05",
         service,
         keyId: "ak_own",
-        proveClient: proves ? (client) => this.#proveClient(client.secret) : undefined,
+        proof: proves ? { token_endpoint: "https://tokens.example/token", client_auth: "client_secret_basic" } : null,
+        proveClient: (client, at) => this.#proveClient(client.secret, at.token_endpoint),
       },
       journal: this.#journal(),
       secrets: this.#secrets(),
@@ -203,7 +204,8 @@ export class AWorld {
     };
   }
 
-  async #proveClient(secret: string): Promise<void> {
+  async #proveClient(secret: string, at: string): Promise<void> {
+    if (at !== "https://tokens.example/token") this.broken.push(`a new secret went to ${at}`);
     const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
     if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
   }

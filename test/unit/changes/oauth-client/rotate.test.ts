@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { rotateOAuthClient } from "../../../../src/changes/oauth-client/rotate.ts";
 import type { Rotated } from "../../../../src/changes/overlap.ts";
+import type { Account, Workbench } from "../../../../src/changes/workbench.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
@@ -37,6 +38,13 @@ function rotate(
       },
     ),
   );
+}
+
+/** The account of whoever recovers: what is active then may be anything. */
+async function asNow(world: AWorld, account: Partial<Account>): Promise<() => Promise<Workbench>> {
+  let bench: Workbench | undefined;
+  await world.run(async (given) => void (bench = given));
+  return async () => ({ ...bench!, account: { ...bench!.account, ...account } });
 }
 
 interface Row {
@@ -152,6 +160,49 @@ describe("a rotation", () => {
     await world.recover();
     expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_2"]);
   });
+
+  it.each([
+    ["without a token endpoint", null],
+    [
+      "with another token endpoint",
+      { token_endpoint: "https://other.example/token", client_auth: "client_secret_post" },
+    ],
+  ] as const)("recovered by a profile %s, it is proven as it was begun", async (_how, proof) => {
+    for (const [fates, live] of [
+      [["lost before"], ["oc_2"]],
+      [[{ refused: 401 }, { refused: 401 }], both],
+    ] as const) {
+      const world = worldWithOld({ fates: { exchange: [...fates] }, retryForMs: 0 });
+      expect((await rotate(world)).kind).toBe("pending");
+      const benchFor = await asNow(world, { proof });
+      await world.recover({ benchFor, mayRevokeUnproven: async () => false });
+      expect(world.account.live("client").map(({ id }) => id)).toEqual(live);
+      expect(world.broken).toEqual([]);
+    }
+  });
+
+  it("of an earlier version, which does not say how it is proven, needs a yes where the profile cannot", async () => {
+    const world = worldWithOld({ fates: { exchange: ["lost before"] }, retryForMs: 0 });
+    await rotate(world);
+    const index = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
+    const { proof: _, ...detail } = world.entries[index]!.detail;
+    world.entries[index] = { ...world.entries[index]!, detail };
+    const benchFor = await asNow(world, { proof: null });
+    const { value } = await world.recover({ benchFor, mayRevokeUnproven: async () => false });
+    expect(value![0]!.failure?.details.hint).toContain("--yes");
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(both);
+  });
+
+  it.each(["2025-01-01", "2030-01-01"])(
+    "recovered under version %s, its new client is as it was begun",
+    async (version) => {
+      const world = worldWithOld({ failing: ["admit 2"] });
+      await rotate(world);
+      await world.recover({ benchFor: await asNow(world, { serviceVersion: version }) });
+      const made = world.entries.map(({ service_version }) => service_version);
+      expect(new Set(made)).toEqual(new Set(["2026-08-05"]));
+    },
+  );
 
   it("begun again with another overlap, it ends as it was begun", async () => {
     const world = worldWithOld();
