@@ -74,7 +74,7 @@ const operations: Record<string, { leave: (at: Home) => Promise<void>; live: num
     live: 0,
     async leave(at) {
       const { id } = JSON.parse((await at.integ([...made(), "--secret-file", "old", "--json"])).stdout) as Client;
-      await service.fault("DELETE /v1/oauth_clients/{id} drop=before times=1");
+      await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
       expect((await at.integ(["oauth-clients", "revoke", id, "--yes", "--retry-for", "0"])).code).toBe(7);
     },
   },
