@@ -5,6 +5,9 @@ import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
 import { segment } from "./http/request-rules.ts";
 import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
+import { compareAnswer, type Shape, shapes } from "./contract-answers.ts";
+import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
+import { compareSecurity } from "./contract-security.ts";
 
 export interface Contract {
   /**
@@ -41,14 +44,6 @@ function readDocument(answer: Answer): JsonObject {
   return value;
 }
 
-export interface Finding {
-  /** `addition` is no drift (§9.3). */
-  readonly severity: "drift" | "addition";
-  /** `GET /v1/entities`, or `contract version`. */
-  readonly subject: string;
-  readonly detail: string;
-}
-
 interface Expectation {
   /** Parameters that are sent, by place. */
   readonly parameters: readonly string[];
@@ -56,6 +51,7 @@ interface Expectation {
   readonly required?: readonly string[];
   readonly body?: readonly string[];
   readonly success: string;
+  readonly answer: Shape;
 }
 
 const list = ["query limit", "query page_token"];
@@ -67,11 +63,12 @@ const spoken: Readonly<Record<string, Expectation>> = {
     required: ["header idempotency-key"],
     body: ["service_account_id", "scopes"],
     success: "201",
+    answer: shapes.receipt,
   },
-  "GET /v1/oauth_clients/{}": { parameters: [], success: "200" },
-  "DELETE /v1/oauth_clients/{}": { parameters: [], success: "200" },
-  "GET /v1/entities": { parameters: [...list, "query type"], success: "200" },
-  "GET /v1/cohorts/{}/members": { parameters: list, success: "200" },
+  "GET /v1/oauth_clients/{}": { parameters: [], success: "200", answer: shapes.oauthClient },
+  "DELETE /v1/oauth_clients/{}": { parameters: [], success: "200", answer: shapes.oauthClient },
+  "GET /v1/entities": { parameters: [...list, "query type"], success: "200", answer: shapes.entities },
+  "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
 /** Legacy operations (§4.4): they may stand in the same document, and have their own stage (§9.4). */
@@ -90,19 +87,26 @@ const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 /** Sent or answered with every request, named in the document or not. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
+export interface ComparisonOptions {
+  /** The version whose document was asked for, if one was. */
+  readonly askedVersion?: string;
+  /** True if OAuth clients are used: their bearer tokens have to be taken too (§5.2). */
+  readonly usesOAuth?: boolean;
+}
+
 /**
  * Compares a published specification of /v1 with what this program speaks.
  * @param document an OpenAPI document, not trusted to be one
- * @param expectedVersion the contract version that it should be of
  * @returns drift first, then additions; empty where all is as expected
  */
-export function compareContract(document: unknown, expectedVersion: string = contractVersion): Finding[] {
+export function compareContract(document: unknown, options: ComparisonOptions = {}): Finding[] {
   const root = asObject(document);
   const published = operationsOf(root);
-  const findings = [...compareVersion(root, expectedVersion)];
+  const findings = compareVersion(root, options.askedVersion);
   for (const [name, expected] of Object.entries(spoken)) {
     const operation = published.get(name);
-    if (operation) findings.push(...compareOperation(root, { name, expected, operation }));
+    if (operation)
+      findings.push(...compareOperation(root, { name, expected, operation, usesOAuth: options.usesOAuth }));
     else findings.push(drift(name, "is not published any more"));
   }
   for (const [name, operation] of published)
@@ -112,18 +116,18 @@ export function compareContract(document: unknown, expectedVersion: string = con
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }
 
-function drift(subject: string, detail: string): Finding {
-  return { severity: "drift", subject, detail };
-}
-
-function compareVersion(root: JsonObject, expected: string): Finding[] {
+/** What was asked for does not count: it is spoken only if it is the version that this program was written for. */
+function compareVersion(root: JsonObject, asked: string | undefined): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
-  if (version === expected) return [];
+  const subject = "contract version";
+  if (version === undefined) return [drift(subject, "is not named")];
   return [
-    drift(
-      "contract version",
-      version === undefined ? "is not named" : `is ${word(version)}, and integ speaks ${expected}`,
-    ),
+    ...(version === contractVersion
+      ? []
+      : [drift(subject, `is ${word(version)}, and integ speaks ${contractVersion}`)]),
+    ...(asked === undefined || version === asked
+      ? []
+      : [drift(subject, `is ${word(version)}, and ${asked} was asked for`)]),
   ];
 }
 
@@ -168,6 +172,7 @@ interface Comparison {
   readonly name: string;
   readonly expected: Expectation;
   readonly operation: Operation;
+  readonly usesOAuth?: boolean;
 }
 
 function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
@@ -175,7 +180,12 @@ function compareOperation(root: JsonObject, comparison: Comparison): Finding[] {
     ...compareStage(comparison),
     ...compareParameters(root, comparison),
     ...compareBody(root, comparison),
-    ...compareSuccess(comparison),
+    ...compareSuccess(root, comparison),
+    ...compareSecurity(root, {
+      name: comparison.name,
+      security: comparison.operation.operation.security,
+      usesOAuth: comparison.usesOAuth,
+    }),
   ];
 }
 
@@ -245,41 +255,13 @@ function compareBody(root: JsonObject, { name, expected, operation: { operation 
   return findings;
 }
 
-function compareSuccess({ name, expected, operation: { operation } }: Comparison): Finding[] {
-  const statuses = Object.keys(asObject(operation.responses));
-  return statuses.includes(expected.success) ? [] : [drift(name, `does not answer with ${expected.success}`)];
+function compareSuccess(root: JsonObject, { name, expected, operation: { operation } }: Comparison): Finding[] {
+  const responses = asObject(operation.responses);
+  if (!Object.hasOwn(responses, expected.success)) return [drift(name, `does not answer with ${expected.success}`)];
+  return compareAnswer(root, { name, response: responses[expected.success], shape: expected.answer });
 }
 
 function spell(parameter: string): string {
   const [place, ...name] = parameter.split(" ");
   return place === "header" ? `the header ${name.join(" ")}` : `the parameter ${name.join(" ")}`;
-}
-
-/** Follows local references (`#/components/…`), a bounded number of them. */
-function resolve(root: JsonObject, value: unknown): JsonObject {
-  let current = asObject(value);
-  for (let steps = 0; steps < 20 && typeof current.$ref === "string" && current.$ref.startsWith("#/"); steps++) {
-    const names = current.$ref
-      .slice(2)
-      .split("/")
-      .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
-    let found: unknown = root;
-    for (const name of names) found = Object.hasOwn(asObject(found), name) ? asObject(found)[name] : undefined;
-    current = asObject(found);
-  }
-  return current;
-}
-
-function asObject(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-/** A value of the document as it may stand in a sentence. */
-function word(value: unknown): string {
-  if (value === undefined) return "nothing";
-  return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);
 }

@@ -140,7 +140,8 @@ describe("spec", () => {
   });
 
   it("ends with 10 where an operation, a parameter or the version is gone, and names it; an addition is none", async () => {
-    const published = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
+    // oxlint-disable-next-line no-explicit-any
+    const published: any = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
     const drifted = structuredClone(published);
     drifted.info["x-contract-version"] = "2027-01-01";
     delete drifted.paths["/v1/entities"];
@@ -148,11 +149,26 @@ describe("spec", () => {
     expect(code).toBe(10);
     expect(stdout).toContain("GET /v1/entities");
     expect(stdout).toContain("2027-01-01");
+    for (const [change, told] of [
+      [
+        (d: typeof published) => delete d.components.schemas.OAuthClientReceipt.properties.client_secret,
+        "client_secret",
+      ],
+      [(d: typeof published) => (d.components.schemas.Entity.properties.id = { type: "integer" }), "data[].id"],
+      [(d: typeof published) => delete d.components.securitySchemes.apiKey, "HTTP Basic"],
+    ] as const) {
+      const other = structuredClone(published);
+      change(other);
+      const found = await checkAgainst(other);
+      expect([found.code, found.stdout.includes(told)], found.stdout).toEqual([10, true]);
+    }
     const grown = structuredClone(published);
+    grown.components.schemas.Entity.properties.phone = { type: "string" };
     grown.paths["/v1/groups"] = { get: { "x-lifecycle-stage": "preview", responses: { 200: { description: "" } } } };
     const added = await checkAgainst(grown);
     expect(added.code).toBe(0);
     expect(added.stdout).toContain("/v1/groups");
+    expect(added.stdout).toContain("data[].phone");
   });
 });
 

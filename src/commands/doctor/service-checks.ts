@@ -250,7 +250,8 @@ function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
 async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const attempt = await (await subject.service()).contract.published();
   const { value } = await answered(subject, "get the published contract", attempt);
-  const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
+  const usesOAuth = (await subject.profile()).oauth !== undefined;
+  const drifts = compareContract(value, { usesOAuth }).filter((finding) => finding.severity === "drift");
   if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
   const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ speaks`;
   return [{ check: "contract", status: "problem", message, next: "integ spec check" }];

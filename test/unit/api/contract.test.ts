@@ -10,14 +10,55 @@ interface Json {
 function published(): Json {
   const limit = { $ref: "#/components/parameters/limit" };
   const token = { name: "page_token", in: "query", schema: { type: "string" } };
-  const list = { "x-lifecycle-stage": "ga", parameters: [limit, token], responses: { 200: {} } };
-  const one = { "x-lifecycle-stage": "preview", responses: { 200: {} } };
+  const answer = (name: string): Json => ({
+    content: { "application/json": { schema: { $ref: `#/components/schemas/${name}` } } },
+  });
+  const list = {
+    "x-lifecycle-stage": "ga",
+    parameters: [limit, token],
+    responses: { 200: { $ref: "#/components/responses/Members" } },
+  };
+  const one = { "x-lifecycle-stage": "preview", responses: { 200: answer("Client") } };
+  const text = { type: "string" };
+  const client = {
+    object: { const: "oauth_client" },
+    id: text,
+    service_account_id: text,
+    client_id: { type: ["string", "null"] },
+    scopes: { type: "array", items: text },
+    status: { type: "string", enum: ["active", "pending", "revoked", "disabled", "expired"] },
+    created_at: text,
+  };
+  const page = {
+    object: { const: "list" },
+    data: { type: "array", items: { type: "object" } },
+    next_page_token: { anyOf: [text, { type: "null" }] },
+    has_more: { type: "boolean" },
+  };
+  const entityFields = ["id", "object", "type", "status", "display_name", "email", "created_at", "updated_at"];
   return {
     openapi: "3.1.0",
+    security: [{ key: [] }, { oauth: [] }],
     info: { "x-contract-version": "2026-07-01" },
     components: {
+      securitySchemes: { key: { type: "http", scheme: "basic" }, oauth: { type: "oauth2" } },
+      responses: { Members: answer("Page") },
       parameters: { limit: { name: "limit", in: "query", schema: { type: "integer", minimum: 1, maximum: 500 } } },
       schemas: {
+        Client: { type: "object", required: Object.keys(client), properties: client },
+        Receipt: {
+          allOf: [
+            { $ref: "#/components/schemas/Client" },
+            { properties: { client_secret: { type: "string", nullable: true } } },
+          ],
+        },
+        Entity: { type: "object", properties: Object.fromEntries(entityFields.map((field) => [field, { ...text }])) },
+        Page: { type: "object", required: Object.keys(page), properties: page },
+        Entities: {
+          type: "object",
+          required: Object.keys(page),
+          properties: { ...page, data: { type: "array", items: { $ref: "#/components/schemas/Entity" } } },
+        },
         Creation: {
           type: "object",
           required: ["service_account_id", "scopes"],
@@ -32,11 +73,17 @@ function published(): Json {
           "x-lifecycle-stage": "ga",
           parameters: [{ name: "Idempotency-Key", in: "header", required: true }],
           requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/Creation" } } } },
-          responses: { 201: {}, 409: {} },
+          responses: { 201: answer("Receipt"), 409: {} },
         },
       },
       "/v1/oauth_clients/{client_id}": { get: { ...one }, delete: { ...one } },
-      "/v1/entities": { get: { ...list, parameters: [limit, token, { name: "type", in: "query" }] } },
+      "/v1/entities": {
+        get: {
+          ...list,
+          parameters: [limit, token, { name: "type", in: "query" }],
+          responses: { 200: answer("Entities") },
+        },
+      },
       "/v1/cohorts/{id}/members": { get: { ...list } },
     },
   };
@@ -45,7 +92,7 @@ function published(): Json {
 const changed = (change: (document: Json) => void): ReturnType<typeof compareContract> => {
   const document = published();
   change(document);
-  return compareContract(document);
+  return compareContract(document, { usesOAuth: true });
 };
 
 describe("compareContract", () => {
@@ -89,7 +136,74 @@ describe("compareContract", () => {
     ).toBe(true);
   });
 
+  const schemas = (d: Json): Json => d.components.schemas;
+  test.each<[string, (document: Json) => void, string]>([
+    ["client without id", (d) => delete schemas(d).Client.properties.id, "GET /v1/oauth_clients/{}"],
+    ["revoked client without status", (d) => delete schemas(d).Client.properties.status, "DELETE /v1/oauth_clients/{}"],
+    ["receipt without its secret", (d) => schemas(d).Receipt.allOf.pop(), "POST /v1/oauth_clients"],
+    ["receipt without client id", (d) => delete schemas(d).Client.properties.client_id, "POST /v1/oauth_clients"],
+    ["entity without id", (d) => delete schemas(d).Entity.properties.id, "GET /v1/entities"],
+    ["page without has_more", (d) => delete schemas(d).Page.properties.has_more, "GET /v1/cohorts/{}/members"],
+    ["page that may leave data out", (d) => schemas(d).Page.required.splice(1, 1), "GET /v1/cohorts/{}/members"],
+    ["scopes as a text", (d) => (schemas(d).Client.properties.scopes = { type: "string" }), "GET /v1/oauth_clients/{}"],
+    [
+      "scopes as numbers",
+      (d) => (schemas(d).Client.properties.scopes.items = { type: "integer" }),
+      "POST /v1/oauth_clients",
+    ],
+    [
+      "an id that may be null",
+      (d) => (schemas(d).Client.properties.id = { type: ["string", "null"] }),
+      "GET /v1/oauth_clients/{}",
+    ],
+    ["an id that is a number", (d) => (schemas(d).Entity.properties.id = { type: "integer" }), "GET /v1/entities"],
+    [
+      "a token that is a number",
+      (d) => (schemas(d).Page.properties.next_page_token = { oneOf: [{ type: "integer" }, { type: "null" }] }),
+      "GET /v1/cohorts/{}/members",
+    ],
+    ["rows that are one object", (d) => (schemas(d).Entities.properties.data = { type: "object" }), "GET /v1/entities"],
+    ["another object", (d) => (schemas(d).Client.properties.object = { const: "client" }), "GET /v1/oauth_clients/{}"],
+    ["another status", (d) => schemas(d).Client.properties.status.enum.push("paused"), "POST /v1/oauth_clients"],
+    [
+      "an answer that is no JSON",
+      (d) => (d.components.responses.Members.content = { "text/csv": {} }),
+      "GET /v1/cohorts/{}/members",
+    ],
+    ["no authentication", (d) => delete d.security, "GET /v1/entities"],
+    ["no credential", (d) => (d.paths["/v1/entities"].get.security = []), "GET /v1/entities"],
+    ["an optional credential alone", (d) => (d.paths["/v1/entities"].get.security = [{}]), "GET /v1/entities"],
+    ["the scheme gone", (d) => delete d.components.securitySchemes.key, "GET /v1/oauth_clients/{}"],
+    ["Basic gone from the requirements", (d) => d.security.shift(), "GET /v1/entities"],
+    ["Basic with something more", (d) => (d.security = [{ key: [], oauth: [] }]), "POST /v1/oauth_clients"],
+    ["Basic become digest", (d) => (d.components.securitySchemes.key.scheme = "digest"), "GET /v1/entities"],
+    ["bearer tokens gone", (d) => d.security.pop(), "GET /v1/entities"],
+  ])("of answers and authentication: %s is drift", (_, change, subject) => {
+    const findings = changed(change).filter(({ severity }) => severity === "drift");
+    expect(findings.map((finding) => finding.subject)).toContain(subject);
+  });
+
+  test("bearer tokens are drift for those alone who use OAuth clients", () => {
+    const document = published();
+    document.security.pop();
+    expect(compareContract(document)).toEqual([]);
+  });
+
+  test.each([
+    ["2026-10-01", "2026-10-01", ["is 2026-10-01, and integ speaks 2026-07-01"]],
+    ["2026-07-01", "2026-10-01", ["is 2026-07-01, and 2026-10-01 was asked for"]],
+    ["2026-07-01", "2026-07-01", []],
+  ])("a document of %s where %s was asked for", (version, askedVersion, details) => {
+    const document = published();
+    document.info["x-contract-version"] = version;
+    expect(compareContract(document, { askedVersion }).map(({ detail }) => detail)).toEqual(details);
+  });
+
   test.each<[string, (document: Json) => void, number]>([
+    ["field of an answer", (d) => (schemas(d).Entity.properties.phone = { type: "string" }), 1],
+    ["way to authenticate", (d) => d.security.push({ other: [] }), 0],
+    ["client id that is never null", (d) => (schemas(d).Client.properties.client_id = { type: "string" }), 0],
+    ["error", (d) => (d.paths["/v1/entities"].get.responses[418] = {}), 0],
     ["operation", (d) => (d.paths["/v1/people"] = { get: { "x-lifecycle-stage": "ga", responses: {} } }), 1],
     ["optional parameter", (d) => d.paths["/v1/entities"].get.parameters.push({ name: "status", in: "query" }), 1],
     ["optional field", (d) => (d.components.schemas.Creation.properties.label = {}), 1],
