@@ -4,6 +4,7 @@ import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
 import { segment } from "./http/request-rules.ts";
+import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 
@@ -77,6 +78,53 @@ function refuse(message: string, hint: string): never {
 /** The exact body of a creation; what was not asked for is left to the service's defaults. */
 export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
   return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
+}
+
+/**
+ * How a new key differs from what was asked for, field by field, in words; nothing if it does not. A field that the answer
+ * does not show is not judged.
+ */
+export function keyDifferences(
+  key: AccessKey,
+  request: AccessKeyRequest,
+  /** Keys that a new one cannot be: the one that it replaces, and the one that asks for it. */
+  notIds: readonly (string | undefined)[] = [],
+): string | undefined {
+  const keyType = request.keyType ?? "user_bound";
+  const scopes = request.scopes ?? ["*"];
+  return differencesIn([
+    key.id !== undefined && notIds.includes(key.id) && `id is ${JSON.stringify(key.id)}, a key that existed before`,
+    key.name !== undefined && key.name !== request.name && `name is ${JSON.stringify(key.name)}`,
+    key.keyType !== undefined &&
+      key.keyType !== keyType &&
+      `keyType is ${JSON.stringify(key.keyType)} instead of ${keyType}`,
+    expiryDifference(key.expiresAt, request.expiresAt),
+    statusDifference(key),
+    ...(key.scopes === undefined ? [] : scopeDifferences(new Set(scopes), new Set(key.scopes))),
+  ]);
+}
+
+/** How the key that a rotation answered with differs from the one that was to be rotated. */
+export function rotatedKeyDifferences(key: AccessKey, id: string): string | undefined {
+  return differencesIn([
+    key.id !== undefined && key.id !== id && `id is ${JSON.stringify(key.id)} instead of ${JSON.stringify(id)}`,
+    statusDifference(key),
+  ]);
+}
+
+function statusDifference({ status }: AccessKey): string | false {
+  return status !== undefined && status.toLowerCase() !== "active" && `status is ${JSON.stringify(status)}`;
+}
+
+/** The same moment may be written in many ways. */
+function expiryDifference(shown: string | null | undefined, asked: string | undefined): string | false {
+  if (shown === undefined || (shown === null && asked === undefined)) return false;
+  if (shown === null) return `expiresAt is null instead of ${asked}`;
+  if (asked === undefined) return `expiresAt is ${JSON.stringify(shown)}, and no expiry was asked for`;
+  return (
+    Math.abs(Date.parse(shown) - Date.parse(asked)) >= 1000 &&
+    `expiresAt is ${JSON.stringify(shown)} instead of ${asked}`
+  );
 }
 
 /** Each call is one attempt. The legacy contract has no idempotency key: what may have arrived is not to be repeated. */

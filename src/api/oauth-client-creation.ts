@@ -52,6 +52,52 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }
 
+/**
+ * How the client of a receipt differs from what was asked for, field by field, in words; nothing if it does not. Every
+ * receipt under a key shows the client of that request (§4.2 rule 2): one that does not is another client, or has other
+ * rights.
+ * @param known.id the client that earlier receipts under the key showed
+ * @param known.notId a client that the new one stands in for
+ */
+export function clientDifferences(
+  client: Pick<OAuthClient, "id" | "service_account_id" | "scopes">,
+  request: CreationRequest,
+  known: { readonly id?: string | null; readonly notId?: string | null } = {},
+): string | undefined {
+  const asked = new Set(request.scopes);
+  const shown = new Set(client.scopes);
+  return differencesIn([
+    known.id && client.id !== known.id && `id is ${named([client.id])}, and was ${named([known.id])}`,
+    known.notId && client.id === known.notId && `id is ${named([client.id])}, the one that it was to replace`,
+    client.service_account_id !== request.service_account_id &&
+      `service_account_id is ${named([client.service_account_id])} instead of ${named([request.service_account_id])}`,
+    ...scopeDifferences(asked, shown),
+  ]);
+}
+
+/** How granted scopes differ from those asked for. */
+export function scopeDifferences(asked: ReadonlySet<string>, shown: ReadonlySet<string>): (string | false)[] {
+  const added = [...shown].filter((scope) => !asked.has(scope));
+  const missing = [...asked].filter((scope) => !shown.has(scope));
+  return [
+    added.length > 0 && `scopes has ${named(added)}, which nobody asked for`,
+    missing.length > 0 && `scopes lacks ${named(missing)}`,
+  ];
+}
+
+export function differencesIn(all: readonly (string | false | null | undefined)[]): string | undefined {
+  return all.filter(Boolean).join("; ") || undefined;
+}
+
+const mostNamed = 3;
+
+/** Text of the service, short enough for a message. */
+function named(values: readonly string[]): string {
+  const shown = values.slice(0, mostNamed).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
+  const left = values.length - shown.length;
+  return shown.join(", ") + (left > 0 ? ` and ${left} more` : "");
+}
+
 /** The caller's decision table of §4.2. */
 export type CreationDecision =
   /** `active`, secret present: store the secret; proceed. */

@@ -137,6 +137,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     const created = await contract.deliverNew(watched);
     isDelivered = true;
     const newId = created.entry.resource_id ?? "";
+    assertAnother(contract, newId);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     await lease.record(contract.learned(newId));
     const receipt = watched.secret?.receipt;
@@ -153,6 +154,16 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
   } catch (error) {
     throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
   }
+}
+
+/** @throws Failure `unusable` if the service answered with the old one's id: to revoke that would revoke the only one */
+function assertAnother({ noun, oldId }: RotationContract, newId: string): void {
+  if (newId !== "" && newId !== oldId) return;
+  const shown = newId === "" ? "without an id" : "with the id of the old one";
+  throw new Failure("unusable", `The service answered the creation of a new ${noun} ${shown}: nothing was revoked.`, {
+    meaning: `The ${noun} ${oldId} stays as it is. A secret that came is where it was to go.`,
+    hint: "Ask whoever runs the service with the request id before you rotate again.",
+  });
 }
 
 /** Shows that the new one works, before the old one goes. */

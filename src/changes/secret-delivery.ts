@@ -154,14 +154,35 @@ async function whyNotKept({ secrets }: Workbench, entry: string, secret: OneTime
   }
 }
 
-/** Records a secret that is at its destination as done, and destroys the copy. */
+/**
+ * Records a secret that is at its destination as done, and destroys the copy.
+ * @throws Failure `unusable` if what it opens is not what was asked for: that is not done
+ */
 export async function settleDelivered(
   delivery: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
   isKept?: boolean,
 ): Promise<void> {
-  await recordAfterwards(delivery.bench, delivery.lease, { ...learned, state: "done", last_error: null });
+  const state = settledState(learned.detail ?? delivery.lease.entry.detail);
+  await recordAfterwards(delivery.bench, delivery.lease, { ...learned, state, last_error: null });
   await destroyCopy(delivery, isKept);
+  assertAsAsked(delivery.lease.entry);
+}
+
+function settledState({ differs }: Entry["detail"]): "done" | "unusable" {
+  return differs === undefined ? "done" : "unusable";
+}
+
+/** @throws Failure `unusable` if the receipt of the entry showed something else than was asked for */
+export function assertAsAsked(entry: Entry): void {
+  const { detail, state, resource_id } = entry;
+  if (detail.differs === undefined || state !== "unusable") return;
+  const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
+  throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} is not what was asked for: ${detail.differs}.`, {
+    ...detailsOf(entry),
+    meaning: `Nothing was revoked, and a secret that came is where it was to go. Do not use this ${noun} before you know why the service answered so.`,
+    hint: `Ask whoever runs the service with the request id, then revoke this ${noun} or keep it.`,
+  });
 }
 
 /**
@@ -242,8 +263,9 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
   const { id, state, resource_id } = lease.entry;
   if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
   if (await completeDelivery(bench, lease.entry)) {
-    await lease.record({ state: "done", last_error: null });
+    await lease.record({ state: settledState(lease.entry.detail), last_error: null });
     await bench.secrets.destroyKept(id);
+    assertAsAsked(lease.entry);
     return true;
   }
   // A copy goes only after `done` is recorded: one that is missing went with its folder, and nobody can claim it.
@@ -346,7 +368,7 @@ export function afterClaim(entry: Entry): Pick<Entry, "state" | "last_error" | "
   const detail = { ...entry.detail, secret_claimed: true };
   return isUnnamed(entry)
     ? { state: "unknown", last_error: entry.last_error, detail }
-    : { state: "done", last_error: null, detail };
+    : { state: settledState(detail), last_error: null, detail };
 }
 
 /**

@@ -60,6 +60,8 @@ export type EntryDestination =
   | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
 
 interface SecretDetail {
+  /** How the receipt differs from the request, in words: what exists is not what was asked for. */
+  readonly differs?: string;
   /** A person has claimed the secret: it is not lost, wherever it went. */
   readonly secret_claimed?: boolean;
 }

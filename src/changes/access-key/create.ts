@@ -6,6 +6,7 @@ import {
   accessKeyBody,
   type AccessKeyRequest,
   checkAccessKey,
+  keyDifferences,
   type SecretAnswer,
 } from "../../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
@@ -14,6 +15,7 @@ import { type Entry, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import {
+  assertAsAsked,
   deliverSecret,
   keepStray,
   learnedOfKey,
@@ -163,10 +165,19 @@ export async function sendKeyCreation(
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
       ifUnknown: "The key may or may not exist, and its secret is not here.",
     });
-    return await takeSecret(work, answer, { prove, detail: { created_by: answer.value.key.createdByUserId ?? null } });
+    const { key } = answer.value;
+    const request = JSON.parse(lease.entry.request_text) as AccessKeyRequest;
+    const differs = keyDifferences(key, request, [bench.account.keyId, await replacedKey(bench, lease.entry)]);
+    const detail = { created_by: key.createdByUserId ?? null, differs };
+    return await takeSecret(work, answer, { prove, detail });
   } finally {
     await releaseReserved(bench, lease.entry.id, destination);
   }
+}
+
+/** The key that a rotation is to replace with the one of this entry. */
+async function replacedKey({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
+  return parent === null ? undefined : (await journal.find(parent)).detail.old_key;
 }
 
 export interface SendOptions {
@@ -275,7 +286,9 @@ async function answerLost(
 
 /**
  * Delivers the secret of an answer.
- * @throws Failure `secret_lost` for an answer without one: there is none to be had (§2.4)
+ * @param options.detail `differs`: the answer shows another key than was asked for
+ * @throws Failure `secret_lost` for an answer without one: there is none to be had (§2.4); `unusable` for another key, after
+ * its secret was delivered
  */
 export async function takeSecret(
   work: SecretDelivery,
@@ -284,8 +297,11 @@ export async function takeSecret(
 ): Promise<KeyCreated> {
   const { bench, lease } = work;
   if (secret === undefined) {
-    const learned = learnedOfKey(lease.entry, key.id ?? "");
-    await recordAfterwards(bench, lease, { ...learned, state: "secret_lost" });
+    const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
+    // Another key than was asked for is nobody's to revoke: it is not called lost.
+    const state = detail?.differs === undefined ? "secret_lost" : "unusable";
+    await recordAfterwards(bench, lease, { ...learned, state });
+    assertAsAsked(lease.entry);
     throw secretLost(lease.entry, requestId);
   }
   const receipt = keyReceipt({ text, key, secret });

@@ -8,7 +8,7 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { finishKeyDelivery, resumeDelivery, secretLost } from "../secret-delivery.ts";
+import { assertAsAsked, finishKeyDelivery, resumeDelivery, secretLost } from "../secret-delivery.ts";
 import { detailsOf, outcomeUnknown, readUntilAnswered, recordAfterwards, wait, type Workbench } from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
 import { untilKeyRevoked } from "./revoke.ts";
@@ -38,6 +38,7 @@ export async function recoverKeyCreation(
   lease: EntryLease,
   options: KeyRecoveryOptions,
 ): Promise<KeyEnd> {
+  assertAsAsked(lease.entry);
   const work = { bench, lease, destination: options.destination };
   if (await resumeDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
   if (lease.entry.state !== "secret_lost") {

@@ -1,6 +1,7 @@
 // The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives,
 // so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost answer is
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
+import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -88,12 +89,20 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
       before,
     });
     const { value } = answer;
-    const key = value.key.id === undefined ? { id, ...value.key } : { ...value.key, id };
-    const named = { ...answer, value: { ...value, key } };
-    return await takeSecret(work, named, { prove: ownProof(bench, lease.entry) });
+    const differs = rotatedKeyDifferences(value.key, id);
+    const { id: _, ...shown } = value.key;
+    const named = { ...answer, value: { ...value, key: { id, ...shown } } };
+    const prove = differs === undefined ? ownProof(bench, lease.entry) : refuseForProfile(lease.entry, differs);
+    return await takeSecret(work, named, { prove, detail: { differs } });
   } finally {
     await releaseReserved(bench, lease.entry.id, destination);
   }
+}
+
+/** The secret of another key must not become what the profile authenticates with: it is kept for `claim`. */
+function refuseForProfile(entry: Entry, differs: string): (() => Promise<void>) | undefined {
+  if (entry.detail.update_profile !== true) return undefined;
+  return () => Promise.reject(new Failure("unusable", `The service answered with another key: ${differs}.`));
 }
 
 /**

@@ -2,6 +2,7 @@
 // followed step by step, retried under one key, resumable by any later process.
 import {
   checkCreation,
+  clientDifferences,
   creationBody,
   type CreationDecision,
   type CreationRequest,
@@ -14,6 +15,7 @@ import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts
 import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
 import {
+  assertAsAsked,
   completeDelivery,
   deliverSecret,
   destroyCopy,
@@ -51,6 +53,8 @@ export interface CreationOptions {
   readonly key?: string;
   /** `--new`: leave an unfinished creation of the same request alone. */
   readonly fresh?: boolean;
+  /** The client that the new one stands in for: a receipt that shows it is none of a new client. */
+  readonly notId?: string | undefined;
 }
 
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
@@ -137,6 +141,7 @@ class CreationRun {
   readonly #bench: Workbench;
   readonly #lease: EntryLease;
   readonly #waitMs: number;
+  readonly #notId: string | undefined;
   readonly #startedAt: number;
   /** The entry was settled before: a key given again. What the journal says of it stays. */
   readonly #settledBefore: boolean;
@@ -156,6 +161,7 @@ class CreationRun {
     this.#bench = bench;
     this.#lease = lease;
     this.#waitMs = options.waitMs;
+    this.#notId = options.notId;
     this.#startedAt = bench.clock.now();
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
     this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0;
@@ -198,6 +204,7 @@ class CreationRun {
     );
     this.#requestId = answer.kind === "answered" ? answer.requestId : undefined;
     const decision = decideCreation(answer);
+    if ("client" in decision && decision.kind !== "unusable") await this.#compare(decision.client, decision.kind);
     switch (decision.kind) {
       case "store_secret":
         return this.#deliver(decision);
@@ -249,8 +256,29 @@ class CreationRun {
     return { kind: "delivered", entry: this.#entry, receipt: text };
   }
 
-  #learned({ id, client_id }: OAuthClient): Partial<EntryProgress> {
-    return { resource_id: id, last_error: null, detail: { ...this.#entry.detail, client_id } };
+  #learned(client: OAuthClient): Partial<EntryProgress> {
+    const { id, client_id } = client;
+    const differs = this.#differences(client);
+    return { resource_id: id, last_error: null, detail: { ...this.#entry.detail, client_id, differs } };
+  }
+
+  #differences(client: OAuthClient): string | undefined {
+    const { request_text, resource_id } = this.#entry;
+    const request = JSON.parse(request_text) as CreationRequest;
+    return clientDifferences(client, request, { id: resource_id, notId: this.#notId });
+  }
+
+  /**
+   * A receipt that shows something else than was asked for ends the work. A secret that came with it is delivered first;
+   * nothing of such a client is ever revoked, since it may be somebody's.
+   */
+  async #compare(client: OAuthClient, kind: CreationDecision["kind"]): Promise<void> {
+    const differs = this.#differences(client);
+    if (differs === undefined || kind === "store_secret") return;
+    const detail = { ...this.#entry.detail, differs };
+    if (!this.#settledBefore)
+      await this.#record({ state: "unusable", resource_id: client.id, last_error: null, detail });
+    assertAsAsked({ ...this.#entry, state: "unusable", resource_id: client.id, detail });
   }
 
   /** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */

@@ -5,7 +5,14 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { completeDelivery, reserveDestination, secretLost, settleIfFound, undelivered } from "../secret-delivery.ts";
+import {
+  assertAsAsked,
+  completeDelivery,
+  reserveDestination,
+  secretLost,
+  settleIfFound,
+  undelivered,
+} from "../secret-delivery.ts";
 import {
   detailsOf,
   madeAs,
@@ -24,6 +31,8 @@ export interface ReplacementOptions {
   readonly waitMs: number;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** The client that a rotation is to replace. */
+  readonly notId?: string;
 }
 
 /**
@@ -36,9 +45,11 @@ export async function finishOrReplace(
   lease: EntryLease,
   options: ReplacementOptions,
 ): Promise<{ readonly entry: Entry; readonly receipt?: string }> {
+  assertAsAsked(lease.entry);
   const begun = await begunReplacement(bench.journal, lease.entry);
   if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
-  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs: options.waitMs };
+  const { waitMs, notId } = options;
+  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
   if (end !== undefined && end.kind !== "secret_lost") return end;
   // A replacement that was begun was agreed to then.
@@ -96,7 +107,8 @@ async function replaceNow(
       await releaseReserved(bench, replacement.entry.id, options.destination);
       throw error;
     });
-    const end = await finishCreation(bench, replacement, options);
+    const notId = options.notId ?? lost.entry.resource_id ?? undefined;
+    const end = await finishCreation(bench, replacement, { ...options, notId });
     await settleReplaced(bench, lost, end.entry);
     return end;
   } catch (error) {

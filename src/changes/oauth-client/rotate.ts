@@ -161,7 +161,8 @@ async function deliverNewClient(
     ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
   try {
-    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
+    const { old_client: notId } = detailOf(rotation.entry, "oauth_client.rotate");
+    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace, notId };
     const { entry, receipt } = await finishOrReplace(bench, child, options);
     return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
   } catch (error) {

@@ -44,6 +44,8 @@ export class AnAccount {
   /** Looked at before a request takes effect: what must be true on disk by then. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
+  /** Fields of the receipt of a POST that are not what was asked for. */
+  lies: Readonly<Record<string, unknown>> = {};
   step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
 
   /** A client or key from before. */
@@ -117,7 +119,8 @@ export class AnAccount {
     const made = this.clients.find((one) => one.key === key) ?? this.#make("client", { body, key });
     if (made.body !== body) return refusal(409, { code: "idempotency_key_reuse" });
     if (fate === "pending" || fate === "revoked" || fate === "disabled") made.status = fate;
-    return this.#shown(made, { withSecret: fate !== "silent" });
+    const attempt = this.#shown(made, { withSecret: fate !== "silent" });
+    return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...this.lies } } : attempt;
   }
 
   #shown(made: Made | undefined, { withSecret = false } = {}): Attempt<OAuthClient> {
@@ -140,7 +143,7 @@ export class AnAccount {
 
   #keyAnswer(made: Made, fate: Fate | undefined): Attempt<SecretAnswer> {
     made.isGiven = true;
-    const key: AccessKey = { id: made.id, name: nameOf(made), createdByUserId: "user_1" };
+    const key: AccessKey = { id: made.id, name: nameOf(made), createdByUserId: "user_1", ...this.lies };
     const secret = fate === "silent" ? undefined : made.secret;
     return {
       kind: "answered",

@@ -1,0 +1,159 @@
+// An answer is compared with what was asked for before it counts: operation × field × what the answer says instead. Whatever
+// differs, nothing is revoked, a secret that came is delivered or kept, and a second recovery changes nothing.
+import { describe, expect, it } from "vitest";
+import { createAccessKey } from "../../../src/changes/access-key/create.ts";
+import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
+import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
+import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import { AWorld, type DestinationKind } from "./a-world.ts";
+
+const yes = async (): Promise<boolean> => true;
+const client = { service_account_id: "sa_1", scopes: ["entity:read"] };
+const keyRequest = { name: "ci", scopes: ["push-ingest:*"], expiresAt: "2027-01-31T00:00:00.000Z" };
+
+type Work = (bench: Workbench, world: AWorld) => Promise<unknown>;
+
+const clientWork: Record<string, Work> = {
+  "oauth-clients create": (bench, world) =>
+    createOAuthClient(bench, client, {
+      destination: world.destination(),
+      waitMs: 0,
+      conclude: async ({ kind }) => kind,
+    }),
+  "oauth-clients rotate": (bench, world) =>
+    rotateOAuthClient(
+      bench,
+      { old: { id: "oc_old", ...client, status: "active" }, request: { overlapMs: 0, keepOld: false } },
+      { destination: world.destination(), waitMs: 0, mayReplace: yes, mayRevokeUnproven: yes },
+    ),
+};
+
+const keyWork: Record<string, Work> = {
+  "keys create": (bench, world) =>
+    createAccessKey(bench, { request: keyRequest, marked: false }, { destination: world.destination() }),
+  "keys rotate --by-replacement": (bench, world) =>
+    replaceAccessKey(
+      bench,
+      { oldId: "ak_old", creation: { request: keyRequest, marked: false }, overlapMs: 0, updateProfile: false },
+      { destination: world.destination(), mayReplace: yes, mayRevokeUnproven: yes, waitMs: 0 },
+    ),
+};
+
+const inPlace: Record<string, Work> = {
+  "keys rotate": (bench, world) =>
+    rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, { destination: world.destination() }),
+};
+
+const clientLies: Record<string, Readonly<Record<string, unknown>>> = {
+  "another service account": { service_account_id: "sa_2" },
+  "a wider scope": { scopes: ["entity:read", "organization:read"] },
+  "a narrower scope": { scopes: [] },
+  "another scope": { scopes: ["cohort:read"] },
+  "a client that is revoked": { status: "revoked", client_secret: null },
+};
+const rotationLies = { ...clientLies, "the id of the old client": { id: "oc_old" } };
+
+const keyLies: Record<string, Readonly<Record<string, unknown>>> = {
+  "another name": { name: "other" },
+  "another type": { keyType: "service_account" },
+  "a wider scope": { scopes: ["*"] },
+  "one scope more": { scopes: ["push-ingest:*", "*"] },
+  "no expiry": { expiresAt: null },
+  "a later expiry": { expiresAt: "2028-01-31T00:00:00.000Z" },
+  "a key that is revoked": { status: "revoked" },
+  "the id of the key that asks": { id: "ak_own" },
+};
+const replacementLies = { ...keyLies, "the id of the old key": { id: "ak_old" } };
+const inPlaceLies = { "another key's id": { id: "ak_9" }, "a key that is revoked": { status: "revoked" } };
+
+const table = [
+  ...product(clientWork, "oauth-clients create", clientLies),
+  ...product(clientWork, "oauth-clients rotate", rotationLies),
+  ...product(keyWork, "keys create", keyLies),
+  ...product(keyWork, "keys rotate --by-replacement", replacementLies),
+  ...product(inPlace, "keys rotate", inPlaceLies),
+];
+
+interface Cell {
+  readonly operation: string;
+  readonly says: string;
+  readonly work: Work;
+  readonly lies: Readonly<Record<string, unknown>>;
+  readonly destination: DestinationKind;
+  readonly fate: "answered" | "silent";
+}
+
+function product(works: Record<string, Work>, operation: string, lies: typeof clientLies): Cell[] {
+  return (["file", "command", "stdout"] as const).flatMap((destination) =>
+    (["answered", "silent"] as const).flatMap((fate) =>
+      Object.entries(lies).map(([says, fields]) => ({
+        operation,
+        says,
+        work: works[operation]!,
+        lies: fields,
+        destination,
+        fate,
+      })),
+    ),
+  );
+}
+
+function worldOf({ operation, destination, fate, lies }: Cell): AWorld {
+  const post = operation === "keys rotate" ? "rotate" : "create";
+  const world = new AWorld({ destination, fates: fate === "silent" ? { [post]: ["silent"] } : {} });
+  world.account.has("client", "oc_old");
+  world.account.has("key", "ak_own");
+  world.account.has("key", "ak_old");
+  world.account.lies = lies;
+  return world;
+}
+
+describe("a receipt that is not what was asked for", () => {
+  it.each(table)("$operation to $destination, $fate with $says", async (cell) => {
+    const world = worldOf(cell);
+    const ended = await world.run((bench) => cell.work(bench, world));
+    expect(ended.kind).toBe("unusable");
+    expect(ended.failure!.message).not.toContain("undefined");
+    for (const end of ["now", "recovered", "recovered twice"]) {
+      expect({ end, revoked: world.account.requests.filter((request) => request.startsWith("revoke")) }).toEqual({
+        end,
+        revoked: [],
+      });
+      await world.recover();
+    }
+    expect(
+      world.account.requests.filter((request) => request === "create" || request.startsWith("rotate")),
+    ).toHaveLength(1);
+    expect(world.unsettled()).toEqual([]);
+    const made = [...world.account.clients, ...world.account.keys].at(cell.operation.startsWith("oauth") ? -3 : -1)!;
+    const came = cell.fate === "answered" && !("client_secret" in cell.lies);
+    if (came && cell.operation !== "keys rotate") expect(world.isSafe(made.secret)).toBe(true);
+    expect(world.broken).toEqual([]);
+  });
+
+  it("is what was asked for if only the order of scopes or the form of a time differs", async () => {
+    for (const [work, lies] of [
+      [clientWork["oauth-clients create"]!, { scopes: ["entity:read", "entity:read"] }],
+      [keyWork["keys create"]!, { expiresAt: "2027-01-31T01:00:00+01:00", status: "Active", keyType: "user_bound" }],
+    ] as const) {
+      const world = new AWorld();
+      world.account.lies = lies;
+      expect((await world.run((bench) => work(bench, world))).kind).toBe("done");
+    }
+  });
+
+  it("is kept, and not given to the profile that authenticates with the key", async () => {
+    const world = new AWorld({ destination: "profile" });
+    world.account.has("key", "ak_old");
+    world.account.lies = { id: "ak_9" };
+    const ended = await world.run((bench) =>
+      rotateAccessKey(bench, { id: "ak_old", updateProfile: true }, { destination: world.destination() }),
+    );
+    expect(ended.kind).toBe("undelivered");
+    expect(ended.failure!.message).toContain('id is "ak_9" instead of "ak_old"');
+    expect(world.kept.size).toBe(1);
+    expect(world.profiles.size).toBe(0);
+  });
+});
