@@ -3,7 +3,6 @@
 import {
   checkCreation,
   clientDifferences,
-  creationBody,
   type CreationDecision,
   type CreationRequest,
   decideCreation,
@@ -12,8 +11,9 @@ import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
-import type { Admission, EntryLease, Intent } from "../../journal/journal.ts";
-import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
+import type { EntryLease } from "../../journal/journal.ts";
+import type { OneTimeSecret } from "../../secrets/destination.ts";
+import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
 import {
   assertAsAsked,
   completeDelivery,
@@ -32,8 +32,6 @@ import {
   exchanged,
   isInterruption,
   lastErrorOf,
-  madeAs,
-  madeFor,
   outcomeUnknown,
   prerequisite,
   recordAfterwards,
@@ -45,18 +43,6 @@ import {
   type Workbench,
 } from "../workbench.ts";
 
-export interface CreationOptions {
-  readonly destination: Destination;
-  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
-  readonly waitMs: number;
-  /** `--idempotency-key` */
-  readonly key?: string;
-  /** `--new`: leave an unfinished creation of the same request alone. */
-  readonly fresh?: boolean;
-  /** The client that the new one stands in for: a receipt that shows it is none of a new client. */
-  readonly notId?: string | undefined;
-}
-
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
 export interface CreationEnd {
   /** `delivered_before`: by an earlier process; the receipt shows the client as it is now. */
@@ -65,21 +51,6 @@ export interface CreationEnd {
   readonly receipt: string;
   /** Of the answer that showed the client without its secret. */
   readonly requestId?: string | undefined;
-}
-
-/** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
-export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
-  // The same service account and the same set of scopes are the same intent.
-  const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
-  return {
-    ...(begun ? madeAs(begun) : madeFor(account)),
-    operation: "oauth_client.create",
-    method: "POST",
-    path: "/v1/oauth_clients",
-    request_text: creationBody(request),
-    fingerprint: JSON.stringify(fingerprint),
-    idempotent: true,
-  };
 }
 
 /**
@@ -102,29 +73,6 @@ export async function createOAuthClient<T>(
   } finally {
     await lease.release();
   }
-}
-
-/** The destination is in the intent: a crash before anything is reserved there must not make recovery forget it. */
-async function admitCreation(bench: Workbench, intent: Intent, options: CreationOptions): Promise<Admission> {
-  const { destination, fresh, key } = options;
-  let record: Intent["destination"];
-  try {
-    record = { ...(await destination.check()) };
-  } catch (refusal) {
-    // The same command typed again: the secret's file is there because an earlier process put it there. Only the one who
-    // holds the entry may look: looking finishes a delivery, and a living process is still at its own.
-    const earlier = await bench.journal.resume(intent, { fresh, key });
-    if (earlier === undefined) throw refusal;
-    let isThere = false;
-    try {
-      isThere = await completeDelivery(bench, earlier.lease.entry);
-    } finally {
-      if (!isThere) await earlier.lease.release();
-    }
-    if (!isThere) throw refusal;
-    return earlier;
-  }
-  return bench.journal.admit({ ...intent, destination: record }, { fresh, key });
 }
 
 /**

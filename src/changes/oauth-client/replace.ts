@@ -22,7 +22,8 @@ import {
   saysNothingWasDone,
   type Workbench,
 } from "../workbench.ts";
-import { type CreationEnd, type CreationOptions, finishCreation } from "./create.ts";
+import type { CreationOptions } from "./admit.ts";
+import { type CreationEnd, finishCreation } from "./create.ts";
 import { untilClientRevoked } from "./revoke.ts";
 
 export interface ReplacementOptions {

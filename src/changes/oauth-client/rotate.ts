@@ -22,7 +22,7 @@ import {
   saysNothingWasDone,
   type Workbench,
 } from "../workbench.ts";
-import { creationIntent } from "./create.ts";
+import { creationIntent } from "./admit.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
 import { untilClientRevoked } from "./revoke.ts";
 

@@ -1,4 +1,5 @@
-import { createOAuthClient, type CreationEnd, creationIntent } from "../../changes/oauth-client/create.ts";
+import { creationIntent } from "../../changes/oauth-client/admit.ts";
+import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 import { secretLost } from "../../changes/secret-delivery.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
