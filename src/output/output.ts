@@ -61,6 +61,8 @@ export interface Output extends Questions {
   note(text: string): void;
   /** What must be known. */
   warn(text: string): void;
+  /** A line of a log that was asked for: on stderr, as it stands. */
+  log(line: string): void;
   /** What to type next; `--quiet` silences it. */
   hint(text: string): void;
   /** Says what is being waited for, after 300 ms, on a terminal only. End it with `done`. */
@@ -97,6 +99,7 @@ export function createOutput(options: OutputOptions): Output {
     ...createPrinting(options, note),
     note,
     warn: (text) => say("warning", text),
+    log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     hint: (text) => (quiet ? undefined : say("hint", text)),
     progress: (label) => begin(() => [label]),
     countdown(label, ms) {

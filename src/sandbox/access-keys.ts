@@ -9,7 +9,7 @@ import {
   notFound,
   timestamp,
 } from "./call.ts";
-import { accessTokenSeconds, hashOf, legacyToken, randomName } from "./credentials.ts";
+import { hashOf, legacyToken, lifetimeOf, randomName } from "./credentials.ts";
 import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, readBody } from "./request-bodies.ts";
 import { serviceEmail } from "./seed.ts";
 import type { AccessKeyRecord } from "./state.ts";
@@ -128,10 +128,11 @@ export function exchangeSecret(call: Call): Answer {
       headers: { "WWW-Authenticate": 'Bearer realm="api"' },
     });
   key.lastUsedAt = call.now;
+  const seconds = lifetimeOf(call);
   const token = {
-    access_token: legacyToken(call.here, { id: key.id, generation: key.generation, now: call.now }),
+    access_token: legacyToken(call.here, { id: key.id, generation: key.generation, now: call.now, seconds }),
     token_type: "Bearer",
-    expires_in: accessTokenSeconds,
+    expires_in: seconds,
   };
   return jsonAnswer(200, token, noStore);
 }

@@ -8,6 +8,12 @@ export interface Wishes {
   readonly secret?: "withheld" | "replay";
   /** What a creation leaves behind: a reservation that was given up, or work whose outcome nobody knows. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
+  /** A pending client has its client_id already. */
+  readonly clientId?: "early";
+  /** How long an issued token lives, in ms. */
+  readonly lifetime?: number;
+  /** What happens to rows between two pages of a walk. */
+  readonly rows?: "repeated" | "changed";
   /** When remote cleanup after a revocation is confirmed: so many ms later, or only when told. */
   readonly cleanup?: number | "open";
 }
@@ -35,6 +41,12 @@ export interface V1Caller {
   readonly account: ServiceAccount;
   readonly permissions: ReadonlySet<string>;
   readonly version: string;
+}
+
+/** Whether a service account belongs to the organization of the caller: what does not is 404 (§7). */
+export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
+  const account = call.here.serviceAccounts.find(({ id }) => id === given.id);
+  return account !== undefined && account.organizationId === given.caller.account.organizationId;
 }
 
 /** Who sent a legacy request: the access key that the bearer token was issued for. */

@@ -161,7 +161,7 @@ function named<Thing extends { readonly id: string }>(things: readonly Thing[], 
 function changeClient(here: RegionState, { order }: { order: Order }): unknown {
   const client = named(here.oauthClients, order.id);
   const { status, cleanup } = readControl(controlBodies.oauthClient, order.body);
-  if (status === "active" && client.clientId === null) complete(client, order.host.region);
+  if (status === "active" && client.secretHash === null) complete(client, order.host.region);
   if (status !== undefined) {
     client.status = status;
     if (status !== "pending") client.pending = null;

@@ -38,7 +38,13 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
 }
 
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token («short-lived», §5.3) */
-export const accessTokenSeconds = 900;
+const accessTokenSeconds = 900;
+
+/** How long a token that this call issues lives: whole seconds. */
+export function lifetimeOf(call: Pick<Call, "wishes">): number {
+  const { lifetime } = call.wishes;
+  return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
+}
 
 const challenges = 'Basic realm="v1", charset="UTF-8", Bearer realm="v1"';
 
@@ -113,12 +119,12 @@ interface OAuthTokenFacts {
 /** An access token for `scopes` of an OAuth client: self-contained, checked against the client at every request. */
 export function oauthToken(
   here: RegionState,
-  issued: { client: OAuthClientRecord; scopes: string[]; now: number },
+  issued: { client: OAuthClientRecord; scopes: string[]; now: number; seconds: number },
 ): string {
   const facts: OAuthTokenFacts = {
     client: issued.client.id,
     scopes: issued.scopes,
-    expires: issued.now + accessTokenSeconds * 1000,
+    expires: issued.now + issued.seconds * 1000,
   };
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "oauth" });
 }
@@ -165,11 +171,14 @@ interface LegacyTokenFacts {
 }
 
 /** A bearer token of the legacy contract for an access key; it dies with the key's secret. */
-export function legacyToken(here: RegionState, issued: { id: string; generation: number; now: number }): string {
+export function legacyToken(
+  here: RegionState,
+  issued: { id: string; generation: number; now: number; seconds?: number },
+): string {
   const facts: LegacyTokenFacts = {
     key: issued.id,
     generation: issued.generation,
-    expires: issued.now + accessTokenSeconds * 1000,
+    expires: issued.now + (issued.seconds ?? accessTokenSeconds) * 1000,
   };
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "legacy" });
 }

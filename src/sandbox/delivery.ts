@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Answer } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
+import { changedDocument } from "./openapi/changed-document.ts";
 
 /** A slow answer goes out in pieces, one each so often. */
 const beatMs = 100;
@@ -143,6 +144,12 @@ function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): 
   if (how === "no-data") delete list.data;
 }
 
+/** An error object that says so of itself (§7); another body as it is. */
+function withRetryable(body: string, retryable: boolean): string {
+  if (!body.includes('"retryable"')) return body;
+  return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
+}
+
 /** The answer as the content faults leave it: hostile text, broken envelope, repeated token. */
 export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
@@ -153,6 +160,8 @@ export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToke
     if (effects.token && pageToken !== null) Object.assign(list, { has_more: true, next_page_token: pageToken });
     body = JSON.stringify(list);
   }
+  if (effects.retryable) body = withRetryable(body, effects.retryable === "true");
+  if (effects.document) body = changedDocument(body, effects.document);
   if (effects.text && body !== "") body = withHostileText(body);
   return body === (answer.body ?? "") ? answer : { ...answer, body };
 }

@@ -23,6 +23,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
   const { seeded } = here;
+  const elsewhere = here.serviceAccounts.find(({ organizationId }) => organizationId !== undefined)!;
   return {
     base_url: address,
     organization_id: here.organizationId,
@@ -37,6 +38,12 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     api_key: seeded.apiKey,
     /** Of the same service account, as after rotating the management credential. */
     second_api_key: seeded.secondApiKey,
+    /** Of `service_account_id`: another management principal. */
+    other_account_api_key: seeded.otherAccountApiKey,
+    /** A second organization of the region; what belongs to one is 404 for the other. */
+    other_organization_id: elsewhere.organizationId!,
+    other_organization_service_account_id: elsewhere.id,
+    other_organization_api_key: seeded.otherOrganizationApiKey,
     /** Only `entity:read`. */
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,

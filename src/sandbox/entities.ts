@@ -1,7 +1,7 @@
-import { type Answer, type Call, type V1Caller, invalidRequest, notFound } from "./call.ts";
+import { type Answer, type Call, type V1Caller, invalidRequest, notFound, timestamp } from "./call.ts";
 import { requirePermission, seal, unseal } from "./credentials.ts";
 import { type Population, countOf, entityText, nthOf } from "./population.ts";
-import type { Region } from "./state.ts";
+import { organizationOf, type Region } from "./state.ts";
 
 /** At most so many rows a page, even if a larger `limit` is requested (§8). */
 const membersCap = 50;
@@ -13,8 +13,11 @@ export function cohortIds(region: Region): string[] {
   return [...cohortSizes.keys()].map((name) => `cohort_${region}_${name}`);
 }
 
-export function populationOf(call: Pick<Call, "region" | "settings">): Population {
-  return { region: call.region, size: call.settings.entities, seed: call.settings.seed };
+/** The second organization has other people, and fewer. */
+export function populationOf(call: Pick<Call, "region" | "settings">, caller?: V1Caller): Population {
+  const { entities, seed } = call.settings;
+  if (caller?.account.organizationId === undefined) return { region: call.region, size: entities, seed };
+  return { region: call.region, size: Math.ceil(entities / 10), seed: seed + 500 };
 }
 
 export function sizeOfCohort(population: Population, id: string): number | undefined {
@@ -36,7 +39,7 @@ export function listEntities(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");
   const type = call.query.get("type");
   if (type === "") throw invalidRequest("type must name a type of entity, such as person.", "type");
-  const population = populationOf(call);
+  const population = populationOf(call, caller);
   const rows = {
     filters: JSON.stringify(["entities", type]),
     total: countOf(population, type),
@@ -53,7 +56,7 @@ export function listMembers(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");
   const id = call.parts.id!;
   const population = populationOf(call);
-  const total = sizeOfCohort(population, id);
+  const total = caller.account.organizationId === undefined ? sizeOfCohort(population, id) : undefined;
   if (total === undefined) throw notFound("No cohort of this organization has this id.");
   const rows = {
     filters: JSON.stringify(["members", id]),
@@ -89,7 +92,13 @@ function limitOf(call: Call): number {
 /** Organization, service account, contract version and filters (§4.3 rule 2). */
 function bindingOf(call: Call, given: { caller: V1Caller; rows: Rows }): string {
   const { caller, rows } = given;
-  return JSON.stringify(["page", call.here.organizationId, caller.account.id, caller.version, rows.filters]);
+  return JSON.stringify([
+    "page",
+    organizationOf(call.here, caller.account),
+    caller.account.id,
+    caller.version,
+    rows.filters,
+  ]);
 }
 
 function startOf(call: Call, binding: string): number {
@@ -104,16 +113,28 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
+/** A row that somebody changed between two pages. */
+function updated(row: string, now: number): string {
+  const entity = JSON.parse(row) as { status: string };
+  const status = entity.status === "active" ? "inactive" : "active";
+  return JSON.stringify({ ...entity, status, updated_at: timestamp(now) });
+}
+
 /** One page of `rows` as the list envelope of §2.1. @throws Problem 400 for `limit` and `page_token` */
 export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);
   const binding = bindingOf(call, given);
-  const start = Math.min(startOf(call, binding), rows.total);
+  const asked = Math.min(startOf(call, binding), rows.total);
+  const isLater = asked > 0;
+  // What a row that was made meanwhile does to a walk (§4.3 rule 4): the page begins with a row that was there before.
+  const start = isLater && call.wishes.rows === "repeated" ? asked - 1 : asked;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;
   const token = hasMore ? JSON.stringify(seal(call.here.signingKey, { text: String(end), binding })) : "null";
-  const data = rows.slice(start, end).join(",");
+  const page = rows.slice(start, end);
+  const isChanged = isLater && call.wishes.rows === "changed";
+  const data = (isChanged ? page.map((row) => updated(row, call.now)) : page).join(",");
   return {
     status: 200,
     headers: { "Content-Type": "application/json" },

@@ -1,3 +1,5 @@
+import { isServed } from "./routes.ts";
+
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
 /** `500ms`, `2s`, `1m`; a bare number is seconds. @returns ms */
@@ -46,6 +48,18 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
+/** Additions are no drift (§9 rule 3); every `no-` and `other-` is. */
+export const documentChanges = [
+  "extra-field",
+  "extra-operation",
+  "no-field",
+  "no-operation",
+  "no-scheme",
+  "other-type",
+  "other-stage",
+  "other-version",
+] as const;
+
 /** Every key: how its value is read, how it is written, and what it does. The order is that of the documentation. */
 export const faultKeys = {
   times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "only the first n requests that it would meet" },
@@ -80,6 +94,12 @@ export const faultKeys = {
     grammar: "broken|token-at-end|no-token-key|empty-token|no-data",
     meaning: "breaks the rule of the list envelope",
   },
+  rows: {
+    read: oneOf("repeated", "changed"),
+    grammar: "repeated|changed",
+    meaning:
+      "repeated: a later page begins with the last row of the page before; changed: rows of later pages were updated meanwhile",
+  },
   token: { read: oneOf("repeated"), grammar: "repeated", meaning: "gives the page token back that was sent" },
   pending: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "a creation stays pending for n inspections" },
   secret: {
@@ -87,6 +107,26 @@ export const faultKeys = {
     grammar: "withheld|replay",
     meaning:
       "withheld: the completing answer has no secret; replay: only a replay completes what is pending, and has it",
+  },
+  "client-id": {
+    read: oneOf("early"),
+    grammar: "early",
+    meaning: "a pending client has its client_id already",
+  },
+  lifetime: {
+    read: duration,
+    grammar: "<duration>",
+    meaning: "tokens that are issued live for so long",
+  },
+  retryable: {
+    read: oneOf("true", "false"),
+    grammar: "true|false",
+    meaning: "error objects say this, whatever the status",
+  },
+  document: {
+    read: oneOf(...documentChanges),
+    grammar: documentChanges.join("|"),
+    meaning: "changes a published specification",
   },
   effect: {
     read: oneOf("none", "kept", "abandoned", "uncertain"),
@@ -139,6 +179,8 @@ function methodsOf(word: string | undefined, spec: string): ReadonlySet<string> 
 function pathOf(word: string | undefined, spec: string): RegExp {
   if (!word || !/^[/*]/.test(word))
     throw badFault(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
+  if (!isServed(word))
+    throw badFault(`The fault "${spec}" can meet no request: this service has no path that ${word} stands for.`);
   return new RegExp(
     `^${word
       .split("*")

@@ -186,8 +186,8 @@ function settled(effects: FaultEffects): FaultEffects {
 }
 
 function wishesOf(effects: FaultEffects): Wishes {
-  const { pending, secret, effect, cleanup } = effects;
-  return { pending, secret, effect, cleanup };
+  const { pending, secret, effect, cleanup, lifetime, rows } = effects;
+  return { pending, secret, effect, cleanup, lifetime, rows, clientId: effects["client-id"] };
 }
 
 function retryAfterText(given: string, now: number): string {

@@ -1,4 +1,4 @@
-import { type Answer, type Call, Problem, type V1Caller, headerOf, invalidRequest, notFound } from "./call.ts";
+import { type Answer, type Call, Problem, type V1Caller, headerOf, invalidRequest, isOwn, notFound } from "./call.ts";
 import { randomName, requirePermission } from "./credentials.ts";
 import { clientAnswer, complete, inspect, management, requireOAuth } from "./oauth-clients.ts";
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
@@ -32,6 +32,7 @@ function identityOf(call: Call, caller: V1Caller): Identity {
   };
 }
 
+/** @assumed another principal or version is another request, so 409 (§4.2 rule 2 says what a replay is, not what else is) */
 function isSame(receipt: Identity, identity: Identity): boolean {
   return (
     receipt.serviceAccountId === identity.serviceAccountId &&
@@ -50,10 +51,11 @@ function conflict(detail: string, param?: string): Problem {
  * @assumed a target that does not exist is 404 (§7 «resource not owned by the caller»); a scope that §5.1 rule 6 does not show is a
  * permission that nobody holds
  */
-function checkTarget(call: Call, identity: Identity): void {
+function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }): void {
+  const { caller, identity } = given;
   const id = identity.serviceAccountId;
   const target = call.here.serviceAccounts.find((account) => account.id === id);
-  if (!target) throw notFound("No service account of this organization has this id.");
+  if (!target || !isOwn(call, { caller, id })) throw notFound("No service account of this organization has this id.");
   if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
   if (missing.length > 0) throw conflict(`The service account does not hold ${missing.join(", ")}.`, "scopes");
@@ -73,7 +75,8 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
     pending: null,
     cleanup: null,
   };
-  const { pending, secret, effect } = call.wishes;
+  const { pending, secret, effect, clientId } = call.wishes;
+  if (clientId === "early") client.clientId = randomName(`cid_${call.region}_`);
   if (effect === "uncertain") return { client, secret: null };
   if (pending !== undefined) {
     client.pending = { inspectionsLeft: pending, completedBy: secret === "replay" ? "replay" : "itself" };
@@ -90,12 +93,15 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, management);
   for (const scope of identity.scopes) requirePermission(caller, scope);
   const { oauthClients, receipts } = call.here;
-  let receipt = receipts.find((candidate) => candidate.idempotencyKey === identity.idempotencyKey);
+  let receipt = receipts.find(
+    ({ idempotencyKey, managementPrincipal }) =>
+      idempotencyKey === identity.idempotencyKey && isOwn(call, { caller, id: managementPrincipal }),
+  );
   if (receipt && !isSame(receipt, identity))
     throw new Problem(409, "idempotency_key_reuse", "Another request was made with this Idempotency-Key.");
   const existing = oauthClients.find((client) => client.id === receipt?.oauthClientId);
   if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
-  checkTarget(call, identity);
+  checkTarget(call, { caller, identity });
   if (!receipt) {
     receipt = { ...identity, oauthClientId: null };
     receipts.push(receipt);

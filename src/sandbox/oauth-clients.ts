@@ -1,4 +1,4 @@
-import { type Answer, type Call, type V1Caller, jsonAnswer, notFound, timestamp } from "./call.ts";
+import { type Answer, type Call, type V1Caller, isOwn, jsonAnswer, notFound, timestamp } from "./call.ts";
 import { hashOf, randomName, requirePermission } from "./credentials.ts";
 import type { OAuthClientRecord, Region } from "./state.ts";
 
@@ -57,9 +57,10 @@ export function inspect(
   return seen.by === "replay" ? complete(client, seen.region) : null;
 }
 
-function clientOf(call: Call): OAuthClientRecord {
+function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   const client = call.here.oauthClients.find((candidate) => candidate.id === call.parts.id);
-  if (!client) throw notFound("No OAuth client of this organization has this id.");
+  if (!client || !isOwn(call, { caller, id: client.serviceAccountId }))
+    throw notFound("No OAuth client of this organization has this id.");
   return client;
 }
 
@@ -72,7 +73,7 @@ export function retrievalChanges(call: Call): boolean {
 export function getOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);
   requirePermission(caller, management);
-  const client = clientOf(call);
+  const client = clientOf(call, caller);
   inspect(client, { by: "retrieval", region: call.region });
   return clientAnswer(200, client);
 }
@@ -84,7 +85,7 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);
   requirePermission(caller, management);
-  const client = clientOf(call);
+  const client = clientOf(call, caller);
   if (client.status !== "revoked") {
     const { cleanup } = call.wishes;
     client.status = "revoked";

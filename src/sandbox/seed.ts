@@ -1,5 +1,5 @@
 import { hashOf, randomName } from "./credentials.ts";
-import type { AccessKeyRecord, ApiKey, Region, RegionState, State } from "./state.ts";
+import type { AccessKeyRecord, ApiKey, Region, RegionState, SeededCredentials, State } from "./state.ts";
 
 const defaultEntities = 120;
 const defaultSeed = 1;
@@ -11,6 +11,11 @@ const knownPermissions = ["service_account:manage", "organization:read", "entity
 const organizationIds = {
   us: "5eed0000-0000-4000-8000-0000000000a5",
   eu: "5eed0000-0000-4000-8000-0000000000e5",
+} as const;
+
+const otherOrganizationIds = {
+  us: "5eed0000-0000-4000-8000-0000000001a5",
+  eu: "5eed0000-0000-4000-8000-0000000001e5",
 } as const;
 
 const dayMs = 86_400_000;
@@ -48,7 +53,7 @@ function newRegion(region: Region, now: number): RegionState {
     permissions: [...permissions],
     assignedVersion: publishedVersion,
   });
-  return {
+  const here = {
     organizationId: organizationIds[region],
     signingKey: randomName(""),
     controlToken: randomName(""),
@@ -64,6 +69,59 @@ function newRegion(region: Region, now: number): RegionState {
     receipts: [],
     accessKeys: accessKeys(region, { secret: seeded.accessKeySecret, now }),
   };
+  return withNeighbours(region, here);
+}
+
+type Older = Omit<RegionState, "seeded"> & {
+  seeded: Omit<SeededCredentials, "otherAccountApiKey" | "otherOrganizationApiKey">;
+};
+
+/**
+ * Adds the second account's key and the second organization. A state that an older version kept gets them when it is read:
+ * their secrets come from the state's own key, so that every process finds the same.
+ */
+function withNeighbours(region: Region, here: Older): RegionState {
+  const secretOf = (name: string) => `sbx_${region}_key_${hashOf(`${here.signingKey} ${name}`).slice(0, 32)}`;
+  const seeded = {
+    ...here.seeded,
+    otherAccountApiKey: secretOf("other account"),
+    otherOrganizationApiKey: secretOf("other organization"),
+  };
+  const key = (name: string, given: { secret: string; account: string }): ApiKey => ({
+    id: `key_${region}_${name}`,
+    keyHash: hashOf(given.secret),
+    serviceAccountId: given.account,
+    scopes: null,
+    status: "active",
+    expiresAt: null,
+  });
+  const elsewhere = `sa_${region}_elsewhere`;
+  return {
+    ...here,
+    seeded,
+    serviceAccounts: [
+      ...here.serviceAccounts,
+      {
+        id: elsewhere,
+        organizationId: otherOrganizationIds[region],
+        status: "active",
+        permissions: [...knownPermissions],
+        assignedVersion: publishedVersion,
+      },
+    ],
+    apiKeys: [
+      ...here.apiKeys,
+      key("other_account", { secret: seeded.otherAccountApiKey, account: `sa_${region}_automation` }),
+      key("other_organization", { secret: seeded.otherOrganizationApiKey, account: elsewhere }),
+    ],
+  };
+}
+
+/** @returns a state that was read, with what newer versions have in it */
+export function completed(state: State): State {
+  const region = (name: Region) =>
+    state[name].seeded.otherAccountApiKey === undefined ? withNeighbours(name, state[name]) : state[name];
+  return { ...state, us: region("us"), eu: region("eu") };
 }
 
 function apiKeys(region: Region, given: { seeded: Record<string, string>; now: number }): ApiKey[] {

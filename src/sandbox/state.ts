@@ -7,6 +7,8 @@ export type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;
+  /** Absent: the region's own organization. */
+  readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
   /** Contract version used where a request pins none (§9 rule 1). */
@@ -73,6 +75,10 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
+  /** Of the service account that may be granted everything: another management principal. */
+  readonly otherAccountApiKey: string;
+  /** Of the second organization's service account. */
+  readonly otherOrganizationApiKey: string;
 }
 
 export interface RegionState {
@@ -95,6 +101,11 @@ export interface State {
   readonly contractVersions: string[];
   readonly us: RegionState;
   readonly eu: RegionState;
+}
+
+/** The organization of a service account. */
+export function organizationOf(here: RegionState, account: ServiceAccount): string {
+  return account.organizationId ?? here.organizationId;
 }
 
 /** Clients of a service account that hold a slot at `now` (§3.1 «Slot accounting»). */

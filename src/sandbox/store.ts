@@ -6,6 +6,7 @@ import { replaceFile } from "../disk/atomic-write.ts";
 import { errorCode } from "../disk/error-words.ts";
 import { makeFolders } from "../disk/folders.ts";
 import { waitForLock } from "../disk/process-lock.ts";
+import { completed } from "./seed.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
@@ -119,7 +120,7 @@ export class Store {
 
   #load(): State {
     const text = stateTextOf(readFileSync(this.#path, "utf8"), this.#path);
-    const state: State = JSON.parse(text);
+    const state = completed(JSON.parse(text) as State);
     this.#keep(text, state);
     return state;
   }

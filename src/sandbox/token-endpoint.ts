@@ -1,5 +1,5 @@
 import { type Answer, type Call, headerOf, jsonAnswer } from "./call.ts";
-import { accessTokenSeconds, basicPair, hashOf, oauthToken } from "./credentials.ts";
+import { basicPair, hashOf, lifetimeOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
 import type { OAuthClientRecord } from "./state.ts";
 
@@ -79,9 +79,9 @@ function exchange(call: Call): Answer {
     throw new Refusal("unsupported_grant_type", "Only client_credentials is offered.");
   const scopes = grantedScopes(call, { client, asked: form.get("scope") });
   const token = {
-    access_token: oauthToken(call.here, { client, scopes, now: call.now }),
+    access_token: oauthToken(call.here, { client, scopes, now: call.now, seconds: lifetimeOf(call) }),
     token_type: "Bearer",
-    expires_in: accessTokenSeconds,
+    expires_in: lifetimeOf(call),
     scope: scopes.join(" "),
   };
   return jsonAnswer(200, token, noStore);

@@ -182,7 +182,7 @@ function wrongs(): readonly Wrong[] {
       what: "a creation without its key",
       words: ["api", "/v1/oauth_clients", "-X", "POST", "-f", "service_account_id=x"],
     },
-    { what: "a fault that is none", words: ["sandbox", "start", "--fault", "POST /v1 explode=now"] },
+    { what: "a fault that is none", words: ["sandbox", "start", "--fault", "POST /v1/entities explode=now"] },
     { what: "a shell that is none", words: ["completion", "tcsh"] },
   ];
 }

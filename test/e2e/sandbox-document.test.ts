@@ -121,6 +121,44 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(new Set(tokens.slice(0, 2)).size).toBe(2);
     expect([tokens[2], tokens[3]]).toEqual([tokens[1], tokens[1]]);
   },
+  rows: async ({ us }) => {
+    const first = JSON.parse((await list(us, "?limit=5")).text);
+    const second = JSON.parse((await list(us, `?limit=5&page_token=${first.next_page_token}`)).text);
+    expect(second.data).toHaveLength(5);
+    expect(second.data[0]).toEqual(first.data[4]);
+  },
+  document: async ({ us }) => {
+    const { paths } = JSON.parse((await ask(`${us.base_url}/v1-reference/openapi-v1.json`)).text);
+    expect(Object.keys(paths)).not.toContain("/v1/oauth_clients/{id}");
+    expect((await client(us, "oac_none")).status).toBe(404);
+  },
+  retryable: async ({ us }) =>
+    expect(JSON.parse((await list(us)).text)).toMatchObject({ status: 500, retryable: false }),
+  lifetime: async ({ us, wait }) => {
+    const { client_id, client_secret } = JSON.parse((await create(us, "k")).text);
+    const came = await ask(us.token_endpoint!, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: String(new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })),
+    });
+    const { access_token, expires_in } = JSON.parse(came.text);
+    expect(expires_in).toBe(5);
+    const withToken = (): Promise<Came> =>
+      ask(`${us.base_url}/v1/entities`, { headers: { authorization: `Bearer ${access_token}` } });
+    expect((await withToken()).status).toBe(200);
+    wait(6);
+    expect((await withToken()).status).toBe(401);
+  },
+  "client-id": async ({ us }) => {
+    const made = JSON.parse((await create(us, "k")).text);
+    expect(made).toMatchObject({
+      status: "pending",
+      client_id: expect.stringMatching(/^cid_us_/),
+      client_secret: null,
+    });
+    await client(us, made.id);
+    expect(JSON.parse((await client(us, made.id)).text)).toMatchObject({ status: "active", client_id: made.client_id });
+  },
   text: async ({ us }) => expect(JSON.parse((await list(us)).text).data[0].display_name).toContain("\u001b"),
   rate: async ({ us, wait }) => {
     expect(await statuses(6, () => list(us))).toEqual([200, 200, 200, 200, 200, 429]);

@@ -11,6 +11,10 @@ export interface RegionDescription {
   readonly poor_service_account_id: string;
   readonly api_key: string;
   readonly second_api_key: string;
+  readonly other_account_api_key: string;
+  readonly other_organization_id: string;
+  readonly other_organization_service_account_id: string;
+  readonly other_organization_api_key: string;
   readonly scoped_api_key: string;
   readonly revoked_api_key: string;
   readonly expired_api_key: string;

@@ -233,7 +233,7 @@ const clockSkewMs = 5 * 60_000;
 const longestWorkMs = 10 * 60_000;
 /** No clock is wrong by more: a key made so long before or after cannot be ours. */
 const farAwayMs = 24 * 60 * 60_000;
-/** The list shows a key this long after it was made, whatever copy of the data it is read from. */
+/** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 «not shown») */
 export const settleMs = 15_000;
 
 export interface Sought {

@@ -30,7 +30,7 @@ export const command = defineVerb({
       entities: wholeNumber("--entities", options.entities, 100_000_000),
       seed: wholeNumber("--seed", options.seed, 2 ** 32 - 1),
       faults: options.fault ?? [],
-      log: options.log ? (line) => context.output.warn(line) : undefined,
+      log: options.log ? (line) => context.output.log(line) : undefined,
     }).catch(throwSandboxFailure);
     try {
       const description = running.describe();
@@ -62,11 +62,13 @@ function howToUse({ us, eu }: SandboxDescription): string {
 Use it from another terminal:
   export INTEG_REGION=us INTEG_BASE_URL=${us.base_url} INTEG_ORGANIZATION_ID=${us.organization_id}
   export INTEG_API_KEY=${us.api_key}
+  export INTEG_ACCESS_TOKEN=${us.access_token}      # legacy contract, for 15 minutes: keys, people
 or as a profile:
   echo ${us.access_key_secret} | integ profiles add local --region us --base-url ${us.base_url} \\
     --organization-id ${us.organization_id} --access-token-endpoint ${us.access_token_endpoint} --api-key-stdin
 and then:
   integ entities list
   integ oauth-clients create --service-account ${us.service_account_id} --scope entity:read
+  integ keys list
 `;
 }

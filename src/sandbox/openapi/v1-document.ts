@@ -19,6 +19,8 @@ const serviceVersion: JsonObject = {
   in: "header",
   description: "Contract version; the default is the one assigned to the service account.",
   schema: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" },
+  // @assumed §9 rule 1 names the supported version and no answer to another
+  ...choice("A version that is not supported is 400 invalid_request."),
 };
 
 const idempotencyKey: JsonObject = {
@@ -27,6 +29,8 @@ const idempotencyKey: JsonObject = {
   required: true,
   description: "Chosen and stored by the caller before the first send.",
   schema: { type: "string", pattern: "^[\\x21-\\x7E]{1,255}$" },
+  // @assumed §4.2 gives the rule of the key and no answer to one that breaks it
+  ...choice("A key that is missing or breaks the rule is 400 invalid_request; its param is the header's name."),
 };
 
 const listParameters: readonly JsonObject[] = [
@@ -69,7 +73,8 @@ const oauthClients: JsonObject = {
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
     choice:
       "A pending creation is completed by a later look at it, and nobody gets the secret of one that completes by itself; " +
-      "a target account that does not exist is 404.",
+      "a target account that does not exist is 404. The same key with another management principal or contract version is " +
+      "409 idempotency_key_reuse, as with another body; each organization has its own keys.",
   }),
 };
 
@@ -129,7 +134,11 @@ const components = (tokenUrl: string): JsonObject => ({
     OAuthClientCreation: {
       ...schemaOf(OAuthClientCreation),
       description: "All scopes together have at most 4,096 characters.",
-      ...choice("Separators do not count; scopes are a set; an unknown scope is a permission that nobody holds."),
+      // @assumed §8 gives limits and no answer to what is beyond the limits, nor does §4.2 to an unknown field
+      ...choice(
+        "Separators do not count; scopes are a set; an unknown scope is a permission that nobody holds. " +
+          "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",
+      ),
     },
     Problem: schemas.problem,
   },
@@ -145,6 +154,8 @@ const components = (tokenUrl: string): JsonObject => ({
     oauth: {
       type: "oauth2",
       description: "Optional. The grant represents a service account.",
+      // @assumed §5.2 rule 7 does not show how a token is used, §4.1 names Basic only
+      ...choice("A token goes into Authorization: Bearer; it may do what client and service account both may."),
       flows: { clientCredentials: { tokenUrl, scopes: {} } },
     },
   },
@@ -162,7 +173,15 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
     }),
     tags: [
       { name: "OAuth clients", description: "Client credentials of service accounts." },
-      { name: "Lists", description: "Entities and members of cohorts." },
+      {
+        name: "Lists",
+        description: "Entities and members of cohorts.",
+        // @assumed §9 rule 2 names the three stages, and §7 the statuses, without saying which is whose
+        ...choice(
+          "Every operation of /v1 is at stage ga. Where no status is shown: 401 is a credential that is not accepted, 403 a " +
+            "missing permission or a disabled account, 404 what does not exist or belongs to another organization.",
+        ),
+      },
     ],
     security: [{ apiKey: [] }, { oauth: [] }],
     paths,

@@ -21,7 +21,7 @@ describe("the language of faults", () => {
     expect(matches("POST", "/v1/oauth_clients/x")).toBe(false);
     expect(matches("GET", "/v1/oauth_clients")).toBe(false);
     expect(parseFault("* * latency=1s").matches("PUT", "/anything")).toBe(true);
-    expect(parseFault("GET /v1.entities status=500").matches("GET", "/v1/entities")).toBe(false);
+    expect(parseFault("GET /*.json status=500").matches("GET", "/v1-reference/openapi-v1xjson")).toBe(false);
   });
 
   it("reads every kind of value", () => {

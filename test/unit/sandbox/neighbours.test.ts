@@ -1,0 +1,102 @@
+// A second organization and a second management principal, so that what is bound to either can be tried.
+import { readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeSandbox } from "../../../src/sandbox/sandbox.ts";
+import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
+import { aSandbox, ask, basic, type Came, create, folder, list } from "./a-sandbox.ts";
+
+type World = Awaited<ReturnType<typeof aSandbox>>["us"];
+
+function createAs(us: World, given: { key: string; account?: string; idempotencyKey?: string }): Promise<Came> {
+  return ask(`${us.base_url}/v1/oauth_clients`, {
+    method: "POST",
+    headers: {
+      ...basic(given.key),
+      "content-type": "application/json",
+      "idempotency-key": given.idempotencyKey ?? "k",
+    },
+    body: JSON.stringify({ service_account_id: given.account ?? us.service_account_id, scopes: ["entity:read"] }),
+  });
+}
+
+it("keeps two organizations of a region apart", async () => {
+  const { us } = await aSandbox();
+  const there = basic(us.other_organization_api_key);
+  const { id } = JSON.parse((await create(us, "k")).text) as { id: string };
+  expect((await ask(`${us.base_url}/v1/oauth_clients/${id}`, { headers: there })).status).toBe(404);
+  expect((await ask(`${us.base_url}/v1/oauth_clients/${id}`, { method: "DELETE", headers: there })).status).toBe(404);
+  expect((await createAs(us, { key: us.other_organization_api_key })).status).toBe(404);
+  const account = us.other_organization_service_account_id;
+  expect((await createAs(us, { key: us.api_key, account, idempotencyKey: "l" })).status).toBe(404);
+  // Its keys are its own: the same idempotency key is free.
+  const own = await createAs(us, { key: us.other_organization_api_key, account });
+  expect(JSON.parse(own.text)).toMatchObject({ status: "active", service_account_id: account });
+  expect(
+    (await ask(`${us.base_url}/v1/oauth_clients/${JSON.parse(own.text).id}`, { headers: basic(us.api_key) })).status,
+  ).toBe(404);
+  const { next_page_token, data } = JSON.parse((await list(us, "?limit=5")).text);
+  const answer = await ask(`${us.base_url}/v1/entities?limit=5&page_token=${next_page_token}`, { headers: there });
+  expect(JSON.parse(answer.text)).toMatchObject({ status: 400, param: "page_token" });
+  expect(JSON.parse((await ask(`${us.base_url}/v1/entities?limit=5`, { headers: there })).text).data).not.toEqual(data);
+  expect((await ask(`${us.base_url}/v1/cohorts/${us.cohort_ids[0]}/members`, { headers: there })).status).toBe(404);
+});
+
+it("takes another account's key for another principal", async () => {
+  const { us } = await aSandbox();
+  expect((await create(us, "k")).status).toBe(201);
+  const other = await createAs(us, { key: us.other_account_api_key });
+  expect(JSON.parse(other.text)).toMatchObject({ status: 409, code: "idempotency_key_reuse" });
+  expect((await createAs(us, { key: us.second_api_key })).status).toBe(201);
+  const { next_page_token } = JSON.parse((await list(us, "?limit=5")).text);
+  const answer = await ask(`${us.base_url}/v1/entities?limit=5&page_token=${next_page_token}`, {
+    headers: basic(us.other_account_api_key),
+  });
+  expect(JSON.parse(answer.text)).toMatchObject({ status: 400, param: "page_token" });
+});
+
+it("gives both to a state that an older version kept", async () => {
+  const stateDir = folder();
+  const before = await describeSandbox(stateDir);
+  const path = join(stateDir, "sandbox.json");
+  const { state } = JSON.parse(readFileSync(path, "utf8"));
+  for (const here of [state.us, state.eu]) {
+    delete here.seeded.otherAccountApiKey;
+    delete here.seeded.otherOrganizationApiKey;
+    here.serviceAccounts = here.serviceAccounts.filter((one: object) => !("organizationId" in one));
+    here.apiKeys = here.apiKeys.filter(({ id }: { id: string }) => !id.includes("other"));
+  }
+  const text = JSON.stringify(state);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  writeFileSync(path, `{"format":1,"sha256":"${sha256}","state":${text}}\n`);
+  expect({ ...(await describeSandbox(stateDir)).us, access_token: "" }).toEqual({ ...before.us, access_token: "" });
+});
+
+it.each(["/v1/entitites", "/v2/*", "/v1/oauth_clients/a/b", "/api/v1/access-keys/*/turn", "/v1/cohorts//members"])(
+  "refuses a fault for %s: no operation has this path",
+  (path) => expect(() => parseFault(`GET ${path} status=500`)).toThrow("no path"),
+);
+
+it.each([
+  "/*",
+  "*",
+  "/v1/*",
+  "/v1/entities",
+  "/v1/oauth_clients/*",
+  "/v1/oauth_clients/oac_1",
+  "*/rotate",
+  "/v1/c*s/x/mem*",
+])("takes a fault for %s", (path) => expect(() => parseFault(`GET ${path} status=500`)).not.toThrow());
+
+it.each(documentChanges)("publishes a document with %s where a fault says so", async (change) => {
+  const { us } = await aSandbox({ faults: [`GET /*/openapi* document=${change} times=2`] });
+  const paths = ["/v1-reference/openapi-v1.json", "/api/v1-reference/openapi.json"];
+  const publish = (path: string): Promise<string> => ask(us.base_url + path).then(({ text }) => text);
+  const changed = [await publish(paths[0]!), await publish(paths[1]!)];
+  const asEver = [await publish(paths[0]!), await publish(paths[1]!)];
+  for (const [index, text] of changed.entries()) {
+    expect(JSON.parse(text).openapi).toBe("3.1.0");
+    expect(text).not.toBe(asEver[index]);
+  }
+});
