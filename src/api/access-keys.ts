@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
+import { isTime } from "./iso-time.ts";
 import { segment } from "./http/request-rules.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
@@ -57,18 +58,21 @@ export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRe
   if (scopes?.length === 0)
     refuse("A list of scopes without a scope would be a key that may do nothing.", "--scope '*'");
   for (const scope of scopes ?? [])
-    if (!knownScopes.includes(scope))
-      refuse(`"${scope}" is no scope of a key (§5.3).`, "--scope '*', or --scope 'push-ingest:*'");
+    if (!knownScopes.includes(scope)) refuse(`"${scope}" is no scope of a key (§5.3).`, suggestedScopes(scope));
+}
+
+/** Several in one word are meant one by one. */
+function suggestedScopes(scope: string): string {
+  const parts = scope.split(/[\s,;]+/);
+  const isList = parts.length > 1 && parts.every((part) => knownScopes.includes(part));
+  return isList ? parts.map((part) => `--scope '${part}'`).join(" ") : "--scope '*', or --scope 'push-ingest:*'";
 }
 
 function checkExpiry(expiresAt: string, nowMs: number): void {
-  const form = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.exec(expiresAt);
-  const at = form ? Date.parse(expiresAt) : Number.NaN;
-  // Date.parse takes the 31st of February for the 3rd of March.
-  const lastDay = form ? new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate() : 0;
-  if (!form || Number.isNaN(at) || Number(form[3]) > lastDay)
+  if (!isTime(expiresAt))
     refuse(`"${expiresAt}" is no ISO 8601 time with a zone.`, "--expires-at 2027-01-31T00:00:00Z");
-  if (at <= nowMs) refuse(`${expiresAt} is past: the key would be born expired.`, "--expires-in 90d");
+  if (Date.parse(expiresAt) <= nowMs)
+    refuse(`${expiresAt} is past: the key would be born expired.`, "--expires-in 90d");
 }
 
 function refuse(message: string, hint: string): never {

@@ -1,13 +1,14 @@
 // What says in every request which contract it belongs to: the version for /v1 (§9), the organization for the legacy one
 // (§4.4). Nothing else is loaded with it: commands that send nothing need the version too.
 import { Failure } from "../errors.ts";
+import { isDate } from "./iso-time.ts";
 
 /** The version of /v1 that this program was written for (§9.1). */
 export const contractVersion = "2026-07-01";
 
 /** @throws Failure `usage` for anything but a date in form */
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(serviceVersion))
+  if (!isDate(serviceVersion))
     throw new Failure("usage", `"${serviceVersion}" is no contract version.`, {
       hint: "Write a date, like --service-version 2026-07-01",
     });

@@ -31,7 +31,17 @@ export function checkCreation(request: CreationRequest & { readonly idempotencyK
 
 function checkScope(scope: string): void {
   if (scope.trim() === "") refuse("A scope is empty.");
+  const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
+  if (parts.join("") !== scope || parts.length > 1)
+    refuse(`"${scope}" is not one scope: each has its own --scope.`, suggested(parts));
   if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: scopes are named one by one (§4.2).`);
+}
+
+/** Only what a shell takes as it stands. */
+function suggested(parts: readonly string[]): string | undefined {
+  return parts.every((part) => /^[\w:.@/-]+$/.test(part))
+    ? parts.map((part) => `--scope ${part}`).join(" ")
+    : undefined;
 }
 
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */

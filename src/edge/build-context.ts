@@ -247,9 +247,16 @@ async function readStdin(terminal: Terminal, what: string): Promise<string> {
     if (size > longestSecretBytes) throw new Failure("usage", `Standard input is too long for the ${what}.`);
     chunks.push(bytes);
   }
-  const text = Buffer.concat(chunks)
-    .toString("utf8")
-    .replace(/\r?\n$/, "");
+  const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, "");
   if (text.trim() === "") throw new Failure("usage", `Standard input held no ${what}.`);
   return text;
+}
+
+/** A byte order mark at the beginning, as editors on Windows write it, is no part of the secret. */
+function decoded(bytes: Buffer, what: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure("usage", `Standard input is not UTF-8: the ${what} would be changed.`);
+  }
 }

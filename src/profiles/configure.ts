@@ -127,6 +127,8 @@ function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
     throw new Failure("usage", `The ${what} holds a line break or another control character.`);
+  if (/\p{Cs}/u.test(secret))
+    throw new Failure("usage", `The ${what} holds half a character (a lone surrogate), which no header can carry.`);
   return secret;
 }
 

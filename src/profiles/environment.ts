@@ -34,8 +34,8 @@ export function withoutSecrets(env: Environment): Record<string, string | undefi
 export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
   if (value === undefined || value === "") return undefined;
-  if (/\p{Cc}/u.test(value)) {
-    throw new Failure("usage", `${name} holds a line break or another control character.`, {
+  if (/[\p{Cc}\uFEFF]/u.test(value)) {
+    throw new Failure("usage", `${name} holds a line break, a byte order mark or another control character.`, {
       meaning: "A value read from a file often keeps the newline at its end.",
     });
   }
@@ -62,13 +62,13 @@ export interface EnvironmentProfile {
   readonly oauth?: OAuthSettings;
 }
 
-/** `INTEG_ORGANIZATION_ID`, checked (§4.4: a UUID). */
+/** `INTEG_ORGANIZATION_ID`, checked (§4.4: a UUID, whose letters may be of either case: RFC 9562 §4). */
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
     throw new Failure("usage", "INTEG_ORGANIZATION_ID is not a UUID.");
   }
-  return value;
+  return value?.toLowerCase();
 }
 
 function checkCredentials(env: Environment): void {

@@ -59,9 +59,9 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
 /** `INTEG_ORGANIZATION_ID` serves a profile that names no organization; one that does keeps its own. */
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
   const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
-  const own = profile.organization_id;
+  const own = profile.organization_id?.toLowerCase();
   if (own === undefined) return { organizationId: asked, notes: [] };
-  const differs = asked !== undefined && asked.toLowerCase() !== own.toLowerCase();
+  const differs = asked !== undefined && asked !== own;
   return {
     organizationId: own,
     notes: differs ? [`INTEG_ORGANIZATION_ID is not used: profile ${profile.name} has its own organization.`] : [],

@@ -177,7 +177,10 @@ export async function secretFromCommand(
     });
   }
   if (run.status !== 0) throw new Failure("auth", `The ${what} failed with ${endWords(run)}.`, details);
-  const [line = "", ...further] = run.stdout.toString("utf8").split("\n");
+  const [line = "", ...further] = run.stdout
+    .toString("utf8")
+    .replace(/^\uFEFF/, "")
+    .split("\n");
   if (options.alone === true && further.some((more) => more.trim() !== "")) {
     throw new Failure("auth", `The ${what} printed more than one line: which of them is it?`, details);
   }

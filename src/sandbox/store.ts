@@ -1,7 +1,7 @@
 // The state file is replaced, never changed in place, so a reader needs no lock: it compares the head of the file
 // (checksum) with what it has in memory. A change takes the lock, reloads, works, replaces.
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync, unlinkSync } from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { errorCode } from "../disk/error-words.ts";
 import { makeFolders } from "../disk/folders.ts";
@@ -41,6 +41,15 @@ function stateTextOf(text: string, path: string): string {
   return stateText;
 }
 
+/** @throws Error `state_folder` */
+function refuseFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw Object.assign(new Error(`${path} is a folder: the sandbox keeps its state in a file of that name.`), {
+      code: "state_folder",
+      path,
+    });
+}
+
 function readHead(path: string): string | undefined {
   let file: number;
   try {
@@ -52,6 +61,9 @@ function readHead(path: string): string | undefined {
   try {
     const head = Buffer.alloc(headLength);
     return head.toString("latin1", 0, readSync(file, head, 0, headLength, 0));
+  } catch (error) {
+    refuseFolder(path);
+    throw error;
   } finally {
     closeSync(file);
   }
@@ -161,6 +173,7 @@ export class Store {
 export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = stateFile(stateDir);
+  refuseFolder(path);
   await whileLocked(path, () => {
     for (const name of readdirSync(stateDir)) if (stateFiles.test(name)) unlinkSync(`${stateDir}/${name}`);
   });

@@ -25,6 +25,10 @@ function envLines({ kind, secret, clientId }: OneTimeSecret): string {
  * OAuth client and `{"id","secret"}` for an access key; `env` lines that both a shell and a dotenv reader take.
  */
 export function renderSecret(secret: OneTimeSecret, format: SecretFormat): string {
+  if (format !== "json" && /\p{Cs}/u.test(secret.secret))
+    throw new Failure("failed", "The secret holds half a character (a lone surrogate), which only JSON can write.", {
+      hint: "--secret-format json",
+    });
   if (format === "raw") return `${secret.secret}\n`;
   if (format === "env") return envLines(secret);
   const fields =

@@ -332,6 +332,8 @@ describe("bad input is refused before anything is sent", () => {
   it.each([
     ["101 scopes", many],
     ["a wildcard", ["--scope", "entity:*"]],
+    ["two scopes in one word", ["--scope", "entity:read,organization:read"]],
+    ["two scopes with a space", ["--scope", "entity:read organization:read"]],
     ["an empty scope", ["--scope", ""]],
     ["4,097 characters of scopes", ["--scope", "x".repeat(4097)]],
     ["a key with a space", ["--idempotency-key", "a b"]],

@@ -201,6 +201,55 @@ describe("profiles", () => {
   });
 });
 
+describe("what was typed or read, as it was meant", () => {
+  const address = ["--region", "us", "--base-url", "https://a.example"];
+  const shown = async (
+    at: Home,
+    words: string[],
+    input: string | undefined = "key\n",
+  ): Promise<{ organization_id?: string }> => JSON.parse((await at.integ([...words, "--json"], { input })).stdout);
+
+  it("keeps an organization id in lower case", async () => {
+    const at = home();
+    const id = "AAAAAAAA-2222-4333-8444-55555555BBBB";
+    const added = await shown(at, ["profiles", "add", "p", ...address, "--organization-id", id, "--api-key-stdin"]);
+    expect(added.organization_id).toBe(id.toLowerCase());
+  });
+
+  it("takes a key behind a byte order mark without it", async () => {
+    const at = home();
+    const words = ["profiles", "add", "prod", "--region", "us", "--base-url", service.us.base_url];
+    await at.integ([...words, "--api-key-stdin"], { input: `\uFEFF${service.us.api_key}\r\n` });
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    writeFileSync(at.path("key"), `\uFEFF${service.us.api_key}\r\n`);
+    await at.integ(["profiles", "edit", "prod", "--api-key-command", `cat '${at.path("key")}'`]);
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    const env = { ...service.env, INTEG_API_KEY: `\uFEFF${service.us.api_key}` };
+    expect((await at.integ(["entities", "list"], { env })).code).toBe(2);
+  });
+
+  it.each([
+    ["--service-version", ["entities", "list", "--service-version", "2026-02-30"]],
+    ["--contract-version", ["spec", "show", "--contract-version", "2026-02-30"]],
+    ["--expires-at", ["keys", "create", "--name", "k", "--expires-at", "2027-02-30T00:00:00Z"]],
+  ])("%s: the 30th of February is no date", async (flag, words) => {
+    const { code, stderr } = await home(service.env).integ(words);
+    expect([code, stderr.includes("2026-02-30") || stderr.includes("2027-02-30")], flag + stderr).toEqual([2, true]);
+  });
+
+  it("a folder where the sandbox keeps its state: what it is and what to do", async () => {
+    const at = home();
+    mkdirSync(at.path("state", "sandbox.json"), { recursive: true });
+    for (const words of [
+      ["entities", "list", "-p", "sandbox"],
+      ["sandbox", "reset", "-y"],
+    ]) {
+      const { code, stderr } = await at.integ(words);
+      expect([code, stderr.includes("is a folder"), stderr.includes("rmdir '")], stderr).toEqual([2, true, true]);
+    }
+  });
+});
+
 describe("the environment instead of a profile", () => {
   it("is enough by itself, in both regions", async () => {
     expect((await home(service.env).integ(["entities", "list", "--json"])).code).toBe(0);

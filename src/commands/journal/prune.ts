@@ -1,5 +1,5 @@
 import type { Entry } from "../../journal/entry.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseLifetime } from "../options/values.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
@@ -13,7 +13,7 @@ export const command = defineVerb({
   ],
   more: "An entry of a client or key that is not known to be revoked stays: the API cannot list clients, so that the journal may hold the only copy of its id.",
   async run(context, { options }) {
-    const olderThanMs = parseDuration(options.olderThan, "--older-than");
+    const olderThanMs = parseLifetime(options.olderThan, "--older-than");
     const includeLive = options.includeLive === true;
     const { removed, live, keptLive } = await (await context.journal()).prune(olderThanMs, { includeLive });
     for (const entry of live)

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Finding, Judgement, Severity, Thresholds, Waived } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseLifetime } from "../options/values.ts";
 import { read, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
@@ -32,9 +32,9 @@ export const command = defineVerb({
   more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
   async run(context, { options }) {
     const limits = {
-      maxAgeMs: parseDuration(options.maxAge, "--max-age"),
-      maxIdleMs: parseDuration(options.maxIdle, "--max-idle"),
-      expiresWithinMs: parseDuration(options.expiresWithin, "--expires-within"),
+      maxAgeMs: parseLifetime(options.maxAge, "--max-age"),
+      maxIdleMs: parseLifetime(options.maxIdle, "--max-idle"),
+      expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
     const now = context.clock.now();
     const { applyWaivers, auditKeys, isAsBadAs, readWaivers } = await import("./audit-rules.ts");

@@ -1,6 +1,7 @@
 // The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseLifetime } from "../options/values.ts";
+import { fullTime } from "../../api/iso-time.ts";
 import { Failure } from "../../errors.ts";
 
 export const addKeyOptions = sharedOptions((command) =>
@@ -35,9 +36,9 @@ export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Exp
   if (expiresAt !== undefined && expiresIn !== undefined)
     throw new Failure("usage", "--expires-at and --expires-in contradict each other.", { hint: "Keep one of them." });
   if (expiresAt === "never" || expiresIn === "never") return { at: null, fingerprint: "never" };
-  if (expiresAt !== undefined) return { at: expiresAt, fingerprint: expiresAt };
+  if (expiresAt !== undefined) return { at: fullTime(expiresAt), fingerprint: expiresAt };
   if (expiresIn === undefined) return undefined;
-  const ms = parseDuration(expiresIn, "--expires-in");
+  const ms = parseLifetime(expiresIn, "--expires-in");
   if (ms <= 0) throw new Failure("usage", "--expires-in: the key would be born expired.", { hint: "--expires-in 90d" });
   return { at: new Date(nowMs + ms).toISOString(), fingerprint: `in ${ms} ms` };
 }

@@ -7,7 +7,7 @@ import type { Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseLifetime } from "../options/values.ts";
 import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
@@ -71,7 +71,7 @@ async function requestOf(
   bench: Workbench,
   { id, options }: { readonly id: string; readonly options: RotateFlags },
 ): Promise<Omit<KeyReplacementRequest, "updateProfile">> {
-  const overlapMs = options.overlap === undefined ? 0 : parseDuration(options.overlap, "--overlap");
+  const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
   const creation = replacementOf(old, options, context.clock.now());

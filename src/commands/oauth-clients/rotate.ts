@@ -3,7 +3,7 @@ import type { Rotated } from "../../changes/overlap.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseDuration, parseLifetime } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../running/read.ts";
 import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
@@ -34,7 +34,7 @@ export const command = defineVerb({
   more: "At every moment one of the two clients works. Whatever breaks on the way, integ journal recover finishes it.",
   asks: askClient("Which client is to be replaced?"),
   async run(context, { args: [id], options }) {
-    const overlapMs = parseDuration(options.overlap, "--overlap");
+    const overlapMs = parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");
     const keepOld = options.keepOld === true;
     if (keepOld && overlapMs > 0)

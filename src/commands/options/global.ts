@@ -1,6 +1,7 @@
 // The options that every command takes, before or after its name, and the environment variables behind them.
 import type { Command as PlainCommand } from "commander";
 import type { Command } from "@commander-js/extra-typings";
+import { isDate } from "../../api/iso-time.ts";
 import { Failure } from "../../errors.ts";
 import { parseDuration } from "./values.ts";
 
@@ -157,7 +158,7 @@ function parseFields(text: string): string[] {
 }
 
 function checkVersion(text: string | undefined): string | undefined {
-  if (text !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(text))
+  if (text !== undefined && !isDate(text))
     throw new Failure("usage", `--service-version: "${text}" is no contract version.`, {
       hint: "Write a date, like --service-version 2026-07-01",
     });

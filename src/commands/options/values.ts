@@ -1,5 +1,6 @@
 // Values of options that several commands read alike.
 import type { Context } from "../../context.ts";
+import { isDate } from "../../api/iso-time.ts";
 import { Failure } from "../../errors.ts";
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -23,12 +24,29 @@ const longestMs = 100 * 365 * 86_400_000;
  * @throws Failure `usage` for anything else
  */
 export function parseDuration(text: string, name: string): number {
+  return durationOf(text, { name, hint: `${forms}; a bare number is seconds.` });
+}
+
+const forms = "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S";
+
+function durationOf(text: string, { name, hint }: { readonly name: string; readonly hint: string }): number {
   const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
   if (ms === undefined || !(ms <= longestMs))
-    throw new Failure("usage", `${name}: "${text}" is not a duration.`, {
-      hint: "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S; a bare number is seconds.",
-    });
+    throw new Failure("usage", `${name}: "${text}" is not a duration.`, { hint });
   return Math.round(ms);
+}
+
+/**
+ * A lifetime or an age: a bare number is none, since who writes 90 means days as often as seconds.
+ * @throws Failure `usage` as `parseDuration` does, and for a number without a unit but 0
+ */
+export function parseLifetime(text: string, name: string): number {
+  if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
+    throw new Failure("usage", `${name}: "${text}" has no unit.`, {
+      meaning: `It could be seconds or days: write ${text.trim()}s or ${text.trim()}d.`,
+      hint: `${name} ${text.trim()}d`,
+    });
+  return durationOf(text, { name, hint: `${forms}.` });
 }
 
 function simpleMs(text: string): number | undefined {
@@ -60,5 +78,9 @@ export function documentVersion(
       `--contract-version ${contractVersion} and the service version ${serviceVersion} name two documents.`,
       { hint: "Keep one of --contract-version, --service-version and INTEG_SERVICE_VERSION." },
     );
+  if (contractVersion !== undefined && !isDate(contractVersion))
+    throw new Failure("usage", `--contract-version: "${contractVersion}" is no date.`, {
+      hint: "--contract-version 2026-07-01",
+    });
   return contractVersion ?? serviceVersion;
 }

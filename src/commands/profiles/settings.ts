@@ -56,7 +56,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   return {
     ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
-    ...(flags.organizationId !== undefined && { organization_id: flags.organizationId || null }),
+    ...(flags.organizationId !== undefined && { organization_id: flags.organizationId.toLowerCase() || null }),
     ...(legacy !== undefined && { legacy }),
     ...(credential !== undefined && { credential }),
     ...(key !== undefined && { key }),

@@ -13,7 +13,11 @@ const fromSettings: ReadonlySet<unknown> = new Set([
 /** @param error what the sandbox threw; its message is a sentence for a person */
 export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code === "state_folder") {
+    const hint = `rmdir '${path?.replaceAll("'", "'\\''")}', or set INTEG_STATE_DIR to another folder`;
+    throw new Failure("usage", error.message, { hint, cause: error });
+  }
   if (!fromSettings.has(code) && !isUnwritable(error)) throw error;
   const isStale = code === "settings_differ" || code === "state_damaged";
   const hint = isStale ? "integ sandbox reset" : "integ help sandbox start";

@@ -1,5 +1,6 @@
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
+import { throwSandboxFailure } from "./failure.ts";
 
 export const command = defineVerb({
   configure: (command) => command,
@@ -10,7 +11,7 @@ export const command = defineVerb({
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was reset: the answer was no.");
     const { removeState } = await import("../../sandbox/store.ts");
-    await removeState(context.settings.stateDir);
+    await removeState(context.settings.stateDir).catch(throwSandboxFailure);
     context.output.note("The sandbox is as new.");
   },
 });

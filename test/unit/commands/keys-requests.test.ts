@@ -21,7 +21,7 @@ describe("an expiry", () => {
   it.each([
     [{}, undefined],
     [{ expiresIn: "90d" }, { at: "2027-02-19T00:00:00.000Z", fingerprint: "in 7776000000 ms" }],
-    [{ expiresAt: "2027-01-01T00:00:00Z" }, { at: "2027-01-01T00:00:00Z", fingerprint: "2027-01-01T00:00:00Z" }],
+    [{ expiresAt: "2027-01-01T00:00:00Z" }, { at: "2027-01-01T00:00:00.000Z", fingerprint: "2027-01-01T00:00:00Z" }],
     [{ expiresAt: "never" }, { at: null, fingerprint: "never" }],
     [{ expiresIn: "never" }, { at: null, fingerprint: "never" }],
   ])("%j", (flags, expiry) => {

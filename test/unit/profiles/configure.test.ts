@@ -88,6 +88,13 @@ describe("adding a profile", () => {
   });
 });
 
+it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is refused: %j", async (secret) => {
+  const house = rooms();
+  const refused = await addProfile(house, { ...prod, credential: { ...key, secret } }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("lone surrogate") });
+  expect(house.keptSecrets()).toEqual([]);
+});
+
 describe("changing a profile", () => {
   it("keeps the credential at the same origin, drops it at another, with the way to a token, and says so", async () => {
     const house = rooms();

@@ -182,6 +182,17 @@ describe("never a silent choice", () => {
 });
 
 describe("INTEG_ORGANIZATION_ID", () => {
+  it("and a profile's own are one organization in either case of letters", () => {
+    const id = "AAAAAAAA-2222-4333-8444-55555555BBBB";
+    const env = { INTEG_ORGANIZATION_ID: id };
+    const asked = resolveProfile({ flagProfile: "prod", env, stored: stored() });
+    expect(asked.organizationId).toBe(id.toLowerCase());
+    const upper = { ...test, organization_id: id };
+    const both = { default: null, get: () => upper, list: () => [upper] };
+    const own = resolveProfile({ flagProfile: "test", env: { INTEG_ORGANIZATION_ID: id.toLowerCase() }, stored: both });
+    expect([own.organizationId, own.notes]).toEqual([id.toLowerCase(), []]);
+  });
+
   const asked = "aaaaaaaa-2222-4333-8444-555555555555";
   it("serves a profile that names no organization, and never replaces one", () => {
     const env = { INTEG_ORGANIZATION_ID: asked };

@@ -16,6 +16,13 @@ describe("renderSecret", () => {
     expect(renderSecret(secret, format)).toBe(text);
   });
 
+  it("half a character is never changed without a word: only JSON can write it", () => {
+    const secret = "canary-\uD800";
+    for (const format of ["raw", "env"] as const)
+      expect(() => renderSecret({ ...key, secret }, format)).toThrow("lone surrogate");
+    expect(JSON.parse(renderSecret({ ...key, secret }, "json"))).toMatchObject({ secret });
+  });
+
   it("env: a shell reads back exactly what was given, and runs none of it", () => {
     const nasty = fc.string({ unit: fc.constantFrom(..."a'\"\\$`!;&|<>() *?~#=é\n\t"), minLength: 1, maxLength: 20 });
     fc.assert(
