@@ -219,6 +219,7 @@ export function undelivered(entry: Entry, because: unknown): Failure {
  * @param requestId of the answer that showed it without the secret, if that came just now
  */
 export function secretLost(entry: Entry, requestId?: string): Failure {
+  if (entry.detail.made_before === true) return withRequestId(notLostHere(entry), requestId);
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
   const wayOut =
     entry.operation === "access_key.rotate"
@@ -234,6 +235,16 @@ export function secretLost(entry: Entry, requestId?: string): Failure {
     },
   );
   return withRequestId(failure, requestId);
+}
+
+/** The failure of a client that is older than the first request of its entry: whoever made it has its secret. */
+function notLostHere(entry: Entry): Failure {
+  return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was made before, with the same key.`, {
+    ...detailsOf(entry),
+    meaning:
+      "Its secret was shown then, and is not lost here: somebody may be using it. Nothing is revoked for --yes alone.",
+    hint: nextStep(entry) ?? undefined,
+  });
 }
 
 /**

@@ -185,7 +185,8 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
   return {
     async destination(options, print) {
       const { destinationFor } = await import("../secrets/registry.ts");
-      const issuedBy = options.secretProfile === undefined ? undefined : await profiles.active();
+      const issuedBy =
+        options.secretProfile === undefined ? undefined : (options.issuedBy ?? (await profiles.active()));
       return destinationFor(options, {
         env,
         cwd: settings.cwd,

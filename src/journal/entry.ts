@@ -97,6 +97,8 @@ interface OverlapDetail {
 interface EntryDetails {
   "oauth_client.create": SecretDetail & {
     readonly client_id?: string | null;
+    /** The client is older than the first request of this entry: somebody else has its secret. */
+    readonly made_before?: boolean;
     /** The client whose secret is lost has been revoked. */
     readonly revoked?: boolean;
   };

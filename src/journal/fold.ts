@@ -183,6 +183,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   secret_claimed: "flag",
   differs: "text",
   client_id: "text or null",
+  made_before: "flag",
   revoked: "flag",
   old_client: "text",
   keep_old: "flag",

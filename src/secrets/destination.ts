@@ -33,6 +33,14 @@ export interface SecretOptions {
   readonly force?: boolean | undefined;
   /** What the command yields, if it is known before: a profile that is to take an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
+  /** Whose service issues the secret; the chosen profile's, if it is not said. */
+  readonly issuedBy?: Issuer;
+}
+
+/** Whose service issues the secret: it opens nothing anywhere else (§1, §5.1 rule 4). */
+export interface Issuer {
+  readonly baseUrl: string;
+  readonly organizationId?: string | undefined;
 }
 
 interface DestinationDescription {

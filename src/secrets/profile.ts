@@ -4,18 +4,12 @@ import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
-import type { Destination, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
+import type { Destination, Issuer, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
 
 export interface ProfileTarget {
   readonly name: string;
   /** What will come, where it is known: an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
-}
-
-/** Whose service issues the secret: it opens nothing anywhere else (§1, §5.1 rule 4). */
-export interface Issuer {
-  readonly baseUrl: string;
-  readonly organizationId?: string;
 }
 
 export interface ProfileTools {

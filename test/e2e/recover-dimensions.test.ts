@@ -104,6 +104,65 @@ const dimensions: Record<string, Dimension> = {
   },
 };
 
+/** Leaves a creation unfinished whose secret is lost. */
+async function leaveLost(at: Home, ...words: string[]): Promise<string> {
+  await service.fault("POST /v1/oauth_clients drop=after times=1");
+  const { stderr } = await at.integ([...made(), "--retry-for", "0", "--json", ...words]);
+  return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { hint: string } }).error.hint.split(" ").at(-1)!;
+}
+
+describe("one place takes one secret", () => {
+  it.each([
+    ["--secret-file", "one"],
+    ["--secret-profile", "t"],
+  ])("%s for two entries is refused before anything is sent", async (flag, place) => {
+    const at = await withProfile();
+    await at.integ([...added("t", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
+      input: service.us.api_key,
+    });
+    const ids = [await leaveLost(at), await leaveLost(at, "--new")];
+    const before = await live();
+    const all = ["journal", "recover", ...ids, "--replace-lost-secret", flag, place];
+    const { code, stderr } = await at.integ(flag === "--secret-file" ? [...all, "--force"] : all);
+    expect(code).toBe(2);
+    for (const id of ids) expect(stderr).toContain(id);
+    expect(await live()).toEqual(before);
+  });
+});
+
+describe("a --secret-profile", () => {
+  it("is compared with the entry's issuer, not with the active profile", async () => {
+    const at = await withProfile();
+    await at.integ([...added("mine", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
+      input: service.us.api_key,
+    });
+    const other = [...added("other", service.eu.base_url), "--token-endpoint", service.eu.token_endpoint, "--use"];
+    await at.integ(other, { input: service.eu.api_key });
+    const words = [...made(), "-p", "p", "--secret-command", "exit 1", "--json"];
+    expect((await at.integ(words)).code).toBe(12);
+    const [{ id }] = JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data as [{ id: string }];
+    expect((await at.integ(["journal", "claim", id, "--secret-profile", "other"])).code).toBe(2);
+    expect((await at.integ(["journal", "claim", id, "--secret-profile", "mine"])).code).toBe(0);
+  });
+});
+
+describe("a key that was used before, on a disk that is gone", () => {
+  it("revokes nothing for --yes alone, and says that the secret was not lost here", async () => {
+    const words = [...made(), "--idempotency-key", "nightly-1", "--secret-file", "s", "--yes"];
+    expect((await (await withProfile()).integ(words)).code).toBe(0);
+    const before = await live();
+    const fresh = await withProfile();
+    for (const again of [words, ["journal", "recover", "--yes"], words]) {
+      const { code, stderr } = await fresh.integ(again);
+      expect(code).toBe(9);
+      expect(stderr).toContain("not lost here");
+      expect(await live()).toEqual(before);
+    }
+    expect((await fresh.integ([...words, "--replace-lost-secret"])).code).toBe(0);
+    expect(await live()).not.toEqual(before);
+  });
+});
+
 describe.each(Object.entries(operations))("%s, recovered", (operation, { leave, live: working }) => {
   // Of each operation but the first a sample: the rest is the same in test/unit/changes.
   const isWhole = process.env.INTEG_TEST_FULL === "1" || operation === "a creation";

@@ -43,6 +43,9 @@ import {
   type Workbench,
 } from "../workbench.ts";
 
+/** Clocks of this machine and the service differ by this much at most. */
+const clockSkewMs = 5 * 60_000;
+
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
 export interface CreationEnd {
   /** `delivered_before`: by an earlier process; the receipt shows the client as it is now. */
@@ -242,8 +245,18 @@ class CreationRun {
       await settleDelivered(this.#work, learned);
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    await this.#record({ ...learned, state: "secret_lost" });
+    const made_before = this.#wasMadeBefore(client);
+    await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
+  }
+
+  /**
+   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that is gone): its
+   * secret was not lost here. Either none of them went unanswered, or the client is older than all of them.
+   */
+  #wasMadeBefore({ created_at }: OAuthClient): boolean {
+    if (!this.#uncertain || this.#entry.detail.made_before === true) return true;
+    return Date.parse(created_at) < Date.parse(this.#entry.created_at) - clockSkewMs;
   }
 
   /** A destination that cannot be looked at may hold the secret: nothing is called lost for that. */

@@ -6,7 +6,7 @@ import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
 import { showMade, whereSecretIs } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
@@ -25,8 +25,9 @@ export const command = defineVerb({
     try {
       const kept = await keptSecret(context, lease.entry);
       if (options.secretProfile !== undefined) refuseUnnamed(lease.entry, kept);
-      const destination = await context.secrets.destination(secretOptionsOf(options), (receipt) =>
-        show(context, receipt, kept),
+      const destination = await context.secrets.destination(
+        { ...secretOptionsOf(options), ...issuedAs(lease.entry) },
+        (receipt) => show(context, receipt, kept),
       );
       if (await isThereAlready(context, lease, options.secretFile)) return await settle(context, lease, kept);
       const place = await reserveDestination(context, lease, { destination, isKept: true });
@@ -115,12 +116,27 @@ async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
 }
 
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
+  refuseDead(entry);
   const undelivered = await context.secrets.undelivered();
   if (undelivered.isKept(entry.id)) return belonging(undelivered.read(entry.id), entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is settled: its secret was delivered, or there is none." : undefined,
     hint: isSettled(entry.state) ? undefined : `integ journal recover ${entry.id}`,
   });
+}
+
+/** A copy may be left of a client or key that was revoked since: it opens nothing, and its entry stays what it is. */
+function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
+  if (state !== "replaced" && state !== "unusable") return;
+  const what = resource_id ?? "what the entry made";
+  throw new Failure(
+    "unusable",
+    `The secret of ${id} opens nothing any more: ${what} was revoked or must not be used.`,
+    {
+      entry: id,
+      hint: replaced_by === null ? undefined : `integ journal show ${replaced_by}`,
+    },
+  );
 }
 
 async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {

@@ -2,9 +2,10 @@ import { resolve } from "node:path";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
 import { mayReplace, whereSecretIs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { TakenPlaces } from "./taken-places.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -42,10 +43,12 @@ export const command = defineVerb({
     const shown = context.output.report(entriesView);
     const replaces = options.replaceLostSecret === true;
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
+    refuseOneForAll(entries, asked);
+    const taken = new TakenPlaces();
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
-      destinationOf: (entry) => destinationOf(context, entry, { asked, shown }),
-      mayReplace: (entry) => mayReplace(context, questionOf(entry), replaces),
+      destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
+      mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
       mayRevokeUnproven: async () => context.settings.yes,
       benchFor: async (entry) => {
         await refuseGone(context, entry);
@@ -59,6 +62,31 @@ export const command = defineVerb({
     tellFailures(context, all);
   },
 });
+
+/**
+ * One place takes one secret: of two that are written there the first is lost.
+ * @throws Failure `usage` before anything is sent, if the place that was asked for is for several entries
+ */
+function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): void {
+  const { secretFile, secretProfile } = asked.options;
+  const place = secretFile ?? secretProfile;
+  if (place === undefined) return;
+  const going = entries.filter((entry) => {
+    if (isSettled(entry.state) || entry.operation.endsWith(".revoke")) return false;
+    const options = optionsFor(entry, asked);
+    return options !== undefined && (options.secretFile ?? options.secretProfile) === place;
+  });
+  if (going.length < 2) return;
+  const ids = going.map(({ id }) => id);
+  throw new Failure(
+    "usage",
+    `${place} takes one secret, and ${ids.length} entries would give it theirs: ${ids.join(", ")}.`,
+    {
+      meaning: "Nothing was sent. The last one written would be the only one left.",
+      hint: `recover them one by one, each with a place of its own: integ journal recover ${ids[0]} …`,
+    },
+  );
+}
 
 /** A profile that was removed: nobody typed its name now, and one added anew under it is another one. */
 async function refuseGone(context: Context, { id, profile }: Entry): Promise<void> {
@@ -98,14 +126,18 @@ async function chosen(journal: Journal, ids: readonly string[], profile: string 
 async function destinationOf(
   context: Context,
   entry: Entry,
-  { asked, shown }: { asked: RecoveryOptions; shown: Report },
+  { asked, shown, taken }: { asked: RecoveryOptions; shown: Report; taken: TakenPlaces },
 ): Promise<Destination> {
   const options = optionsFor(entry, asked);
   if (options === undefined) return placeNotTold(entry, asked);
   const passed = passedOver(entry, asked, context.settings.cwd);
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
-  return context.secrets.destination(options, (receipt) => shown.receipt(receipt, view));
+  const own = { ...options, ...issuedAs(entry) };
+  const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
+  const name =
+    options.secretFile === undefined ? options.secretProfile : resolve(context.settings.cwd, options.secretFile);
+  return name === undefined ? place : taken.once(place, { name, entry: entry.parent ?? entry.id });
 }
 
 function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {

@@ -52,11 +52,10 @@ export async function rotateByReplacement(
       if (!destination.isStdout) await shown.show(() => output.resource(receipt, deliveredKeyView));
     },
     waitMs: 60_000,
-    mayReplace: ({ profile, region, resource_id }) =>
-      mayReplace(
-        context,
-        `Profile ${profile} (${region}): the secret of the new key ${resource_id} is lost. Revoke that key and make another?`,
-      ),
+    mayReplace: (entry) => {
+      const question = `Profile ${entry.profile} (${entry.region}): the secret of the new key ${entry.resource_id} is lost. Revoke that key and make another?`;
+      return mayReplace(context, { question, entry });
+    },
     // An unproven key is never enough here: `journal recover --yes` is the place to say that it works.
     mayRevokeUnproven: () => Promise.resolve(false),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),

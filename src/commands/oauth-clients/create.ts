@@ -89,7 +89,8 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
   if (end.kind === "secret_lost") {
     const { profile, region, resource_id } = end.entry;
     const question = `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
-    if (!(await mayReplace(context, question, at.replace))) throw secretLost(end.entry, end.requestId);
+    if (!(await mayReplace(context, { question, entry: end.entry }, at.replace)))
+      throw secretLost(end.entry, end.requestId);
     const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
     const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
     if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);

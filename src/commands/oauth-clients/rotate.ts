@@ -55,7 +55,7 @@ export const command = defineVerb({
       {
         destination,
         waitMs,
-        mayReplace: (entry) => mayReplace(context, questionOf(entry), options.replaceLostSecret),
+        mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
         mayRevokeUnproven: async () => context.settings.yes,
         // Not at the end: a long overlap ends with exit 8, and a script wants to know the new client.
         delivered: async (receipt) => {

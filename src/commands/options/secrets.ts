@@ -1,4 +1,5 @@
 import { type FlagsOf, sharedOptions } from "../verb.ts";
+import type { Entry } from "../../journal/entry.ts";
 import type { SecretOptions } from "../../secrets/destination.ts";
 import type { SecretFormat } from "../../secrets/destination.ts";
 
@@ -16,6 +17,14 @@ export const addSecretOptions = sharedOptions((command) =>
     .option("--force", "let --secret-file replace an existing file"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
+
+/** What a secret is and who issues it, as the entry says that it belongs to: never the profile that is chosen now. */
+export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
+  return {
+    yields: operation.startsWith("access_key.") ? "access_key" : "oauth_client",
+    issuedBy: { baseUrl: base_url, organizationId: organization_id ?? undefined },
+  };
+}
 
 /** The flags as the secrets room reads them; what contradicts itself is refused there. */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {

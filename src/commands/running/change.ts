@@ -116,10 +116,18 @@ export function actingAs({ account }: Workbench): string {
   return `Profile ${account.profile} (${account.region})`;
 }
 
-/** Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where nobody can be asked it may not. */
-export async function mayReplace({ output, settings }: Context, question: string, asked = false): Promise<boolean> {
-  if (asked || settings.yes) return true;
-  return output.interactive && output.confirm(question, { destructive: true });
+/**
+ * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where nobody can be asked it may not;
+ * nor may a client that somebody else has made, unless it is asked for in so many words.
+ */
+export async function mayReplace(
+  { output, settings }: Context,
+  { question, entry }: { readonly question: string; readonly entry: Entry },
+  asked = false,
+): Promise<boolean> {
+  if (asked) return true;
+  if (entry.detail.made_before === true) return false;
+  return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 
 /** What `--dry-run` shows. @param headers those that are the request's own */
