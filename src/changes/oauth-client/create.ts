@@ -10,10 +10,11 @@ import {
 import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
+import { type Entry, type EntryProgress } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
+import { stillPending } from "./still-pending.ts";
 import {
   assertAsAsked,
   completeDelivery,
@@ -30,14 +31,10 @@ import {
   delayBeforeNext,
   detailsOf,
   exchanged,
-  isInterruption,
   lastErrorOf,
   outcomeUnknown,
-  prerequisite,
   recordAfterwards,
-  recoveryIn,
   releaseReserved,
-  saysNothingWasDone,
   wait,
   withRequestId,
   type Workbench,
@@ -367,22 +364,4 @@ class CreationRun {
     const message = `A secret came and is kept here, and the work could not go on: ${failure.message}`;
     return new Failure("undelivered", message, { ...failure.details, meaning, hint, recovers: undefined });
   }
-}
-
-/**
- * @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown; a
- * destination that can take no secret is reported with what fixes it
- */
-function stillPending(entry: Entry, because?: unknown): Failure {
-  const failure = because instanceof Failure ? because : undefined;
-  const stops = failure !== undefined && saysNothingWasDone(failure) ? failure : undefined;
-  return new Failure(
-    failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
-    `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
-    {
-      ...detailsOf(entry),
-      meaning: `The key is saved; the creation goes on by itself.${stops ? prerequisite(stops) : ""}`,
-      ...((stops && recoveryIn(stops.details)) ?? { hint: nextStep(entry) ?? undefined }),
-    },
-  );
 }
