@@ -82,15 +82,13 @@ export interface JournalledRevocation<R> {
   /** Resource id of what is revoked. */
   readonly id: string;
   readonly work: (mark: Mark) => Promise<R>;
-  /** True of a failure that settles the entry even after an attempt that may have arrived. */
-  readonly settles?: (failure: Failure) => boolean;
 }
 
 /** Does the work under an entry: `done` at its end; else `unknown` if any attempt may have arrived, or `refused`. */
 export async function revokeUnderEntry<R>(
   bench: Workbench,
   lease: EntryLease,
-  { id, work, settles = () => false }: JournalledRevocation<R>,
+  { id, work }: JournalledRevocation<R>,
 ): Promise<R> {
   let mayHaveArrived = lease.entry.state === "unknown" || lease.entry.attempts > 0;
   try {
@@ -107,7 +105,8 @@ export async function revokeUnderEntry<R>(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     mayHaveArrived ||= error.kind === "outcome_unknown";
-    const isSettled = !mayHaveArrived || settles(error);
+    // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
+    const isSettled = !mayHaveArrived;
     await recordAfterwards(bench, lease, { state: isSettled ? "refused" : "unknown", last_error: lastErrorOf(error) });
     throw isSettled
       ? new Failure(error.kind, error.message, detailsOf(lease.entry, error.details))

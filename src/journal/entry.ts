@@ -125,6 +125,8 @@ interface EntryDetails {
           readonly old_key: string;
           readonly new_key?: string;
           readonly bound_to?: string | null;
+          /** How the expiry was asked for (`in 90d`); null: as the request says. Absent in entries of earlier versions. */
+          readonly expiry?: string | null;
           readonly marked?: boolean;
           /** The old key may be gone: a request to revoke it has left. */
           readonly revoking?: boolean;

@@ -115,13 +115,13 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
   });
 
-  it("gone on with, it ends as it was begun, and says where something else was typed", async () => {
+  it("gone on with otherwise than it was begun, it is refused with both values", async () => {
     const { at, id } = await begun();
     await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
     for (const other of [["--keep-old"], ["--overlap", "1s"]]) {
       const { code, stderr } = await at.integ(["oauth-clients", "rotate", id, ...other]);
-      expect(code).toBe(8);
-      expect(stderr).toContain("It was begun to revoke the old one, with --overlap 129600s, and ends so");
+      expect(code).toBe(2);
+      expect(stderr).toContain("--overlap was 129600s, and is ");
     }
     expect(await live()).toHaveLength(2);
   });

@@ -15,7 +15,9 @@ import {
   type Rotated,
   type RotationContract,
   type RotationOptions,
-  warnIfBegunOtherwise,
+  type Difference,
+  overlapDifferences,
+  refuseBegunOtherwise,
 } from "../overlap.ts";
 import type { Successor } from "../revocation.ts";
 import { detailsOf, madeFor, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
@@ -62,21 +64,47 @@ export async function replaceAccessKey(
       bound_to: boundTo,
       overlap_ms: overlapMs,
       marked: creation.marked,
+      expiry: creation.expiry ?? null,
       update_profile: updateProfile,
     },
   };
   const { destination, fresh } = options;
   const about = { destination, fresh, creation: "access_key.create" } as const;
-  const { kind, lease } = await admitRotation(bench, intent, about);
+  const { kind, lease, place } = await admitRotation(bench, intent, about);
   try {
     if (kind === "resumed") {
       bench.tell.note(`Going on with the unfinished replacement ${lease.entry.id}.`);
-      warnIfBegunOtherwise(bench, lease.entry, { overlapMs });
+      await refuseBegunOtherwise(
+        { bench, lease, creation: "access_key.create" },
+        { place, differences: differencesOf(lease.entry, request), wayOut: "--new starts another" },
+      );
     }
     return await finishKeyReplacement(bench, lease, options);
   } finally {
     await lease.release();
   }
+}
+
+/** What the replacement was begun with, beside what is typed now. */
+function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: KeyReplacementRequest): Difference[] {
+  const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
+  const now = creation.request;
+  const { expiry, marked, update_profile } = entry.detail;
+  const list = (scopes: readonly string[] = []): string => [...new Set(scopes)].sort().join(" ");
+  const life = (fingerprint: string | null | undefined, request: AccessKeyRequest): string =>
+    fingerprint ?? request.expiresAt ?? "never";
+  return [
+    ...overlapDifferences(entry, { overlapMs }),
+    { flag: "--name", begun: begun.name, typed: now.name },
+    { flag: "--type", begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
+    { flag: "--scope", begun: list(begun.scopes), typed: list(now.scopes) },
+    // An entry of an earlier version does not say how its expiry was asked for.
+    ...(expiry === undefined
+      ? []
+      : [{ flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) }]),
+    { flag: "--name-marker", begun: String(marked === true), typed: String(creation.marked) },
+    { flag: "--update-profile", begun: String(update_profile === true), typed: String(updateProfile) },
+  ];
 }
 
 /** Resumes a replacement at the step that it had reached, and brings it to its end. */

@@ -32,8 +32,6 @@ export function finishClientRevocation(bench: Workbench, lease: EntryLease): Pro
   return revokeUnderEntry(bench, lease, {
     id,
     work: (mark) => untilClientRevoked(bench, id, { grounds: { kind: "named" }, mark }),
-    // A 404 says that there is nothing of ours under this id: an earlier attempt that arrived would still be seen (§3.1).
-    settles: ({ kind }) => kind === "not_found",
   });
 }
 

@@ -11,7 +11,8 @@ import {
   type Rotated,
   type RotationContract,
   type RotationOptions,
-  warnIfBegunOtherwise,
+  overlapDifferences,
+  refuseBegunOtherwise,
 } from "../overlap.ts";
 import {
   detailsOf,
@@ -70,11 +71,18 @@ export async function rotateOAuthClient(
     },
   };
   const { destination } = options;
-  const { kind, lease } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
+  const { kind, lease, place } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
     if (kind === "resumed") {
       bench.tell.note(`Going on with the unfinished rotation ${lease.entry.id}.`);
-      warnIfBegunOtherwise(bench, lease.entry, request);
+      await refuseBegunOtherwise(
+        { bench, lease, creation: "oauth_client.create" },
+        {
+          place,
+          differences: overlapDifferences(lease.entry, request),
+          wayOut: `integ journal forget ${lease.entry.id} gives it up`,
+        },
+      );
     } else {
       await refuseSecond(bench, lease, { oldId: old.id, settledBefore });
       if (old.status !== "active") throw await notActive(bench, lease, old);
@@ -237,6 +245,18 @@ async function refuseSecond(
 /** A client that is revoked, disabled or expired: nothing of it can be handed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "refused" });
+  const successor = (await rotationsOf(bench, old.id)).find(
+    ({ state, resource_id }) => state === "done" && resource_id !== null,
+  )?.resource_id;
+  if (successor)
+    return new Failure(
+      "unusable",
+      `The client ${old.id} is ${old.status}: it was rotated, and ${successor} followed.`,
+      {
+        ...detailsOf(lease.entry),
+        hint: `integ oauth-clients rotate ${successor}`,
+      },
+    );
   return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
     ...detailsOf(lease.entry),
     hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,

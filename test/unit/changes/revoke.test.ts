@@ -48,11 +48,11 @@ const rows: Record<string, Row> = {
     ends: { client: "not_found", key: "not_found" },
     state: { client: "refused", key: "refused" },
   },
-  // §3.1: an earlier attempt at a client that arrived would still be seen. Of a key the list decides, which still has it.
+  // It can have another cause (OAuth turned off). Of a key the list decides, which still has it.
   "lost, then 404": {
     fates: ["lost before", { refused: 404 }],
-    ends: { client: "not_found", key: "outcome_unknown" },
-    state: { client: "refused", key: "unknown" },
+    ends: { client: "outcome_unknown", key: "outcome_unknown" },
+    state: { client: "unknown", key: "unknown" },
   },
   "lost after, then 404: the list shows the key revoked": {
     fates: ["lost after", { refused: 404 }],

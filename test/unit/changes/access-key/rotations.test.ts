@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/changes/access-key/replace.ts";
 import { rotateAccessKey } from "../../../../src/changes/access-key/rotate.ts";
+import type { AccessKeyRequest } from "../../../../src/api/access-keys.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
@@ -112,16 +113,24 @@ interface How {
   readonly overlapMs?: number;
   readonly updateProfile?: boolean;
   readonly boundTo?: string;
+  readonly scopes?: AccessKeyRequest["scopes"];
+  readonly expiresAt?: string;
 }
 
 function replaceKey(
   world: AWorld,
-  { overlapMs = 0, updateProfile = false, boundTo }: How = {},
+  { overlapMs = 0, updateProfile = false, boundTo, scopes, expiresAt }: How = {},
 ): Promise<Ended<unknown>> {
   return world.run((bench) =>
     replaceAccessKey(
       bench,
-      { oldId: "ak_old", boundTo, creation: { request: { name: "new" }, marked: true }, overlapMs, updateProfile },
+      {
+        oldId: "ak_old",
+        boundTo,
+        creation: { request: { name: "new", scopes, expiresAt }, marked: true },
+        overlapMs,
+        updateProfile,
+      },
       {
         destination: world.destination(),
         waitMs: 60_000,
@@ -133,6 +142,22 @@ function replaceKey(
 }
 
 describe("by replacement", () => {
+  it.each([
+    [{ scopes: ["push-ingest:*"] }, "--scope was * push-ingest:*, and is push-ingest:* now"],
+    [{ expiresAt: "2027-01-01T00:00:00Z" }, "the expiry was never, and is 2027-01-01T00:00:00Z now"],
+    [{ overlapMs: 60_000 }, "--overlap was 86400s, and is 60s now"],
+    [{ updateProfile: true }, "--update-profile was false, and is true now"],
+  ] as const)("typed again with %j is refused with both values", async (typed, message) => {
+    const world = worldWithKeys();
+    const begun: How = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };
+    await replaceKey(world, begun);
+    const requests = world.account.requests.length;
+    const { kind, failure } = await replaceKey(world, { ...begun, ...typed });
+    expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining(message)]);
+    expect(failure?.details.meaning).toContain("--new");
+    expect(world.account.requests).toHaveLength(requests);
+  });
+
   const both = ["ak_old", "ak_3"];
   const rows: Record<
     string,

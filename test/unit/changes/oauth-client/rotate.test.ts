@@ -204,11 +204,27 @@ describe("a rotation", () => {
     },
   );
 
-  it("begun again with another overlap, it ends as it was begun", async () => {
+  it("whose old client was revoked by hand is over, before it is due", async () => {
+    const world = worldWithOld();
+    await rotate(world, { overlapMs: 36 * 3_600_000 });
+    world.account.clients[0]!.status = "revoked";
+    expect((await world.recover()).value![0]!.failure).toBeUndefined();
+    expect(world.entry("oauth_client.rotate")!.state).toBe("done");
+  });
+
+  it("whose new client was revoked meanwhile is over, before it is due", async () => {
+    const world = worldWithOld();
+    await rotate(world, { overlapMs: 36 * 3_600_000 });
+    world.account.clients[1]!.status = "revoked";
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("unusable");
+    expect(world.account.live("client").map(({ id }) => id)).toEqual(["oc_old"]);
+  });
+
+  it("begun again with another overlap is refused with both values", async () => {
     const world = worldWithOld();
     await rotate(world, { overlapMs: 3_600_000 });
-    expect((await rotate(world, { overlapMs: 0 })).kind).toBe("pending");
-    expect(world.told.join()).toContain("with --overlap 3600s");
+    const { kind, failure } = await rotate(world, { overlapMs: 0 });
+    expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining("--overlap was 3600s, and is 0s now")]);
     expect(world.account.clients).toHaveLength(2);
   });
 });
