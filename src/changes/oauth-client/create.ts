@@ -15,6 +15,7 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
 import { stillPending } from "./still-pending.ts";
+import { wasClaimed } from "../kept-secret.ts";
 import {
   assertAsAsked,
   completeDelivery,
@@ -25,7 +26,6 @@ import {
   type SecretDelivery,
   settleDelivered,
   undelivered,
-  wasClaimed,
 } from "../secret-delivery.ts";
 import {
   delayBeforeNext,

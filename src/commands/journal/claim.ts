@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { detailsOf } from "../../changes/workbench.ts";
-import { afterClaim, belonging, isUnnamed, reserveDestination, secretFieldOf } from "../../changes/secret-delivery.ts";
+import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
+import { reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
