@@ -117,7 +117,8 @@ function checkBinding(entry: Entry, account: Account): void {
   const moved =
     (account.baseUrl !== entry.base_url &&
       `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
-    (account.organizationId !== entry.organization_id && "is bound to another organization now") ||
+    (account.organizationId?.toLowerCase() !== entry.organization_id?.toLowerCase() &&
+      "is bound to another organization now") ||
     (account.profileId !== entry.profile_id && "is another profile of the same name");
   if (!moved) return;
   throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {

@@ -280,10 +280,23 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
     return true;
   }
   // A copy goes only after `done` is recorded: one that is missing went with its folder, and nobody can claim it.
+  assertNotElsewhere(bench, lease.entry);
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
   if (state !== found) await lease.record({ state: found });
   if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not reach its destination.");
   return false;
+}
+
+/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
+function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
+  const { kept_at } = entry.detail;
+  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
+  if (secrets.isKept(entry.id)) return;
+  const { kind, message, details } = undelivered(entry, `it is kept in ${kept_at}, and this is ${secrets.place}.`);
+  throw new Failure(kind, message, {
+    ...details,
+    meaning: `Nothing was sent. Claim it there; if that folder is gone for good: integ journal forget ${entry.id}`,
+  });
 }
 
 /**
@@ -297,6 +310,7 @@ export async function resumeDelivery(
 ): Promise<boolean> {
   const { bench, lease, destination } = delivery;
   // As above: a copy that is missing cannot be claimed. What had arrived anyway is found at its destination.
+  assertNotElsewhere(bench, lease.entry);
   if (lease.entry.state === "undelivered" && !bench.secrets.isKept(lease.entry.id))
     await lease.record({ state: "secret_lost" });
   // Only a profile is still there to take its own credential without being asked.

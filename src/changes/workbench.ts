@@ -62,6 +62,8 @@ export interface SecretKeeping {
   removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: DestinationRecord): Promise<string | undefined>;
+  /** The machine and the folder where secrets are kept until they are claimed. */
+  readonly place: string;
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
@@ -185,8 +187,11 @@ export async function recordAfterwards(
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<void> {
+  // What is kept here is not there for a later process elsewhere, and not lost for that.
+  const { detail = lease.entry.detail } = change;
+  const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
-    await lease.record(change);
+    await lease.record({ ...change, ...where });
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);

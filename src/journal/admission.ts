@@ -52,7 +52,7 @@ function isSameRequest(entry: Entry, intent: Intent): boolean {
   return (
     entry.operation === intent.operation &&
     entry.base_url === intent.base_url &&
-    entry.organization_id === intent.organization_id &&
+    entry.organization_id?.toLowerCase() === intent.organization_id?.toLowerCase() &&
     entry.service_version === intent.service_version &&
     entry.fingerprint === intent.fingerprint
   );
@@ -84,6 +84,26 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
     });
   }
   return changeable(entry);
+}
+
+/**
+ * A request that is unfinished with an organization, asked for without one, or the other way about: most likely one shell
+ * has the variable and the other has not, and another client would be made in silence.
+ * @throws Failure `conflict`; nothing was sent
+ */
+export function assertSameOrganization(unsettled: readonly Entry[], intent: Intent): void {
+  const other = unsettled.find((entry) => {
+    const isOneMissing = (entry.organization_id === null) !== (intent.organization_id === null);
+    return isOneMissing && isSameRequest(entry, { ...intent, organization_id: entry.organization_id });
+  });
+  if (other === undefined || (intent.parent ?? intent.replaces ?? null) !== null) return;
+  const said = (id: string | null): string => (id === null ? "without an organization" : `for the organization ${id}`);
+  const [begun, now] = [said(other.organization_id), said(intent.organization_id)];
+  throw new Failure("conflict", `The same request is unfinished ${begun}, and is asked for ${now}.`, {
+    meaning: "Nothing was sent. Set or unset INTEG_ORGANIZATION_ID as it was; --new makes another one all the same.",
+    hint: `integ journal show ${other.id}`,
+    entry: other.id,
+  });
 }
 
 /** Unsettled entries of the same request in the same role, the oldest first. */

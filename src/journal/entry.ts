@@ -60,6 +60,8 @@ export type EntryDestination =
   | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
 
 interface SecretDetail {
+  /** Machine and folder where the secret is kept for `claim`; absent in entries of earlier versions. */
+  readonly kept_at?: string;
   /** How the receipt differs from the request, in words: what exists is not what was asked for. */
   readonly differs?: string;
   /** A person has claimed the secret: it is not lost, wherever it went. */

@@ -181,6 +181,7 @@ type DetailType = "text" | "text or null" | "flag" | "number" | "proof or null";
 /** What is not named here comes from a newer program of the same format, and is kept. */
 const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   secret_claimed: "flag",
+  kept_at: "text",
   differs: "text",
   client_id: "text or null",
   made_before: "flag",

@@ -1,5 +1,6 @@
 // Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
 import { closeSync, constants, unlinkSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
@@ -26,11 +27,14 @@ const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export class Undelivered {
   /** For messages and `doctor`. */
   readonly folder: string;
+  /** The machine with it, as the journal remembers where a secret is kept. */
+  readonly place: string;
   readonly #stateDir: string;
 
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
     this.folder = join(stateDir, "undelivered");
+    this.place = `${hostname()}:${this.folder}`;
   }
 
   /** Makes space for a secret, written and synced. What is kept already stays. Safe to repeat. */

@@ -146,6 +146,23 @@ describe("a --secret-profile", () => {
   });
 });
 
+describe("an organization that one shell names and the other does not", () => {
+  it("makes no second client in silence; in capitals it is the same", async () => {
+    const at = new Home({ ...service.env, INTEG_ORGANIZATION_ID: "" });
+    homes.push(at);
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    const words = [...made(), "--secret-file", "s", "--retry-for", "0"];
+    const INTEG_ORGANIZATION_ID = service.us.organization_id;
+    expect((await at.integ(words, { env: { INTEG_ORGANIZATION_ID } })).code).toBe(7);
+    const { code, stderr } = await at.integ(words);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("INTEG_ORGANIZATION_ID")]);
+    expect(await live()).toHaveLength(0);
+    const upper = { env: { INTEG_ORGANIZATION_ID: INTEG_ORGANIZATION_ID.toUpperCase() } };
+    expect((await at.integ(words, upper)).code).toBe(0);
+    expect(await live()).toHaveLength(1);
+  });
+});
+
 describe("a key that was used before, on a disk that is gone", () => {
   it("revokes nothing for --yes alone, and says that the secret was not lost here", async () => {
     const words = [...made(), "--idempotency-key", "nightly-1", "--secret-file", "s", "--yes"];

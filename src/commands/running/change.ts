@@ -86,6 +86,7 @@ async function keepingOf(context: Context): Promise<SecretKeeping> {
     completeDelivery: (record, facts) => context.secrets.completeDelivery(record, facts),
     removeReserve: (record, entry, options) => context.secrets.removeReserve(record, entry, options),
     reread: (record) => context.secrets.reread(record),
+    place: undelivered.place,
     reserve: async (entry) => undelivered.reserve(entry),
     keep: async (entry, secret) => undelivered.keep(entry, secret),
     isKept: (entry) => undelivered.isKept(entry),

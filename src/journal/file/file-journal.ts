@@ -108,8 +108,10 @@ export class FileJournal implements Journal {
     const resumed = this.#resumeNow(fold, { intent, options });
     if (resumed) return resumed;
     const key = keyOf(intent, options);
-    if (key === undefined && options.fresh !== true)
+    if (key === undefined && options.fresh !== true) {
       admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent));
+      if (intent.operation.endsWith(".create")) admission.assertSameOrganization(fold.unsettled(), intent);
+    }
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }
 

@@ -49,6 +49,8 @@ export class AWorld {
   now = Date.parse("2026-11-21T02:00:00.000Z");
   /** The process ends at its n-th point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
+  /** Machine and folder of the processes that run now. */
+  place = "here:/state";
   readonly #setting: Setting;
   readonly #held = new Set<string>();
   #failing: readonly string[];
@@ -289,6 +291,7 @@ export class AWorld {
           const file = record.kind === "file" ? this.files.get(record.path) : undefined;
           return record.kind === "file" && file?.reserve === record.reserved ? file?.secret : undefined;
         }),
+      place: this.place,
       reserve: async () => this.#step("reserve", () => {}),
       keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret)),
       isKept: (entry) => this.#step("is kept", () => this.kept.has(entry)),

@@ -59,6 +59,30 @@ describe("the account of an entry", () => {
   });
 });
 
+describe("a secret that is kept on another machine", () => {
+  it("is not lost: nothing is revoked, whoever agrees", async () => {
+    const world = new AWorld({ failing: ["deliver"] });
+    const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+    await world.run((bench) =>
+      createOAuthClient(bench, request, {
+        destination: world.destination("command"),
+        waitMs: 0,
+        conclude: async () => {},
+      }),
+    );
+    const [kept] = world.kept;
+    world.kept.clear();
+    world.place = "elsewhere:/state";
+    const { value } = await world.recover();
+    expect([value![0]!.failure?.kind, value![0]!.entry.state]).toEqual(["undelivered", "undelivered"]);
+    expect(value![0]!.failure?.message).toContain("here:/state");
+    expect(world.account.live("client")).toHaveLength(1);
+    world.place = "here:/state";
+    world.kept.set(...kept!);
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("undelivered");
+  });
+});
+
 describe("the exit code", () => {
   const worst: readonly FailureKind[] = [
     "outcome_unknown",

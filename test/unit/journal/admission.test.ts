@@ -61,7 +61,7 @@ test.each(["open", "unknown", "pending"] as const)(
 test.each([
   ["operation", { operation: "oauth_client.revoke" as const }],
   ["base URL", { base_url: "https://us.example.com" }],
-  ["organization", { organization_id: null }],
+  ["organization", { organization_id: "00000000-0000-4000-8000-000000000009" }],
   ["version", { service_version: "2027-01-01" }],
   ["request", { fingerprint: '["sa_2"]' }],
   ["parent", { parent: "1rs6rsqksj" }],
