@@ -105,8 +105,10 @@ async function rootOf(journal: Journal, id: string): Promise<Entry> {
  * (exit 7), and a secret that is lost is not found by a destination that cannot take another.
  */
 function asEntryStands(entry: Entry, failure: Failure): Failure {
-  const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0);
-  const isLeft = entry.state === "open" && !isInterruption(failure);
+  // Refused as too early: the entry stays open, and nothing of it is unknown.
+  const isPutOff = failure.kind === "rate_limited" && entry.state === "open";
+  const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0 && !isPutOff);
+  const isLeft = entry.state === "open" && !isInterruption(failure) && !isPutOff;
   const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);
   const kind: FailureKind = isUnknown || isLeft ? "outcome_unknown" : isLost ? "secret_lost" : failure.kind;
   return new Failure(kind in exitCodes ? kind : "failed", failure.message, detailsOf(entry, failure.details));

@@ -99,6 +99,8 @@ interface OverlapDetail {
 interface EntryDetails {
   "oauth_client.create": SecretDetail & {
     readonly client_id?: string | null;
+    /** Every request so far was refused as too early (429): none of them made a client. */
+    readonly put_off?: boolean;
     /** The client is older than the first request of this entry: somebody else has its secret. */
     readonly made_before?: boolean;
     /** The client whose secret is lost has been revoked. */

@@ -185,6 +185,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   differs: "text",
   client_id: "text or null",
   made_before: "flag",
+  put_off: "flag",
   revoked: "flag",
   old_client: "text",
   keep_old: "flag",

@@ -164,7 +164,7 @@ describe("create", () => {
     const { code, stderr } = await create(at, "--secret-file", "client.secret", "--retry-for", "5s");
     expect(code).toBe(6);
     expect(stderr).toContain("429");
-    expect(await journal(at)).toMatchObject([{ state: "refused" }]);
+    expect(await journal(at)).toMatchObject([{ state: "open" }]);
     expect(existsSync(at.path("client.secret"))).toBe(false);
   });
 

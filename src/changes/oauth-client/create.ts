@@ -104,7 +104,7 @@ class CreationRun {
   #leaveReserve = false;
 
   constructor(bench: Workbench, lease: EntryLease, options: CreationOptions) {
-    const { state, attempts } = lease.entry;
+    const { state, attempts, detail } = lease.entry;
     this.#work = { bench, lease, destination: options.destination };
     this.#bench = bench;
     this.#lease = lease;
@@ -112,7 +112,7 @@ class CreationRun {
     this.#notId = options.notId;
     this.#startedAt = bench.clock.now();
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
-    this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0;
+    this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
   }
 
   get #entry(): Entry {
@@ -189,6 +189,8 @@ class CreationRun {
       attempts: this.#entry.attempts + 1,
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
+      // From here on a crash leaves an attempt whose outcome nobody knows.
+      detail: { ...this.#entry.detail, put_off: false },
     });
   }
 
@@ -339,12 +341,20 @@ class CreationRun {
   /** Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is. */
   async #giveUp(failure: Failure): Promise<Failure> {
     const { state } = this.#entry;
+    if (failure.kind === "rate_limited" && !this.#settledBefore && !this.#uncertain) return this.#putOff(failure);
     if (this.#settledBefore || !this.#uncertain) {
       await this.#noteError(failure, this.#settledBefore ? state : "refused");
       return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
     }
     await this.#noteError(failure, state === "pending" ? state : "unknown");
     return state === "pending" ? stillPending(this.#entry, failure) : outcomeUnknown(this.#entry, failure);
+  }
+
+  /** Too early (429), and nothing was made: the entry keeps its key, and the same command or recovery goes on with it. */
+  async #putOff(failure: Failure): Promise<Failure> {
+    const { detail } = this.#entry;
+    await this.#record({ state: "open", last_error: lastErrorOf(failure), detail: { ...detail, put_off: true } });
+    return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
   }
 
   #noteError(failure: Failure, state: Entry["state"]): Promise<void> {

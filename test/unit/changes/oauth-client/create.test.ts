@@ -50,7 +50,7 @@ const rows: Record<string, Row> = {
   "429 beyond --retry-for": {
     fates: [{ refused: 429, retryAfterSeconds: 90 }],
     ends: "rate_limited",
-    state: "refused",
+    state: "open",
     live: 0,
   },
   "nobody listens, then made": { fates: ["not sent"], ends: "delivered", state: "done", live: 1 },
@@ -105,6 +105,20 @@ describe("the decision table", () => {
 });
 
 describe("the same creation again", () => {
+  it("after 429 goes on under the same key, recovered or typed again, and is refused for good by a no", async () => {
+    const early = { refused: 429, retryAfterSeconds: 9000 } as const;
+    const world = new AWorld({ fates: { create: [early, early, early] } });
+    expect((await create(world)).kind).toBe("rate_limited");
+    expect((await create(world)).kind).toBe("rate_limited");
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
+    expect((await create(world)).value).toBe("delivered");
+    expect(world.entries).toHaveLength(1);
+    const refused = new AWorld({ fates: { create: [early, { refused: 403 }] } });
+    await create(refused);
+    await create(refused);
+    expect(refused.entry("oauth_client.create")!.state).toBe("refused");
+  });
+
   it("goes on under the same key; --new starts another; a key given again shows the same client", async () => {
     const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0, destination: "stdout" });
     expect((await create(world)).kind).toBe("outcome_unknown");
