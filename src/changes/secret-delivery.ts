@@ -99,6 +99,8 @@ export async function deliverSecret(
   const isKept = needsCopy(lease.entry, secret) && (await keepMeanwhile(delivery, secret));
   try {
     await prove?.(secret.secret);
+    const proven = destination.provenRecord?.(secret);
+    if (proven) await recordAfterwards(bench, lease, { destination: { ...proven } });
     await bench.clock.finishing(() => destination.deliver(secret));
   } catch (error) {
     throw withRequestId(await keepUndelivered(delivery, secret, { isKept, learned, error }), requestId);
@@ -319,7 +321,7 @@ export async function resumeDelivery(
   try {
     return await finishKeyDelivery(delivery, prove);
   } finally {
-    await releaseReserved(bench, lease.entry.id, destination);
+    await releaseReserved(bench, lease.entry, destination);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Service } from "../api/connect.ts";
 import { type Attempt, retryAfterOf } from "../api/http/attempt.ts";
 import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
-import type { ClientProof, Entry, EntryProgress } from "../journal/entry.ts";
+import { type ClientProof, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
 
@@ -205,18 +205,26 @@ export async function recordAfterwards(
  * Releases what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
  * what could not be released is reported, and `journal recover` releases it later.
  */
-export async function releaseReserved(bench: Workbench, entry: string, destination?: Destination): Promise<void> {
+export async function releaseReserved(
+  { secrets, disk, tell }: Workbench,
+  { id, state }: Entry,
+  destination?: Destination,
+): Promise<void> {
   const works = [
     async () => destination?.release(),
-    async () => (bench.secrets.isKept(entry) ? undefined : bench.secrets.release(entry)),
+    async () => {
+      if (secrets.isKept(id)) return;
+      // What tells a delivered file again is needed until the entry is settled.
+      await (isSettled(state) ? secrets.destroyKept(id) : secrets.release(id));
+    },
   ];
   for (const work of works) {
     try {
       await work();
     } catch (error) {
       const why = reasonOf(error);
-      bench.disk.markFailed(why);
-      bench.tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
+      disk.markFailed(why);
+      tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
     }
   }
 }

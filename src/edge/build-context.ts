@@ -180,8 +180,15 @@ export interface SecretParts extends Parts {
 
 export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
+  const undelivered = once(async () => {
+    const { Undelivered } = await import("../secrets/kept.ts");
+    return new Undelivered(settings.stateDir);
+  });
   const remembered = async (record: DestinationRecord): Promise<RememberedDestination> =>
-    (await import("../secrets/registry.ts")).rememberedDestination(record, () => profiles.store());
+    (await import("../secrets/registry.ts")).rememberedDestination(record, {
+      profiles: () => profiles.store(),
+      keys: record.kind === "file" ? (await undelivered()).proofKeys : undefined,
+    });
   return {
     async destination(options, print) {
       const { destinationFor } = await import("../secrets/registry.ts");
@@ -191,6 +198,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
         env,
         cwd: settings.cwd,
         own: settings.ownPlaces,
+        keys: options.secretFile === undefined ? undefined : (await undelivered()).proofKeys,
         stdoutFd: 1,
         print,
         onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
@@ -200,10 +208,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
         note: tellNote,
       });
     },
-    undelivered: once(async () => {
-      const { Undelivered } = await import("../secrets/kept.ts");
-      return new Undelivered(settings.stateDir);
-    }),
+    undelivered,
     async completeDelivery(record, facts) {
       return (await remembered(record)).completeDelivery(facts);
     },

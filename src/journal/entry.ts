@@ -35,8 +35,8 @@ export const formatVersion = 1;
 
 /**
  * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
- * For a file, `device`, `inode` and `born` name the reserved file, so that a later process can tell whether the secret
- * reached its name: the finished file *is* the reserved one.
+ * For a file, `device`, `inode` and `born` name the reserved file, and `proof` tells what was delivered there again by what it
+ * holds.
  */
 export type EntryDestination =
   | { readonly kind: "stdout" }
@@ -56,6 +56,8 @@ export type EntryDestination =
       readonly born?: string;
       /** The reserved file's own name until it gets the requested one. */
       readonly reserved?: string;
+      /** A digest (hexadecimal) of what was delivered, under a key that is kept for `entry` in the state folder. */
+      readonly proof?: { readonly entry: string; readonly digest: string };
     }
   | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
 

@@ -261,11 +261,16 @@ function isDestination(value: unknown): value is EntryDestination {
         isText(value.path) &&
         (value.format === "raw" || value.format === "json" || value.format === "env") &&
         typeof value.force === "boolean" &&
-        ["device", "inode", "born", "reserved"].every(isOptional)
+        ["device", "inode", "born", "reserved"].every(isOptional) &&
+        (value.proof === undefined || isFileProof(value.proof))
       );
     default:
       return false;
   }
+}
+
+function isFileProof(value: unknown): boolean {
+  return isObject(value) && isText(value.entry) && isText(value.digest);
 }
 
 /** Names of a newer format that this one does not know are shown as they stand. */

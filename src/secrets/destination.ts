@@ -97,9 +97,18 @@ export interface Destination {
   check(): Promise<DestinationRecord>;
   /** @param work id of the piece of work (journal entry): names what is reserved, so that a later process finds it. */
   prepare(work: string): Promise<DestinationRecord>;
+  /** The record by which a later process tells the delivered secret again: in the journal before `deliver`. */
+  provenRecord?(secret: OneTimeSecret): DestinationRecord | undefined;
   deliver(secret: OneTimeSecret): Promise<void>;
   /** Gives back what `prepare` reserved, if no secret came. Safe to repeat. */
   release(): Promise<void>;
+}
+
+/** Random keys, one for each journal entry, for digests of what was delivered. They are never in the journal. */
+export interface ProofKeys {
+  /** The entry's key, made and synced if there is none. */
+  make(entry: string): Buffer;
+  find(entry: string): Buffer | undefined;
 }
 
 /** What is known of the resource whose secret it is. */

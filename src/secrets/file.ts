@@ -17,7 +17,15 @@ import { causeOf, describeError, fileFailure, systemError } from "../disk/error-
 import { isAmong } from "../disk/own-places.ts";
 import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
-import type { Destination, DestinationRecord, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
+import type {
+  Destination,
+  DestinationRecord,
+  OneTimeSecret,
+  ProofKeys,
+  RecordOf,
+  RememberedDestination,
+} from "./destination.ts";
+import { holdsDelivered, proofOf } from "./file-proof.ts";
 import {
   contentOf,
   type FileIdentity,
@@ -81,6 +89,13 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
 
+export interface FileTools {
+  /** Files and folders of the program itself, which a secret must never replace. */
+  readonly own?: readonly string[];
+  /** For the digest by which a later process tells the delivered file again. */
+  readonly keys?: ProofKeys;
+}
+
 interface Reserve {
   readonly fd: number;
   readonly path: string;
@@ -90,29 +105,41 @@ interface Reserve {
 class FileDestination implements Destination {
   readonly isStdout = false;
   readonly #target: FileTarget;
-  readonly #own: readonly string[];
+  readonly #tools: FileTools;
   #reserve: Reserve | undefined;
+  #record: RecordOf<"file"> | undefined;
+  #entry = "";
   /** What a finished delivery left undone behind it. */
   #untidy: Error | undefined;
 
-  constructor(target: FileTarget, own: readonly string[]) {
+  constructor(target: FileTarget, tools: FileTools) {
     this.#target = target;
-    this.#own = own;
+    this.#tools = tools;
   }
 
   async check(): Promise<DestinationRecord> {
-    checkTarget(this.#target, this.#own);
+    checkTarget(this.#target, this.#tools.own ?? []);
     return { kind: "file", ...this.#target };
   }
 
   async prepare(work: string): Promise<DestinationRecord> {
-    checkTarget(this.#target, this.#own);
+    checkTarget(this.#target, this.#tools.own ?? []);
     const path = reservedName(this.#target.path, work);
     if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
       await this.release();
       this.#reserve = this.#makeReserve(path);
     }
-    return { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
+    this.#entry = work;
+    this.#tools.keys?.make(work);
+    this.#record = { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
+    return this.#record;
+  }
+
+  provenRecord(secret: OneTimeSecret): DestinationRecord | undefined {
+    const { keys } = this.#tools;
+    if (keys === undefined || this.#record === undefined) return undefined;
+    const text = renderSecret(secret, this.#target.format);
+    return { ...this.#record, proof: proofOf(text, { entry: this.#entry, keys }) };
   }
 
   #makeReserve(path: string): Reserve {
@@ -197,44 +224,47 @@ function noRoom({ kind, message, details }: Failure): Failure {
 /**
  * A file as the place for a secret.
  * @param cwd makes a relative path mean the same to a later process
- * @param options `own`: files and folders of the program itself, which a secret must never replace
  */
-export function fileDestination(
-  target: FileTarget,
-  cwd: string,
-  { own = [] }: { readonly own?: readonly string[] } = {},
-): Destination {
-  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force }, own);
+export function fileDestination(target: FileTarget, cwd: string, tools: FileTools = {}): Destination {
+  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force }, tools);
+}
+
+interface Remembered {
+  readonly record: RecordOf<"file">;
+  readonly keys: ProofKeys | undefined;
 }
 
 /** Whether the file has its name: synced now, and the reserved name taken away. */
-function completeName(record: RecordOf<"file">): boolean {
-  if (record.inode === undefined || !isSameFile(record.path, record)) return false;
+function completeName({ record, keys }: Remembered): boolean {
+  const { path, reserved } = record;
+  if (!holdsDelivered(path, record, keys)) return false;
   try {
     // The crash may have come between the name and its sync.
-    syncFolder(dirname(record.path));
-    if (record.reserved !== undefined && isSameFile(record.reserved, record)) unlinkSync(record.reserved);
+    syncFolder(dirname(path));
+    if (reserved !== undefined && holdsDelivered(reserved, record, keys)) unlinkSync(reserved);
   } catch (error) {
-    throw fileFailure(error, "finish the delivery to", { path: record.path });
+    throw fileFailure(error, "finish the delivery to", { path });
   }
   return true;
 }
 
-/** The reserved file, opened, where it is still the remembered one. */
-function openReserved(record: RecordOf<"file">): number | undefined {
+/** The reserved file, opened, if it is still the remembered one: by its identity, or by what it holds. */
+function openReserved({ record, keys }: Remembered): number | undefined {
   const { reserved, inode } = record;
-  if (reserved === undefined || inode === undefined || !isSameFile(reserved, record)) return undefined;
+  if (reserved === undefined || inode === undefined) return undefined;
+  if (!isSameFile(reserved, record) && !holdsDelivered(reserved, record, keys)) return undefined;
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
 /** Puts a secret that was written whole under its name. False if the reserve is missing, empty or cut. */
-function completeFile(record: RecordOf<"file">): boolean {
+function completeFile(remembered: Remembered): boolean {
+  const { record, keys } = remembered;
   let fd: number | undefined;
   try {
-    fd = openReserved(record);
+    fd = openReserved(remembered);
     if (fd === undefined || record.reserved === undefined) return false;
     const content = contentOf(fd);
-    if (!isWhole(content, record.format)) return false;
+    if (!isWhole(content, record.format) || !holdsDelivered(record.reserved, record, keys)) return false;
     const length = Buffer.byteLength(content);
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
@@ -252,12 +282,13 @@ function completeFile(record: RecordOf<"file">): boolean {
   }
 }
 
-function removeReserve(record: RecordOf<"file">, entry: string, isKept: boolean): void {
+function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
+  const { record, keys } = remembered;
   if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
-  const fd = openReserved(record);
+  const fd = openReserved(remembered);
   if (fd === undefined) return;
   try {
-    const isSecondName = isSameFile(record.path, record);
+    const isSecondName = holdsDelivered(record.path, record, keys);
     if (!isSecondName && isWhole(contentOf(fd), record.format)) {
       if (!isKept) return;
       wipe(fd);
@@ -282,9 +313,9 @@ function removeUnnamed(path: string): void {
   }
 }
 
-/** The secret, if the remembered file still is the one that was delivered. */
-function reread(record: RecordOf<"file">): string | undefined {
-  if (record.inode === undefined || !isSameFile(record.path, record)) return undefined;
+/** The secret, if the remembered file still holds what was delivered. */
+function reread({ record, keys }: Remembered): string | undefined {
+  if (!holdsDelivered(record.path, record, keys)) return undefined;
   const fd = openPrivateFile(record.path);
   try {
     const text = contentOf(fd);
@@ -298,10 +329,11 @@ function reread(record: RecordOf<"file">): string | undefined {
  * A file that a journal entry remembers. A crash may have come after its reserve was made and before the journal named
  * it: then the reserve is found by its name, and goes if it is empty.
  */
-export function rememberedFile(record: RecordOf<"file">): RememberedDestination {
+export function rememberedFile(record: RecordOf<"file">, keys?: ProofKeys): RememberedDestination {
+  const remembered = { record, keys };
   return {
-    completeDelivery: async () => completeName(record) || completeFile(record),
-    removeReserve: (entry, { isKept = false } = {}) => removeReserve(record, entry, isKept),
-    reread: () => reread(record),
+    completeDelivery: async () => completeName(remembered) || completeFile(remembered),
+    removeReserve: (entry, { isKept = false } = {}) => removeReserve(remembered, entry, isKept),
+    reread: () => reread(remembered),
   };
 }

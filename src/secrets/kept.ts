@@ -1,13 +1,15 @@
 // Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
+import { randomBytes } from "node:crypto";
 import { closeSync, constants, unlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
+import { replaceFile } from "../disk/atomic-write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson } from "../disk/private-file.ts";
-import { syncFolder } from "../disk/write.ts";
-import type { OneTimeSecret } from "./destination.ts";
+import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
+import { removeFile, syncFolder } from "../disk/write.ts";
+import type { OneTimeSecret, ProofKeys } from "./destination.ts";
 import { contentOf, fillReserve, reserveFile, wipe } from "./reserved-file.ts";
 
 const Kept = z.object({
@@ -17,6 +19,8 @@ const Kept = z.object({
   clientId: z.optional(z.string()),
   receipt: z.string(),
 });
+
+const keyBytes = 32;
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
@@ -80,8 +84,40 @@ export class Undelivered {
     });
   }
 
-  /** Writes zeros over a kept secret and removes it. Safe to repeat. */
+  /** The entry's key for a digest of what is delivered (see `ProofKeys`); it goes when the entry's work is over. */
+  readonly proofKeys: ProofKeys = {
+    make: (entry) => {
+      const there = this.proofKeys.find(entry);
+      if (there) return there;
+      ensurePrivateFolder(this.#stateDir);
+      ensurePrivateFolder(this.folder);
+      const key = randomBytes(keyBytes);
+      const path = this.#keyPathOf(entry);
+      try {
+        replaceFile(path, key.toString("hex"), { secret: true, temporary: `${path}.new` });
+      } catch (error) {
+        throw fileFailure(error, "write", { path });
+      }
+      return key;
+    },
+    find: (entry) => {
+      const text = readPrivateFile(this.#keyPathOf(entry));
+      return text?.length === 2 * keyBytes ? Buffer.from(text, "hex") : undefined;
+    },
+  };
+
+  /** Writes zeros over a kept secret and removes it, and the entry's key. Safe to repeat. */
   destroy(entry: string): void {
+    this.#destroyKept(entry);
+    const path = this.#keyPathOf(entry);
+    try {
+      removeFile(path);
+    } catch (error) {
+      throw fileFailure(error, "destroy", { path });
+    }
+  }
+
+  #destroyKept(entry: string): void {
     const fd = this.#open(entry);
     if (fd === undefined) return;
     this.#with(fd, { entry, doing: "destroy" }, () => {
@@ -93,7 +129,7 @@ export class Undelivered {
 
   /** Gives back an empty reserve; a kept secret stays. Safe to repeat. */
   release(entry: string): void {
-    if (!this.isKept(entry)) this.destroy(entry);
+    if (!this.isKept(entry)) this.#destroyKept(entry);
   }
 
   /** Entries that a secret is kept for. */
@@ -106,6 +142,10 @@ export class Undelivered {
   #pathOf(entry: string): string {
     if (!entryPattern.test(entry)) throw new Failure("usage", "That is no journal entry's id.");
     return join(this.folder, entry);
+  }
+
+  #keyPathOf(entry: string): string {
+    return `${this.#pathOf(entry)}.key`;
   }
 
   #makeRoom(entry: string): number {

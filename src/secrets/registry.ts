@@ -3,7 +3,7 @@ import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import { commandDestination, type CommandTools } from "./command.ts";
-import type { Destination, DestinationRecord, RememberedDestination, SecretOptions } from "./destination.ts";
+import type { Destination, DestinationRecord, RememberedDestination, SecretOptions, ProofKeys } from "./destination.ts";
 import { fileDestination, rememberedFile } from "./file.ts";
 import { profileDestination, type ProfileTools, rememberedProfile } from "./profile.ts";
 import { checkSecretFormat } from "./secret-format.ts";
@@ -17,6 +17,8 @@ export interface DestinationTools
   readonly cwd: string;
   /** Files and folders of the program itself: no secret replaces the journal. */
   readonly own?: readonly string[];
+  /** For the digest of a file that was delivered. */
+  readonly keys?: ProofKeys;
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
   /** The stored profiles and credentials; asked for only by `--secret-profile`. */
@@ -77,13 +79,14 @@ const untraced: RememberedDestination = {
 
 /**
  * The destination that a journal entry remembers.
- * @param profiles the stored profiles; asked for only if a profile was the destination
+ * @param from.profiles the stored profiles; asked for only if a profile was the destination
+ * @param from.keys for a file's digest
  */
 export function rememberedDestination(
   record: DestinationRecord,
-  profiles: () => Promise<ProfileStore>,
+  { profiles, keys }: { readonly profiles: () => Promise<ProfileStore>; readonly keys?: ProofKeys },
 ): RememberedDestination {
-  if (record.kind === "file") return rememberedFile(record);
+  if (record.kind === "file") return rememberedFile(record, keys);
   if (record.kind === "profile") return rememberedProfile(record, profiles);
   return untraced;
 }

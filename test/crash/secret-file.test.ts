@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => driver.remove());
 
 const destinationOf = (record: DestinationRecord): RememberedDestination =>
-  rememberedDestination(record, () => Promise.reject(new Error("no profile is asked for")));
+  rememberedDestination(record, { profiles: () => Promise.reject(new Error("no profile is asked for")) });
 
 function freshFolder(root: string, force: boolean): string {
   const folder = join(root, "secrets");

@@ -1,7 +1,16 @@
 // The journal from the command line: a kept secret, an entry given up, old ones pruned, and journals that are broken.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, shellProgram, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -112,6 +121,27 @@ describe("a secret that could not be delivered", () => {
   });
 });
 
+describe("a state folder and a secret's file that were restored from a copy", () => {
+  it.runIf(canTrace)("are recognized by what the file holds, and the entry is finished", async () => {
+    const at = home();
+    const killed = "inject=fsync:signal=KILL:when=2";
+    mkdirSync(at.path("out"));
+    const under = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", at.path("out"), "-e", "trace=fsync", "-e", killed];
+    await at.integ(createWords("--secret-file", "out/s"), { under });
+    const secret = readFileSync(at.path("out", "s"), "utf8");
+    expect(await entries(at)).toMatchObject([{ state: "open" }]);
+    cpSync(at.path("state"), at.path("copy"), { recursive: true });
+    rmSync(at.path("out", "s"));
+    writeFileSync(at.path("out", "s"), secret, { mode: 0o600 });
+    const env = { INTEG_STATE_DIR: at.path("copy") };
+    const recovered = await at.integ(["journal", "recover", "--json"], { env });
+    expect([recovered.code, JSON.parse(recovered.stdout).data]).toMatchObject([0, [{ state: "done" }]]);
+    expect(readFileSync(at.path("out", "s"), "utf8")).toBe(secret);
+    expect(readFileSync(at.path("copy", "journal.ndjson"), "utf8")).not.toContain(secret.trim());
+    expect(readdirSync(at.path("copy", "undelivered"))).toEqual([]);
+  });
+});
+
 describe("forget and prune", () => {
   it("forget asks, tells what may be left behind, and ends an entry", async () => {
     const at = home();
@@ -124,6 +154,37 @@ describe("forget and prune", () => {
     expect(forgotten.stderr).toContain(entry!.idempotency_key);
     expect(await entries(at)).toMatchObject([{ state: "abandoned" }]);
     expect((await at.integ(["journal", "recover"])).code).toBe(0);
+  });
+
+  it.each([
+    ["undelivered", (text: string) => text],
+    // As a crash leaves it: the copy is kept, and the record that names it was never written.
+    ["open", (text: string) => `${text.split("\n").slice(0, 3).join("\n")}\n`],
+  ])("forget destroys the kept secret of an entry that is %s, and says so", async (state, cut) => {
+    const at = home();
+    expect((await create(at, "--secret-command", "exit 3")).code).toBe(12);
+    writeFileSync(at.path("state", "journal.ndjson"), cut(journalText(at)));
+    const [entry] = await entries(at);
+    expect(entry!.state).toBe(state);
+    const kept = at.path("state", "undelivered", entry!.id);
+    const asked = await at.integ(["journal", "forget", entry!.id]);
+    expect([asked.code, existsSync(kept)]).toEqual([2, true]);
+    expect(asked.stderr).toContain("will be destroyed");
+    expect((await at.integ(["journal", "forget", entry!.id, "--yes"])).code).toBe(0);
+    expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
+  });
+
+  it("forget of a rotation gives up its unfinished step too, with the kept secret", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
+    await at.integ(["oauth-clients", "rotate", id, "--yes", "--secret-command", "exit 3"]);
+    const unsettled = async (): Promise<{ id: string; operation: string }[]> =>
+      JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data;
+    const rotation = (await unsettled()).find(({ operation }) => operation === "oauth_client.rotate");
+    expect((await at.integ(["journal", "forget", rotation!.id, "--yes"])).code).toBe(0);
+    expect(await unsettled()).toEqual([]);
+    expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
   it("an entry whose profile is gone names what is left to type", async () => {

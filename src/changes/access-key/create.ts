@@ -171,7 +171,7 @@ export async function sendKeyCreation(
     const detail = { created_by: key.createdByUserId ?? null, differs };
     return await takeSecret(work, answer, { prove, detail });
   } finally {
-    await releaseReserved(bench, lease.entry.id, destination);
+    await releaseReserved(bench, lease.entry, destination);
   }
 }
 
@@ -223,7 +223,7 @@ export async function sendForSecret(work: SecretDelivery, options: SendOptions):
       );
     }
   } finally {
-    await releaseReserved(bench, lease.entry.id);
+    await releaseReserved(bench, lease.entry);
   }
 }
 

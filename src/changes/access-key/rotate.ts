@@ -95,7 +95,7 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
     const prove = differs === undefined ? ownProof(bench, lease.entry) : refuseForProfile(lease.entry, differs);
     return await takeSecret(work, named, { prove, detail: { differs } });
   } finally {
-    await releaseReserved(bench, lease.entry.id, destination);
+    await releaseReserved(bench, lease.entry, destination);
   }
 }
 

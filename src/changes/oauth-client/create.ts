@@ -134,7 +134,7 @@ class CreationRun {
     } catch (error) {
       throw error instanceof Failure ? withRequestId(await this.#waitsUnnamed(error), this.#requestId) : error;
     } finally {
-      if (!this.#leaveReserve) await releaseReserved(this.#bench, this.#entry.id, this.#work.destination);
+      if (!this.#leaveReserve) await releaseReserved(this.#bench, this.#entry, this.#work.destination);
     }
   }
 

@@ -105,7 +105,7 @@ async function replaceNow(
   try {
     await reserveBeforeRevocation(bench, replacement, options);
     await revokeLost(bench, lost).catch(async (error: unknown) => {
-      await releaseReserved(bench, replacement.entry.id, options.destination);
+      await releaseReserved(bench, replacement.entry, options.destination);
       throw error;
     });
     const notId = options.notId ?? lost.entry.resource_id ?? undefined;
@@ -130,7 +130,7 @@ async function reserveBeforeRevocation(
   try {
     await reserveDestination(bench, replacement, options);
   } catch (error) {
-    await releaseReserved(bench, replacement.entry.id, options.destination);
+    await releaseReserved(bench, replacement.entry, options.destination);
     if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
     throw error;
   }

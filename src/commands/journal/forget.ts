@@ -1,5 +1,6 @@
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
+import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
@@ -15,31 +16,42 @@ export const command = defineVerb({
   async run(context, { args: [id] }) {
     const journal = await context.journal();
     const lease = await journal.lease((await journal.find(id)).id);
+    const steps: EntryLease[] = [];
     try {
       const { entry } = lease;
       if (isSettled(entry.state))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to give up.`);
+      // An unfinished step of it would be finished on its own, for work that nobody tracks any more.
+      for (const step of await journal.unsettled())
+        if (step.parent === entry.id) steps.push(await journal.lease(step.id));
+      const all = [lease, ...steps];
+      const undelivered = await context.secrets.undelivered();
+      for (const one of all) context.output.warn(leftBehind(one.entry, undelivered.isKept(one.entry.id)));
       const question = `Give up the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
-      const left = leftBehind(entry);
-      context.output.warn(left);
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was given up: the answer was no.");
-      await lease.record({ state: "abandoned" });
-      if (entry.state === "undelivered") (await context.secrets.undelivered()).destroy(entry.id);
+      for (const one of all) {
+        await one.record({ state: "abandoned" });
+        undelivered.destroy(one.entry.id);
+      }
       await context.output.resource(publicEntry(lease.entry), entryView);
     } finally {
-      await lease.release();
+      for (const one of [lease, ...steps]) await one.release();
     }
   },
 });
 
 /** What nobody will look after any more. */
-function leftBehind(entry: Entry): string {
+function leftBehind(entry: Entry, isKept: boolean): string {
   const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
+  if (isKept) {
+    const exists = entry.state === "undelivered" ? `exists and works` : `exists`;
+    return `The ${what}${id} ${exists}. The only copy of its secret is kept here and will be destroyed.`;
+  }
   switch (entry.state) {
     case "undelivered":
-      return `The ${what}${id} exists and works. The only copy of its secret is kept here and will be destroyed.`;
+      return `The ${what}${id} exists and works. Its secret is no longer kept here.`;
     case "secret_lost":
       return `The ${what}${id} exists, holds a slot, and nobody has its secret. Revoke it if you can.`;
     case "pending":

@@ -106,8 +106,7 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
     if (!isSettled(state)) continue;
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
-      if (state === "done") undelivered.destroy(id);
-      else undelivered.release(id);
+      if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id);
       if (destination) await context.secrets.removeReserve(destination, id);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);

@@ -1,11 +1,13 @@
 import {
   chmodSync,
+  cpSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,6 +21,7 @@ import { describe, expect, it } from "vitest";
 import type { Destination, DestinationRecord, RememberedDestination } from "../../../src/secrets/destination.ts";
 import { rememberedDestination } from "../../../src/secrets/registry.ts";
 import { fileDestination } from "../../../src/secrets/file.ts";
+import { Undelivered } from "../../../src/secrets/kept.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
@@ -31,7 +34,7 @@ function to(path: string, options: { force?: boolean; format?: "raw" | "json" | 
 }
 
 const remembered = (record: DestinationRecord): RememberedDestination =>
-  rememberedDestination(record, () => Promise.reject(new Error("no profile is asked for")));
+  rememberedDestination(record, { profiles: () => Promise.reject(new Error("no profile is asked for")) });
 const delivered = (record: DestinationRecord): Promise<boolean> =>
   remembered(record).completeDelivery({ clientId: "cid_1" });
 
@@ -325,6 +328,60 @@ describe("what a crash left", () => {
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);
   });
 });
+
+describe("a delivered file is told again by what it holds", () => {
+  async function deliver(): Promise<{ path: string; state: string; record: DestinationRecord }> {
+    const [folder, state] = [temporaryFolder(), temporaryFolder()];
+    const keys = new Undelivered(state).proofKeys;
+    const path = join(folder, "s");
+    const destination = fileDestination({ path, format: "raw", force: false }, "/", { keys });
+    await destination.prepare(work);
+    const record = destination.provenRecord?.(client);
+    await destination.deliver(client);
+    if (record === undefined) throw new Error("no record");
+    return { path, state, record };
+  }
+
+  const tell = (record: DestinationRecord, state: string): Promise<boolean> =>
+    rememberedDestination(record, {
+      profiles: () => Promise.reject(new Error("no profile is asked for")),
+      keys: new Undelivered(state).proofKeys,
+    }).completeDelivery({});
+
+  it.each<[string, (at: { path: string; state: string }) => void, boolean]>([
+    ["as it was delivered", () => {}, true],
+    ["restored, so that it is another file", ({ path }) => restore(path), true],
+    ["open to its group since", ({ path }) => chmodSync(path, 0o644), true],
+    ["with another secret in the same file", ({ path }) => writeFileSync(path, "another\n"), false],
+    ["cut in the same file", ({ path }) => truncateSync(path, 4), false],
+    ["gone", ({ path }) => unlinkSync(path), false],
+    ["without the key, in its own file", ({ state }) => rmSync(state, { recursive: true }), true],
+  ])("%s", async (_what, change, isThere) => {
+    const at = await deliver();
+    change(at);
+    expect(await tell(at.record, at.state)).toBe(isThere);
+  });
+
+  it("in a state folder that was moved; the record alone opens nothing", async () => {
+    const { path, state, record } = await deliver();
+    const moved = join(temporaryFolder(), "state");
+    cpSync(state, moved, { recursive: true });
+    rmSync(state, { recursive: true });
+    restore(path);
+    expect(await tell(record, moved)).toBe(true);
+    expect([await tell(record, state), JSON.stringify(record).includes(canary)]).toEqual([false, false]);
+    expect(filesWithCanary(moved)).toEqual([]);
+    new Undelivered(moved).destroy(work);
+    expect(readdirSync(join(moved, "undelivered"))).toEqual([]);
+  });
+});
+
+/** As a backup does: the same bytes in another file. */
+function restore(path: string): void {
+  const text = readFileSync(path);
+  writeFileSync(`${path}.restored`, text, { mode: 0o600 });
+  renameSync(`${path}.restored`, path);
+}
 
 describe("a place that cannot be", () => {
   const own = (folder: string): Destination =>

@@ -141,7 +141,7 @@ describe("--secret-profile", () => {
     const record = await destination.prepare("w");
     expect(record).toEqual({ kind: "profile", name: "prod", profileId: profile.id });
     const delivered = (clientId?: string): Promise<boolean> =>
-      rememberedDestination(record, async () => at.rooms.store).completeDelivery({ clientId });
+      rememberedDestination(record, { profiles: async () => at.rooms.store }).completeDelivery({ clientId });
     expect(await delivered("cid_1")).toBe(false);
     await destination.deliver(client);
     const now = at.rooms.store.get("prod")!;
@@ -166,9 +166,9 @@ describe("--secret-profile", () => {
     const record = await destination.prepare("w");
     await destination.deliver(key);
     expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
-    expect(await rememberedDestination(record, async () => at.rooms.store).completeDelivery({ id: "key_1" })).toBe(
-      true,
-    );
+    expect(
+      await rememberedDestination(record, { profiles: async () => at.rooms.store }).completeDelivery({ id: "key_1" }),
+    ).toBe(true);
   });
 
   it.each([
