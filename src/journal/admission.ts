@@ -44,6 +44,7 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     detail,
     created_at: made.at,
     updated_at: made.at,
+    sequence: 1,
     format: formatVersion,
   };
 }

@@ -200,6 +200,8 @@ export interface EntryProgress {
 export interface Entry extends EntryIdentity, EntryProgress {
   /** ISO 8601 UTC, milliseconds. */
   readonly updated_at: string;
+  /** Number of its last record, counted from 1; 0 if only earlier versions have written it. */
+  readonly sequence: number;
   /** Format of the record it was read from; above `formatVersion` it is shown and never changed. */
   readonly format: number;
 }

@@ -26,9 +26,18 @@ interface Slot {
   readonly intent: Slice | undefined;
   /** Highest format among its records: above ours the entry is shown and never changed. */
   format: number;
+  /** The highest sequence number among its records. */
+  last: number;
   /** Its sound records, oldest first. */
   readonly records: EntryRecord[];
   entry: Entry | undefined;
+}
+
+/** A sound record where none of its kind can be: one that was appended again, or whose order was changed. */
+export interface Misplaced {
+  /** Undefined of the record that begins a journal. */
+  readonly id: string | undefined;
+  readonly line: number;
 }
 
 export class Fold {
@@ -38,6 +47,8 @@ export class Fold {
   isJournal = false;
   /** Places that hold no sound record, for good. */
   readonly damage: Damage[] = [];
+  /** Records that were ignored: an old one must not undo what came after it. */
+  readonly misplaced: Misplaced[] = [];
   readonly #slots = new Map<string, Slot>();
   #sorted: readonly Entry[] | undefined;
 
@@ -50,12 +61,16 @@ export class Fold {
 
   #addRecord(found: Found): void {
     const { record } = found;
+    if (record.kind === "header") {
+      if (this.isJournal) this.misplaced.push({ id: undefined, line: found.line });
+      this.format = Math.max(this.format, record.format);
+    }
     this.isJournal = true;
-    if (record.kind === "header") this.format = Math.max(this.format, record.format);
     if (record.kind !== "entry") return;
     const slot = this.#slots.get(record.id);
     if (slot === undefined) {
-      this.#slots.set(record.id, { intent: record.intent, format: record.format, records: [record], entry: undefined });
+      const { intent, format, sequence: last = 0 } = record;
+      this.#slots.set(record.id, { intent, format, last, records: [record], entry: undefined });
       return;
     }
     if (slot.intent && record.intent && !sameBytes(slot.intent, record.intent)) {
@@ -64,7 +79,12 @@ export class Fold {
       this.damage.push({ offset, line, bytes, reason: `it contradicts an earlier record of entry ${record.id}` });
       return;
     }
+    if (isOld(record, slot)) {
+      this.misplaced.push({ id: record.id, line: found.line });
+      return;
+    }
     slot.records.push(record);
+    slot.last = record.sequence ?? slot.last;
     slot.format = Math.max(slot.format, record.format);
     slot.entry = undefined;
   }
@@ -80,7 +100,8 @@ export class Fold {
     for (let at = slot.records.length - 1; at >= 0 && slot.entry === undefined; at -= 1) {
       const record = slot.records[at];
       const formats = { record: record?.format ?? 0, entry: Math.max(slot.format, this.format) };
-      if (record) slot.entry = readEntry(record.line, formats);
+      const entry = record && readEntry(record.line, formats);
+      slot.entry = entry && { ...entry, sequence: slot.last };
     }
     return slot.entry;
   }
@@ -131,6 +152,11 @@ export class Fold {
   unreadable(): string[] {
     return this.ids().filter((id) => this.get(id) === undefined);
   }
+}
+
+/** Of an earlier version only a record that stands there already can be told. */
+function isOld({ sequence, line }: EntryRecord, { last, records }: Slot): boolean {
+  return sequence === undefined ? records.some((other) => sameBytes(other.line, line)) : sequence <= last;
 }
 
 function isText(value: unknown): value is string {
@@ -295,7 +321,8 @@ export function readEntry(
   if (!isObject(read) || !isObject(read.intent) || !isObject(read.now)) return undefined;
   const { intent, now } = read;
   if (formats.record <= formatVersion && !isOwnShape(intent, now)) return undefined;
-  return entryOf(intent, now, formats.entry);
+  const entry = entryOf(intent, now, formats.entry);
+  return entry && typeof read.n === "number" ? { ...entry, sequence: read.n } : entry;
 }
 
 // One literal, not a spread: of ten thousand entries this is a third of the time to open a journal.
@@ -328,6 +355,7 @@ function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, 
     destination: isDestination(now.destination) ? now.destination : null,
     replaced_by: textOrNull(now.replaced_by),
     detail: isDetail(now.detail) ? now.detail : {},
+    sequence: 0,
     format,
   };
 }

@@ -11,8 +11,9 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home, shellProgram, type Ended } from "../support/program.ts";
+import { Home, root, shellProgram, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -334,6 +335,28 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect((await at.integ(["journal", "verify"])).code).toBe(0);
     expect((await at.integ(["journal", "list"])).stderr).not.toContain("damaged");
     expect(await entries(at)).toHaveLength(3);
+  });
+
+  it("a journal that 0.1.0 wrote is read, and what it left open is recovered", async () => {
+    const at = home();
+    mkdirSync(at.path("state"), { mode: 0o700 });
+    const old = readFileSync(join(root, "test", "unit", "journal", "fixtures", "journal-0.1.0.ndjson"));
+    writeFileSync(at.path("state", "journal.ndjson"), old, { mode: 0o600 });
+    const [open] = JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data;
+    expect(open).toMatchObject({ state: "open", attempts: 1, profile: "sandbox" });
+    const recovered = await at.integ(["journal", "recover", open.id, "--secret-file", "s"]);
+    expect([recovered.code, readFileSync(at.path("s"), "utf8")]).toEqual([0, expect.stringMatching(/^sbx_/)]);
+    expect((await at.integ(["journal", "show", open.id, "--json"])).stdout).toContain('"state":"done"');
+    expect((await at.integ(["journal", "verify"])).code).toBe(0);
+  });
+
+  it("an old record appended again reopens nothing, and verify tells it", async () => {
+    const at = home();
+    await create(at, "--secret-file", "s");
+    appendFileSync(at.path("state", "journal.ndjson"), `${journalText(at).split("\n")[1]}\n`);
+    expect(await entries(at)).toMatchObject([{ state: "done" }]);
+    const verified = await at.integ(["journal", "verify"]);
+    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("twice or out of order")]);
   });
 
   it("a newer format is shown and never changed", async () => {

@@ -188,6 +188,8 @@ export class FileJournal implements Journal {
   /** @param first as it stands, read after its lock was taken */
   #lease(first: Entry, lock: HeldLock): EntryLease {
     let entry = first;
+    // A number is used once, even if its record could not be written: something of it may stand in the file.
+    let { sequence } = first;
     let isHeld = true;
     return {
       get entry() {
@@ -195,7 +197,8 @@ export class FileJournal implements Journal {
       },
       record: async (change) => {
         if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
-        const next = { ...entry, ...change, updated_at: new Date(this.#now()).toISOString() };
+        sequence += 1;
+        const next = { ...entry, ...change, sequence, updated_at: new Date(this.#now()).toISOString() };
         this.#append(next);
         entry = next;
         return next;
@@ -276,7 +279,8 @@ export class FileJournal implements Journal {
     const before = new Date(this.#now() - olderThanMs).toISOString();
     const leased = this.#locks.leased();
     const { going, live, keptLive } = prunable(reading.fold.entries(), { before, leased, includeLive });
-    const isWhole = reading.fold.damage.length === 0 && reading.damage.length === 0;
+    const { damage, misplaced } = reading.fold;
+    const isWhole = damage.length + misplaced.length + reading.damage.length === 0;
     if (going.size > 0 || !isWhole) this.#file.replace(reading, going);
     return { removed: going.size, live, keptLive };
   }

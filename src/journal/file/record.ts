@@ -1,6 +1,6 @@
 // How records are written as lines with a checksum, and how the bytes of a file are cut into sound records and damage.
 //
-// {"sum":"<16 hex of SHA-256 over all that follows>","v":1,"intent":{…what never changes…},"now":{…what a step changed…}}
+// {"sum":"<16 hex of SHA-256 over all that follows>","v":1,"intent":{…what never changes…},"now":{…what a step changed…},"n":1}
 // Every record of an entry carries the whole entry: a damaged one costs a transition, never a key.
 import { hash } from "node:crypto";
 import { type Entry, formatVersion } from "../entry.ts";
@@ -30,6 +30,8 @@ export type SoundRecord =
       readonly id: string;
       readonly line: Slice;
       readonly intent: Slice | undefined;
+      /** Counts the records of its entry; undefined in those of earlier versions. */
+      readonly sequence: number | undefined;
     };
 
 export function sameBytes(one: Slice, other: Slice): boolean {
@@ -79,7 +81,7 @@ export function entryLine(entry: Entry): string {
     replaced_by: entry.replaced_by,
     detail: entry.detail,
   };
-  return seal({ v: formatVersion, intent, now });
+  return seal({ v: formatVersion, intent, now, n: entry.sequence });
 }
 
 /**
@@ -108,7 +110,14 @@ function ownRecord(line: Slice, read: { head: string; format: number; at: number
   const id = head.slice(idAt, head.indexOf('"', idAt));
   const nowAt = bytes.indexOf(nowStart, start + idAt, "latin1");
   if (nowAt < 0 || nowAt >= end) return undefined;
-  return { kind: "entry", format, id, line, intent: { bytes, start: start + at, end: nowAt } };
+  const intent = { bytes, start: start + at, end: nowAt };
+  return { kind: "entry", format, id, line, intent, sequence: sequenceOf(line) };
+}
+
+/** Read without parsing the rest: it stands at the end, where earlier versions have `}}`. */
+function sequenceOf({ bytes, start, end }: Slice): number | undefined {
+  const digits = /\},"n":([1-9][0-9]{0,14})\}$/.exec(bytes.toString("latin1", Math.max(start, end - 32), end))?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 /** The state that a record of our own format sets, read without parsing the rest; undefined of a newer one. */
@@ -127,7 +136,7 @@ function newerRecord(line: Slice, format: number): SoundRecord | undefined {
     if (read.journal === "integ") return { kind: "header", format };
     const { intent } = read;
     if (!isObject(intent) || typeof intent.id !== "string") return { kind: "other", format };
-    return { kind: "entry", format, id: intent.id, line, intent: undefined };
+    return { kind: "entry", format, id: intent.id, line, intent: undefined, sequence: undefined };
   } catch {
     return undefined;
   }

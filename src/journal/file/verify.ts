@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Entry, formatVersion } from "../entry.ts";
 import type { Finding } from "../journal.ts";
+import type { Misplaced } from "../fold.ts";
 import type { Reading } from "./journal-file.ts";
 import type { Damage } from "./record.ts";
 import { octal } from "./safety.ts";
@@ -44,10 +45,25 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
       message: `written by a newer integ (format ${fold.format}): shown, never changed; upgrade integ`,
     });
   }
+  found.push(...misplacedFindings(path, fold.misplaced));
   for (const id of fold.unreadable()) {
     found.push({ severity: "problem", where: `entry ${id}`, message: "its records are whole and make no entry" });
   }
   return found;
+}
+
+/** One finding for each entry: a file that was doubled has hundreds of such records. */
+function misplacedFindings(path: string, misplaced: readonly Misplaced[]): Finding[] {
+  return [...new Set(misplaced.map(({ id }) => id))].map((id) => {
+    const lines = misplaced.filter((one) => one.id === id).map(({ line }) => line);
+    const what = id === undefined ? "a record that begins a journal" : `a record of entry ${id}`;
+    const more = lines.length === 1 ? "" : `, and ${lines.length - 1} more`;
+    return {
+      severity: "problem",
+      where: `${path}: line ${lines[0]}${more}`,
+      message: `${what} stands there twice or out of order; it is ignored, \`integ journal prune --older-than 90d\` writes the journal anew without it`,
+    };
+  });
 }
 
 function entryFindings(entries: readonly Entry[]): Finding[] {

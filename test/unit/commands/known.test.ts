@@ -26,6 +26,7 @@ function entry(given: Partial<Entry>): Entry {
     parent: null,
     created_at: "2026-11-18T12:00:00.000Z",
     updated_at: "2026-11-18T12:00:00.000Z",
+    sequence: 1,
     format: 1,
     state: "done",
     resource_id: null,

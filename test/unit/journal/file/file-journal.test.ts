@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import { entryLine } from "../../../../src/journal/file/record.ts";
@@ -318,4 +318,64 @@ test("a step is on disk when it is recorded, and not after the release", async (
   await lease.release();
   await lease.release();
   await expect(lease.record({ state: "done" })).rejects.toThrow("after its release");
+});
+
+describe("records that stand twice or out of order", () => {
+  async function done(): Promise<{ path: string; id: string; lines: string[] }> {
+    const path = journalPath();
+    const { lease } = await at(path).admit(intent());
+    await lease.record({ state: "unknown", attempts: 1 });
+    await lease.record({ state: "done" });
+    await lease.release();
+    return { path, id: lease.entry.id, lines: readFileSync(path, "utf8").trim().split("\n") };
+  }
+
+  test.each<[string, (lines: string[]) => string[], string]>([
+    ["an old record appended again", (lines) => [...lines, lines[2]!], "done"],
+    ["the first one appended again", (lines) => [...lines, lines[1]!], "done"],
+    ["the whole journal twice", (lines) => [...lines, ...lines], "done"],
+    ["two records changed places", ([head, a, b, c]) => [head!, a!, c!, b!], "done"],
+    ["the record that begins it behind another", ([head, ...rest]) => [...rest, head!], "done"],
+  ])("%s: told by verify, and the entry stays as it was", async (_what, change, state) => {
+    const { path, id, lines } = await done();
+    expect(await problems(path)).toEqual([]);
+    const standing = at(path);
+    await standing.entries();
+    writeFileSync(path, `${change(lines).join("\n")}\n`);
+    expect((await problems(path)).length).toBeGreaterThan(0);
+    expect(await at(path).find(id)).toMatchObject({ state });
+    expect(await standing.find(id)).toMatchObject({ state });
+    await at(path).prune(1e12);
+    expect(await problems(path)).toEqual([]);
+  });
+
+  test("of 0.1.0, which counted none: read, told when they stand twice, and continued", async () => {
+    const path = join(folder(), "journal.ndjson");
+    const lines = readFileSync(join(import.meta.dirname, "../fixtures/journal-0.1.0.ndjson"), "utf8")
+      .trim()
+      .split("\n");
+    writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
+    const [open, kept, finished] = await at(path).entries();
+    expect([open?.state, kept?.state, finished?.state]).toEqual(["open", "undelivered", "done"]);
+    expect(await at(path).verify()).toEqual([]);
+    appendFileSync(path, `${lines[1]}\n`);
+    expect(await at(path).find(finished!.id)).toMatchObject({ state: "done" });
+    expect(await problems(path)).toHaveLength(1);
+    const lease = await at(path).lease(open!.id);
+    expect(await lease.record({ state: "done" })).toMatchObject({ sequence: 1 });
+    await lease.release();
+    appendFileSync(path, `${lines.at(-1)}\n`);
+    expect(await at(path).find(open!.id)).toMatchObject({ state: "done", sequence: 1 });
+  });
+
+  test("a number is not used again after a record that could not be written", async () => {
+    const path = journalPath();
+    const { lease } = await at(path).admit(intent());
+    chmodSync(path, 0o622);
+    await expect(lease.record({ attempts: 1 })).rejects.toMatchObject({ kind: "usage" });
+    chmodSync(path, 0o600);
+    expect(await lease.record({ attempts: 2 })).toMatchObject({ sequence: 3 });
+    expect(await at(path).find(lease.entry.id)).toMatchObject({ attempts: 2 });
+    await lease.release();
+  });
 });
