@@ -195,9 +195,15 @@ export async function recordAfterwards(
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);
-    bench.tell.warn(
-      `The journal could not be updated. ${why} It still holds the entry ${lease.entry.id}: "integ journal recover ${lease.entry.id}" is safe.`,
+    const { id, idempotency_key } = lease.entry;
+    const isThere = await bench.journal.find(id).then(
+      () => true,
+      () => false,
     );
+    const left = isThere
+      ? `It still holds the entry ${id}: "integ journal recover ${id}" is safe.`
+      : `It no longer holds the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
+    bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
   }
 }
 
