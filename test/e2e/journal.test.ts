@@ -245,6 +245,22 @@ describe("forget and prune", () => {
   });
 });
 
+describe("a state folder that is deleted while a secret is delivered", () => {
+  it.each([
+    ["create", ["--secret-command"]],
+    ["claim", ["--secret-command"]],
+  ])("%s ends as the change did, and promises nothing of the journal", async (verb, [flag = ""]) => {
+    const at = home();
+    const command = `cat > '${at.path("got")}'; rm -rf '${at.path("state")}'`;
+    const kept = verb === "claim" && (await create(at, flag, "exit 3"));
+    const words = kept ? ["journal", "claim", (await entries(at))[0]!.id, flag, command] : createWords(flag, command);
+    const { code, stderr } = await at.integ(words);
+    expect(readFileSync(at.path("got"), "utf8")).toMatch(/^sbx_/);
+    expect(stderr).not.toContain("still holds");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("journal")]);
+  });
+});
+
 describe("a journal that is not as it should be: nothing sent, nothing overwritten", () => {
   it("a folder where the journal should be", async () => {
     const at = home();

@@ -98,8 +98,16 @@ async function settle(
 ): Promise<void> {
   const { id } = lease.entry;
   const wasUnnamed = isUnnamed(lease.entry);
-  await lease.record(afterClaim(lease.entry));
-  (await context.secrets.undelivered()).destroy(id);
+  try {
+    await lease.record(afterClaim(lease.entry));
+    (await context.secrets.undelivered()).destroy(id);
+  } catch (error) {
+    // The secret is delivered: how the claim ended stays what it is.
+    if (!(error instanceof Failure)) throw error;
+    context.output.warn(
+      `The secret is delivered, and that could not be recorded or its copy not destroyed. ${error.message}`,
+    );
+  }
   const place = isShown ? undefined : whereSecretIs({ ...lease.entry, state: "done" });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
