@@ -54,8 +54,11 @@ export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "remov
   /** @param print writes the receipt to standard output, where no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
-  /** Has a CI hide a secret in its log that is bound for standard output (GitHub Actions); elsewhere nothing. */
-  mask(secret: string): Promise<void>;
+  /**
+   * Has a CI hide a secret in its log that is bound for standard output (GitHub Actions), in every form in which the
+   * receipt has it; elsewhere nothing.
+   */
+  mask(secret: string, receipt: string): Promise<void>;
   /** A secret from standard input, its last line break taken off. Throws `usage` where it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
 }
@@ -74,6 +77,8 @@ export interface Context {
   ): Promise<Service>;
   journal(): Promise<Journal>;
   readonly secrets: Secrets;
+  /** Standard input, byte for byte. @param what it is. Throws `usage` where it is a terminal, or larger than a request should be */
+  input(what: string): Promise<Buffer>;
   readonly output: Output;
   readonly clock: Clock;
 }

@@ -43,7 +43,7 @@ export interface Service {
   close(): void;
 }
 
-const nobody: Authorization = { header: async () => undefined, rejected() {} };
+const nobody: Authorization = { header: async () => undefined, rejected: () => false };
 
 /** Nothing is sent or read before a method is called. */
 export function connect(options: ConnectOptions): Service {

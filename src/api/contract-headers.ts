@@ -6,13 +6,25 @@ import { isDate } from "./iso-time.ts";
 /** The version of /v1 that this program was written for (§9.1). */
 export const contractVersion = "2026-07-01";
 
-/** @throws Failure `usage` for anything but a date in form */
+/** Instead of a version: no header is sent, and the service account's own version counts (§9). */
+export const noVersion = "none";
+
+/** Why a text cannot be sent as `Service-Version` (§9.1); nothing if it can. */
+export function versionFault(text: string): string | undefined {
+  if (text === noVersion) return undefined;
+  if (!isDate(text)) return "it is no date";
+  if (text === "2026-08-05") return "it is the label of the legacy contract under /api/v1, which takes no version";
+  return undefined;
+}
+
+/** @throws Failure `usage` for anything but a version that can be sent, or `none` */
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
-  if (!isDate(serviceVersion))
-    throw new Failure("usage", `"${serviceVersion}" is no contract version.`, {
-      hint: "Write a date, like --service-version 2026-07-01",
+  const fault = versionFault(serviceVersion);
+  if (fault !== undefined)
+    throw new Failure("usage", `"${serviceVersion}" is no contract version: ${fault}.`, {
+      hint: "--service-version 2026-07-01, or none to send no version",
     });
-  return { "service-version": serviceVersion };
+  return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
 }
 
 /**

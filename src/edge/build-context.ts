@@ -59,6 +59,7 @@ export async function buildContext(
       return openJournal({ path: settings.journalPath, now: () => clock.now() });
     }),
     secrets: buildSecrets({ env, terminal, settings, profiles, cut, tellNote: (text) => output.note(text) }),
+    input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
     clock,
   };
@@ -218,13 +219,13 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
     async reread(record) {
       return (await remembered(record)).reread();
     },
-    async mask(secret) {
+    async mask(secret, receipt) {
       if (env.GITHUB_ACTIONS !== "true") return;
-      const { checkMask, maskLine } = await import("../secrets/stdout.ts");
+      const { checkMask, maskLines } = await import("../secrets/stdout.ts");
       await checkMask(2);
-      terminal.writeErr(maskLine(secret));
+      terminal.writeErr(maskLines(secret, receipt));
     },
-    fromStdin: (what) => readStdin(terminal, what),
+    fromStdin: (what) => readSecret(terminal, what),
   };
 }
 
@@ -241,8 +242,20 @@ function ownPlaces({
 
 /** Longer than any secret: more is a file that was piped in by mistake. */
 const longestSecretBytes = 64 * 1024;
+/** Longer than any request's body. */
+const longestInputBytes = 64 * 1024 * 1024;
 
-async function readStdin(terminal: Terminal, what: string): Promise<string> {
+async function readSecret(terminal: Terminal, what: string): Promise<string> {
+  const bytes = await readStdin(terminal, { what, longest: longestSecretBytes });
+  const text = decoded(bytes, what).replace(/\r?\n$/, "");
+  if (text.trim() === "") throw new Failure("usage", `Standard input held no ${what}.`);
+  return text;
+}
+
+async function readStdin(
+  terminal: Terminal,
+  { what, longest }: { readonly what: string; readonly longest: number },
+): Promise<Buffer> {
   if (terminal.isTTY.stdin)
     throw new Failure("usage", `Standard input is a terminal: pipe the ${what} in, or leave the flag out to be asked.`);
   const chunks: Buffer[] = [];
@@ -250,12 +263,10 @@ async function readStdin(terminal: Terminal, what: string): Promise<string> {
   for await (const chunk of terminal.stdin as AsyncIterable<Buffer | string>) {
     const bytes = Buffer.from(chunk as Buffer);
     size += bytes.length;
-    if (size > longestSecretBytes) throw new Failure("usage", `Standard input is too long for the ${what}.`);
+    if (size > longest) throw new Failure("usage", `Standard input is too long for the ${what}.`);
     chunks.push(bytes);
   }
-  const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, "");
-  if (text.trim() === "") throw new Failure("usage", `Standard input held no ${what}.`);
-  return text;
+  return Buffer.concat(chunks);
 }
 
 /** A byte order mark at the beginning, as editors on Windows write it, is no part of the secret. */

@@ -45,18 +45,21 @@ export function valueAt(root: JsonNode, path: FieldPath): JsonNode | undefined {
 
 /**
  * An object of exactly the fields asked for, in the order asked for, each under the path as typed; a field that is
- * missing is `null`. Values keep their text.
+ * missing is `null`. Values keep their text. Of an array each element.
  * @param fields without them the text stays as it came
  * @returns compact JSON text
  */
 export function projected(text: string, fields: readonly FieldPath[] | undefined): string {
   if (fields === undefined) return text;
   const tree = parseJson(text);
-  const parts = fields.map((field) => {
-    const node = valueAt(tree.root, field);
-    return `${JSON.stringify(field.name)}:${node === undefined ? "null" : printNode(tree, node, compact)}`;
-  });
-  return `{${parts.join(",")}}`;
+  const chosen = (root: JsonNode): string => {
+    const parts = fields.map((field) => {
+      const node = valueAt(root, field);
+      return `${JSON.stringify(field.name)}:${node === undefined ? "null" : printNode(tree, node, compact)}`;
+    });
+    return `{${parts.join(",")}}`;
+  };
+  return tree.root.kind === "array" ? `[${tree.root.items.map(chosen).join(",")}]` : chosen(tree.root);
 }
 
 const compact = { indent: 0, level: 0 } as const;

@@ -101,7 +101,9 @@ const Profile = z.looseObject({
   region: Region,
   base_url: z.string().check(z.refine(passes(checkBaseUrl), `${addressWords} or query`)),
   organization_id: z.optional(z.string().check(z.regex(organizationIdPattern, "must be a UUID"))),
-  service_version: z.optional(z.string().check(z.regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date, YYYY-MM-DD"))),
+  service_version: z.optional(
+    z.string().check(z.regex(/^(?:none|\d{4}-\d{2}-\d{2})$/, "must be a date, YYYY-MM-DD, or none")),
+  ),
   credential: z.nullable(StoredCredential),
   /** The origins the credential was given for, see `originsOf`; empty if there is none. */
   credential_origins: z.array(z.string()),

@@ -20,8 +20,26 @@ export interface OutputTools {
  * The line that makes GitHub Actions hide a value in its log, escaped as workflow commands want their data.
  * Source: actions/toolkit `escapeData`.
  */
-export function maskLine(secret: string): string {
-  return `::add-mask::${secret.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`;
+export function maskLines(secret: string, receipt: string): string {
+  return formsOf(secret, receipt)
+    .map((form) => `::add-mask::${form.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`)
+    .join("");
+}
+
+/** The secret as it is, and as a format may print it: with the receipt's own escapes, with JSON's, with doubled quotes. */
+function formsOf(secret: string, receipt: string): string[] {
+  const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
+  const asItCame = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
+  const quoted = [JSON.stringify(secret).slice(1, -1), secret.replaceAll('"', '""'), secret.replaceAll("'", "''")];
+  return [...new Set([secret, ...asItCame, ...quoted])];
+}
+
+function unescaped(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A mask that nobody reads masks nothing: the secret would stand in the log. @throws Failure `usage` */
@@ -52,7 +70,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
     check,
     prepare: check,
     async deliver(secret) {
-      if (env.GITHUB_ACTIONS === "true") onStderr(Buffer.from(maskLine(secret.secret)));
+      if (env.GITHUB_ACTIONS === "true") onStderr(Buffer.from(maskLines(secret.secret, secret.receipt)));
       try {
         await print(secret.receipt);
       } catch (error) {

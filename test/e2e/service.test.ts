@@ -43,7 +43,7 @@ describe("api", () => {
     const made = await at.integ([...words, "--input", "body.json", "--json"]);
     expect(made.code).toBe(0);
     expect(made.stderr).toContain("not in the journal");
-    const fields = ["-f", `service_account_id=${service.us.service_account_id}`, "-f", 'scopes=["entity:read"]'];
+    const fields = ["-f", `service_account_id=${service.us.service_account_id}`, "-F", 'scopes=["entity:read"]'];
     const again = await at.integ([...words, ...fields, "--json"]);
     expect(JSON.parse(again.stdout).id).toBe(JSON.parse(made.stdout).id);
   });
@@ -91,6 +91,15 @@ describe("api", () => {
     const { stdout } = await at.integ(["api", "/v1/entities?limit=1", "--include"]);
     expect(stdout).toMatch(/^HTTP 200\n/);
     expect(stdout).toMatch(/^request-id: /m);
+  });
+
+  it("a change that is refused for its rate is sent again within --retry-for, and only then", async () => {
+    await service.fault("DELETE /v1/oauth_clients/* status=429 retry-after=1 times=1");
+    const words = ["api", "/v1/oauth_clients/oac_1", "-X", "DELETE"];
+    expect((await at.integ(words)).code).toBe(4);
+    expect((await requests()).filter(({ method }) => method === "DELETE")).toHaveLength(2);
+    await service.fault("DELETE /v1/oauth_clients/* status=429 retry-after=1 times=1");
+    expect((await at.integ([...words, "--retry-for", "0"])).code).toBe(6);
   });
 
   it("sends a change once, whatever comes of it", async () => {

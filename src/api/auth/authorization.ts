@@ -79,7 +79,7 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
       source = prepared.source;
       return prepared.header ?? bearerHeader(await prepared.source!.token());
     },
-    rejected: () => source?.drop(),
+    rejected: () => source?.drop() ?? false,
   };
 }
 
@@ -102,7 +102,7 @@ function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
   const failure = failureOf(attempt, { what, change: false });
   if (attempt.kind === "refused" && attempt.status !== 429)
     throw failure.kind === "auth" ? failure : new Failure("auth", failure.message, failure.details);
-  const reason = attempt.kind === "refused" || attempt.reason === "status" ? "refused" : attempt.reason;
+  const reason = attempt.kind === "refused" || attempt.reason === "status" ? "unsendable" : attempt.reason;
   throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt), retryAfterSeconds: retryAfterOf(attempt) });
 }
 
@@ -133,8 +133,8 @@ interface BearerToken {
 
 interface TokenSource {
   token(): Promise<string>;
-  /** The token was not accepted: it is not used again. */
-  drop(): void;
+  /** The token was not accepted: it is not used again. @returns true if it had been used before */
+  drop(): boolean;
 }
 
 /**
@@ -144,6 +144,7 @@ interface TokenSource {
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let coming: Promise<BearerToken> | undefined;
+  let uses = 0;
 
   const usable = (token: BearerToken | undefined): token is BearerToken =>
     token !== undefined && now() < token.expiresAtMs;
@@ -156,7 +157,9 @@ function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
 
   return {
     async token() {
+      uses += 1;
       if (usable(current)) return current.token;
+      uses = 1;
       coming ??= next().finally(() => {
         coming = undefined;
       });
@@ -164,7 +167,9 @@ function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
       return current.token;
     },
     drop() {
+      const isUsed = current !== undefined && uses > 1;
       current = undefined;
+      return isUsed;
     },
   };
 }

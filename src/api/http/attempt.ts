@@ -111,6 +111,9 @@ function ofRefusal(
 function waitHint(retryAfterSeconds: number | undefined): string {
   if (retryAfterSeconds === undefined) return "Wait and type it again, or allow a longer wait: --retry-for 10m";
   const seconds = Math.ceil(retryAfterSeconds);
+  // Nobody keeps a command waiting for days, and `--retry-for` has an end.
+  const days = Math.ceil(seconds / 86_400);
+  if (days > 1) return `The service asks for a wait of ${days} days: type it again then.`;
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
   return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
 }
@@ -176,7 +179,11 @@ function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, cont
       hint: context.hint,
     });
   const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
-  return new Failure(kind, answer, { problem, where, hint: context.hint ?? hints[reason] });
+  return new Failure(kind, answer, {
+    problem,
+    where,
+    hint: context.hint ?? (problem?.retryable === false ? undefined : hints[reason]),
+  });
 }
 
 function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {

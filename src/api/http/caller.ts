@@ -27,8 +27,11 @@ export class NoToken extends Failure {
 export interface Authorization {
   /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as nobody */
   header(): Promise<string | undefined>;
-  /** The service did not accept it (401): what was cached is forgotten. */
-  rejected(): void;
+  /**
+   * The service did not accept it (401): what was cached is forgotten.
+   * @returns true if it was a token that had been used before, and another can be had
+   */
+  rejected(): boolean;
 }
 
 export interface CallerOptions {
@@ -77,10 +80,23 @@ export class Caller {
   }
 
   /**
-   * Sends the request once.
+   * Sends the request once; a read whose token was used before and is refused now, once more with a fresh one.
    * @param read what the answer says; throws `BrokenBody` if it breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
+    const attempt = await this.#sendOnce(request, read);
+    if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
+    // A token that ended in the middle of a walk: a read may have one fresh token.
+    const { authorization } = this.#options;
+    const isStale = authorization.rejected();
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (!isStale || !isRead || request.signal?.aborted) return attempt;
+    const again = await this.#sendOnce(request, read);
+    if (again.kind === "refused" && again.status === 401) authorization.rejected();
+    return again;
+  }
+
+  async #sendOnce<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, baseUrl, authorization, now } = this.#options;
     const { method, path, body, page, signal, buffer } = request;
     let exchange: Exchange;
@@ -95,7 +111,6 @@ export class Caller {
     } catch (error) {
       return notSent(error);
     }
-    if (exchange.kind === "response" && exchange.status === 401) authorization.rejected();
     return toAttempt(exchange, { ...request, read, now });
   }
 }

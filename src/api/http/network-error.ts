@@ -43,7 +43,19 @@ export function connectError({ cause, stage }: NoConnection): NetworkError {
     return { reason: "timeout", detail: "no connection within the time allowed" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
+  if (code === "ECONNREFUSED" && refusedBy(cause) !== "")
+    return { reason: "refused", detail: `${refusedBy(cause)} refused the connection (${code})` };
   return { reason: "refused", detail: `no connection: ${messageOf(cause)}` };
+}
+
+/** The addresses that the name stands for, each as tried. */
+function refusedBy(cause: unknown): string {
+  const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const addresses = errors.flatMap((error) => {
+    const { address, port } = error as { address?: unknown; port?: unknown };
+    return typeof address === "string" ? [`${address.includes(":") ? `[${address}]` : address}:${String(port)}`] : [];
+  });
+  return [...new Set(addresses)].join(" and ");
 }
 
 /** @param message undici's: it gives the status of a proxy's answer in no other way */

@@ -31,22 +31,51 @@ function masked<T extends Answer>(answer: T, secrets: readonly string[]): T {
 
 function withoutSecretHeaders(headers: Headers, secrets: readonly string[]): Headers {
   const shown: Record<string, string | undefined> = Object.assign(Object.create(null), headers);
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) shown[name] = without(value, secrets);
+  const pattern = patternOf(secrets);
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) shown[name] = value.replace(pattern, mask);
   return shown;
 }
 
-/** The body with a mask for each of the secrets; the same buffer if none is in it. */
+/** The body with a mask for each of the secrets, however it is written there; the same buffer if none is in it. */
 export function withoutSecrets(body: Buffer, secrets: readonly string[]): Buffer {
   const text = body.toString("latin1");
-  const shown = without(
-    text,
-    secrets.map((secret) => Buffer.from(secret).toString("latin1")),
-  );
+  const shown = text.replace(patternOf(secrets), mask);
   return shown === text ? body : Buffer.from(shown, "latin1");
 }
 
-function without(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, mask), text);
+/** Matches the secrets in a text of one character a byte, each of their characters plain or escaped. */
+function patternOf(secrets: readonly string[]): RegExp {
+  const patterns = secrets.map((secret) => [...secret].map(characterPattern).join(""));
+  return new RegExp(patterns.join("|"), "g");
+}
+
+/** A character in every way to write it: its UTF-8, JSON's escapes (also in JSON within JSON), percent signs, HTML's. */
+function characterPattern(character: string): string {
+  const bytes = Buffer.from(character);
+  const code = character.codePointAt(0) ?? 0;
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  const ways = [
+    escaped(bytes.toString("latin1")),
+    ...(code > 0x7f && code <= 0xff ? [escaped(character)] : []),
+    units.map((unit) => `\\\\+u${hexOf(unit, 4)}`).join(""),
+    [...bytes].map((byte) => `%(?:25)*${hexOf(byte, 2)}`).join(""),
+    `&#0*${code};`,
+    `&#[xX]0*${hexOf(code, 1)};`,
+    ...(/["\\/]/.test(character) ? [`\\\\+${escaped(character)}`] : []),
+  ];
+  return `(?:${ways.join("|")})`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, (sign) => `\\x${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}
+
+function hexOf(value: number, digits: number): string {
+  return value
+    .toString(16)
+    .padStart(digits, "0")
+    .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
 /** What a request carried as a credential, in the forms in which it may be said back; the longest first. */
@@ -54,8 +83,7 @@ function secretsOf({ headers, body }: Pick<ExchangeRequest, "headers" | "body">)
   const authorization = headerOf(headers, "authorization") ?? "";
   const [scheme = "", value = ""] = authorization.split(" ", 2);
   const found = [value, ...(/^basic$/i.test(scheme) ? passwordOf(value) : []), ...exchanged(body)];
-  const forms = found.flatMap((secret) => [secret, attemptCoding(() => encodeURIComponent(secret)) ?? secret]);
-  return [...new Set(forms)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
+  return [...new Set(found)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
 }
 
 /** The secret half of a Basic credential (§5.1 rule 1: the password, or the user name where that is empty). */
@@ -78,10 +106,10 @@ function attemptCoding(code: () => string): string | undefined {
 
 /** A secret in the body, as the exchanges for tokens have it. */
 function exchanged(body: string | Buffer | undefined): string[] {
-  if (typeof body !== "string") return [];
-  if (!body.startsWith("{")) return [new URLSearchParams(body).get("client_secret") ?? ""];
+  const text = body?.toString() ?? "";
+  if (!text.startsWith("{")) return [new URLSearchParams(text).get("client_secret") ?? ""];
   try {
-    const { secret } = JSON.parse(body) as { secret?: unknown };
+    const { secret } = JSON.parse(text) as { secret?: unknown };
     return typeof secret === "string" ? [secret] : [];
   } catch {
     return [];
@@ -109,6 +137,8 @@ function harmless(headers: Headers): Headers {
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (shownHeaders.includes(lower)) shown[lower] = value?.slice(0, 200);
+    if (lower === "authorization")
+      shown[lower] = `${/^(?:basic|bearer)(?= )/i.exec(value ?? "")?.[0] ?? ""} <redacted>`.trim();
   }
   return shown;
 }
@@ -149,7 +179,7 @@ export function createExchangeLog({ debug, now, userAgent }: LogOptions): Exchan
     const url = shownUrl(origin, prefix + request.path);
     const about = { id: ++count, attempt: tries.of(request), method: request.method, url };
     const startedAt = now();
-    debug({ kind: "request", ...about, headers: harmless({ "user-agent": userAgent, ...request.headers }) });
+    debug({ kind: "request", ...about, headers: harmless({ ...request.headers, "user-agent": userAgent }) });
     return (exchange) => {
       tries.ended(request, exchange);
       const elapsedMs = now() - startedAt;

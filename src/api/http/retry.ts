@@ -33,16 +33,26 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 }
 
 /**
- * True where sending the same read again may help: 429, 5xx, and a network that may come back. Not a name that does not
+ * True where sending the same read again may help: what the error's `retryable` says, else 429, 5xx, and a network that may come back. Not a name that does not
  * exist, a certificate, a proxy's no, a redirect, or an answer that breaks the contract: they will be the same again.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
+  // §7: the service itself says whether the same request may succeed later.
+  const retryable = attempt.kind === "not_sent" ? undefined : attempt.problem?.retryable;
+  if (retryable !== undefined && (attempt.kind === "refused" || attempt.reason === "status")) return retryable;
   if (attempt.kind === "refused") return attempt.status === 429;
   const { reason } = attempt;
   if (attempt.kind === "unknown") return reason === "status" || reason === "closed" || reason === "timeout";
   return attempt.temporary === true || reason === "refused" || reason === "timeout";
 }
+
+function isRateLimited(attempt: Attempt<unknown>): boolean {
+  return attempt.kind === "refused" && attempt.status === 429;
+}
+
+/** So many refused connections in a row, and nothing listens there: a service that starts again is back within seconds. */
+const mostRefusals = 3;
 
 export interface ReadClock {
   now(): number;
@@ -55,6 +65,8 @@ export interface RetryReadOptions {
   readonly what: string;
   readonly where?: string;
   readonly hint?: string;
+  /** Set for a request that may change something: repeated only after 429, which changed nothing (§8). */
+  readonly change?: boolean;
   readonly clock: ReadClock;
   /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
   readonly retryForMs: number;
@@ -74,13 +86,17 @@ export interface RetryReadOptions {
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {
   const { clock, retryForMs, random, signal } = options;
   const startedAt = clock.now();
+  const { change = false } = options;
+  let refusals = 0;
   for (let attempt = 1; ; attempt++) {
     throwIfAborted(signal);
     const outcome = await read();
     if (outcome.kind === "answered") return outcome;
     throwIfAborted(signal);
-    const failure = failureOf(outcome, { what: options.what, where: options.where, hint: options.hint, change: false });
-    const delayMs = mayRetryRead(outcome)
+    const failure = failureOf(outcome, { what: options.what, where: options.where, hint: options.hint, change });
+    refusals = outcome.kind === "not_sent" && outcome.reason === "refused" ? refusals + 1 : 0;
+    const mayRetry = change ? isRateLimited(outcome) : mayRetryRead(outcome) && refusals < mostRefusals;
+    const delayMs = mayRetry
       ? nextDelay({
           attempt,
           elapsedMs: clock.now() - startedAt,

@@ -111,7 +111,7 @@ async function sendOnce(
   };
   const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));
   signal.addEventListener("abort", onAbort, { once: true });
-  const headers = { "user-agent": options.userAgent, "accept-encoding": "identity", ...request.headers };
+  const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
   const path = target.prefix + request.path;
   connection.dispatcher.dispatch(
     { origin: target.origin, method, path, headers, body, reset: fresh || undefined },

@@ -4,10 +4,12 @@ import { resolve } from "node:path";
 import type { Service } from "../../api/connect.ts";
 import type { RawAnswer, RawRequest } from "../../api/raw.ts";
 import { printList } from "../running/list-walk.ts";
-import { whereOf, read } from "../running/read.ts";
+import { whereOf, read, readAnswer } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { parseJson, printNode } from "../../output/json-text.ts";
+import { pageOf } from "../../output/row-page.ts";
 import { visibleText } from "../../output/visible-text.ts";
 
 export const command = defineVerb({
@@ -15,8 +17,12 @@ export const command = defineVerb({
     command
       .argument("<path>", "/v1/…, /v1-reference/… or /api/v1/…")
       .option("-X, --method <method>", "GET; POST where there is a body")
-      .option("-f, --field <name=value...>", "query of a GET or DELETE, else a field of the JSON body")
-      .option("--input <file>", "the body from a file, - for standard input")
+      .option("-f, --raw-field <name=value...>", "text: query of a GET or DELETE, else a field of the JSON body")
+      .option(
+        "-F, --field <name=value...>",
+        "the same; in a body JSON where it is a number, true, false, null, [] or {}",
+      )
+      .option("--input <file>", "the body from a file, - for standard input; sent byte for byte")
       .option("-H, --header <header...>", "a further header: 'Name: value'")
       .option("--paginate", "walk a list to its end")
       .option("--include", "status and headers before the body"),
@@ -39,10 +45,10 @@ export const command = defineVerb({
   },
 });
 
-async function inputOf(context: Context, file: string): Promise<string> {
-  if (file === "-") return context.secrets.fromStdin("body");
+async function inputOf(context: Context, file: string): Promise<Buffer> {
+  if (file === "-") return context.input("body");
   try {
-    return readFileSync(resolve(context.settings.cwd, file), "utf8");
+    return readFileSync(resolve(context.settings.cwd, file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") throw new Failure("usage", `--input: there is no file "${file}".`);
@@ -58,31 +64,50 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Sent once: whether it may be repeated is not known here, and nothing is written down. */
+/** Repeated after 429 alone: else whether it may be repeated is not known here, and nothing is written down. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   context.output.note("This change is not in the journal: a lost answer is yours to settle.");
-  const { failureOf } = await import("../../api/http/attempt.ts");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
-  const attempt = await context.clock.finishing(() => service.raw.send(request)).finally(() => progress.done());
-  if (attempt.kind === "answered") return attempt.value;
-  throw failureOf(attempt, { what, where: await whereOf(context), change: true });
+  const asked = { what, where: await whereOf(context), change: true };
+  const send = () => context.clock.finishing(() => service.raw.send(request));
+  return (await readAnswer(context, asked, send).finally(() => progress.done())).value;
 }
 
 async function print(context: Context, { body }: RawAnswer): Promise<void> {
   if (body.length === 0) return;
   const text = body.toString("utf8");
-  if (isObject(text) && context.output.format !== "table") await context.output.resource(text, { columns: [] });
-  else await context.output.text(text);
+  const { format, typedFormat, fields } = context.output;
+  // A table that nobody asked for: the answer as it came says more.
+  const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
+  const kind = isAsItCame ? "text" : kindOf(text);
+  if (kind === "text") await context.output.text(text);
+  else if (kind === "rows" && format !== "json") await printArray(context, text);
+  else await context.output.resource(text, { columns: [] });
 }
 
-function isObject(text: string): boolean {
+/** `rows`: an array of objects. */
+function kindOf(text: string): "text" | "object" | "rows" {
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
+    value = JSON.parse(text);
   } catch {
-    return false;
+    return "text";
   }
+  if (!Array.isArray(value)) return isObject(value) ? "object" : "text";
+  return value.every(isObject) ? "rows" : "text";
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function printArray(context: Context, text: string): Promise<void> {
+  const tree = parseJson(text);
+  const items = tree.root.kind === "array" ? tree.root.items : [];
+  const writer = context.output.list({ columns: [], singular: "row", plural: "rows" });
+  await writer.page(pageOf(items.map((item) => printNode(tree, item, { indent: 0, level: 0 }))));
+  await writer.end({ nextPageToken: null, hasMore: false });
 }
 
 function headOf({ status, headers }: RawAnswer): string {
@@ -101,7 +126,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
     pagesOf:
       (service) =>
       async ({ limit, pageToken, signal }) => {
-        const path = withParameters(request.path, { limit, page_token: pageToken });
+        const path = withParameters(request.path, { limit, pageToken });
         const attempt = await service.raw.send({ ...request, path, signal });
         return attempt.kind === "answered"
           ? { ...attempt, value: { body: attempt.value.body, requestId: attempt.requestId } }
@@ -110,33 +135,53 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** @param set parameters of the walk; a limit that was typed stays */
-function withParameters(path: string, set: Record<string, string | number | undefined>): string {
-  const [before = "", query = ""] = path.split("?", 2);
-  const parameters = new URLSearchParams(query);
-  for (const [name, value] of Object.entries(set))
-    if (value !== undefined && !(name === "limit" && parameters.has(name))) parameters.set(name, String(value));
-  const text = parameters.toString();
-  return text === "" ? before : `${before}?${text}`;
+/** The path with the walk's parameters; what else was typed stays as it was typed. A limit that was typed stays too. */
+export function withParameters(
+  path: string,
+  { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
+): string {
+  const at = path.includes("?") ? path.indexOf("?") : path.length;
+  const typed = path.slice(at + 1);
+  const names = typed === "" ? [] : typed.split("&").map(nameOf);
+  const kept = typed.split("&").filter((_, index) => pageToken === undefined || names[index] !== "page_token");
+  const pairs = [
+    ...(typed === "" ? [] : kept),
+    ...(limit === undefined || names.includes("limit") ? [] : [`limit=${limit}`]),
+    ...(pageToken === undefined ? [] : [`page_token=${encodeURIComponent(pageToken)}`]),
+  ];
+  return pairs.length === 0 ? path : `${path.slice(0, at)}?${pairs.join("&")}`;
+}
+
+function nameOf(pair: string): string {
+  const name = pair.split("=", 1)[0]!.replaceAll("+", " ");
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 export type ApiFlags = {
   method?: string;
   field?: string[];
+  rawField?: string[];
   header?: string[];
 };
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** `-f` is the query of a GET, HEAD or DELETE, else the JSON body; a body makes the method POST where none is named. */
-export function requestOf(path: string, flags: ApiFlags, input: string | undefined): RawRequest {
-  const fields = (flags.field ?? []).map(pairOf);
+/** Fields are the query of a GET, HEAD or DELETE, else the JSON body; a body makes the method POST where none is named. */
+export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefined): RawRequest {
+  const fields = [
+    ...(flags.rawField ?? []).map((text) => fieldOf(text, { flag: "-f" })),
+    ...(flags.field ?? []).map((text) => fieldOf(text, { flag: "-F" })),
+  ];
   const method = methodOf(flags.method, { hasBody: input !== undefined });
   const inQuery = method === "GET" || method === "HEAD" || method === "DELETE";
   if (input !== undefined && fields.length > 0 && !inQuery)
-    throw new Failure("usage", "--input and -f both make the body.", { hint: "Keep one of them." });
+    throw new Failure("usage", "--input and -f or -F both make the body.", { hint: "Keep one of them." });
   const headers = Object.fromEntries((flags.header ?? []).map(headerOf));
-  const body = input ?? (inQuery || fields.length === 0 ? undefined : JSON.stringify(bodyOf(fields)));
+  const body = input ?? (inQuery || fields.length === 0 ? undefined : bodyOf(fields));
   return {
     method,
     path: inQuery ? withQuery(path, fields) : path,
@@ -156,29 +201,47 @@ function methodOf(typed: string | undefined, { hasBody }: { hasBody: boolean }):
   return method;
 }
 
-function pairOf(text: string): readonly [string, string] {
+interface Field {
+  readonly name: string;
+  readonly value: string;
+  /** The value as JSON text. */
+  readonly json: string;
+}
+
+function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   const at = text.indexOf("=");
-  if (at < 1) throw new Failure("usage", `-f: "${text}" is not name=value.`, { hint: "-f type=person" });
-  return [text.slice(0, at), text.slice(at + 1)];
+  if (at < 1) throw new Failure("usage", `${flag}: "${text}" is not name=value.`, { hint: `${flag} type=person` });
+  const value = text.slice(at + 1);
+  return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** A value that reads as JSON (a number, true, null, an array, an object) is one; anything else is a string. */
-function bodyOf(fields: readonly (readonly [string, string])[]): Record<string, unknown> {
-  const body: Record<string, unknown> = Object.create(null);
-  for (const [name, value] of fields) {
-    if (Object.hasOwn(body, name)) throw new Failure("usage", `-f: "${name}" is given twice.`);
-    body[name] = jsonOrText(value);
-  }
-  return body;
-}
-
-function jsonOrText(value: string): unknown {
-  if (!/^(?:-?\d|true$|false$|null$|\[|\{|")/.test(value)) return value;
+/** A number, true, false, null, an array or an object in the digits and order in which it was typed; else a string. */
+function typedJson(value: string): string {
   try {
-    return JSON.parse(value);
+    const parsed: unknown = JSON.parse(value);
+    return typeof parsed === "string" ? JSON.stringify(value) : value;
   } catch {
-    return value;
+    return JSON.stringify(value);
   }
+}
+
+/** One object. `name[]` makes an array, of one or more; any other name stands once. */
+function bodyOf(fields: readonly Field[]): string {
+  const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
+  for (const { name, json } of fields) {
+    const isArray = name.endsWith("[]") && name.length > 2;
+    const key = isArray ? name.slice(0, -2) : name;
+    const known = members.get(key);
+    if (known && !(isArray && known.isArray))
+      throw new Failure("usage", `The field "${key}" is given twice.`, { hint: `For an array: -f '${key}[]=<value>'` });
+    if (known) known.values.push(json);
+    else members.set(key, { values: [json], isArray });
+  }
+  const texts = [...members].map(([key, { values, isArray }]) => {
+    const value = values.join(",");
+    return `${JSON.stringify(key)}:${isArray ? `[${value}]` : value}`;
+  });
+  return `{${texts.join(",")}}`;
 }
 
 function headerOf(text: string): readonly [string, string] {
@@ -193,8 +256,8 @@ function hasContentType(headers: Readonly<Record<string, string>>): boolean {
   return Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
 }
 
-function withQuery(path: string, fields: readonly (readonly [string, string])[]): string {
+function withQuery(path: string, fields: readonly Field[]): string {
   if (fields.length === 0) return path;
-  const query = fields.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&");
+  const query = fields.map(({ name, value }) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&");
   return `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }

@@ -35,7 +35,7 @@ export const command = defineVerb({
         hint: name === "env" ? "set INTEG_TOKEN_ENDPOINT" : `integ profiles edit ${name} --token-endpoint <url>`,
       });
     });
-    await context.secrets.mask(answer.value.token);
+    await context.secrets.mask(answer.value.token, answer.text);
     await context.output.resource(answer.text, {
       columns: [
         { path: "access_token", heading: "access token" },

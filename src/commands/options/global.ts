@@ -1,7 +1,7 @@
 // The options that every command takes, before or after its name, and the environment variables behind them.
 import type { Command as PlainCommand } from "commander";
 import type { Command } from "@commander-js/extra-typings";
-import { isDate } from "../../api/iso-time.ts";
+import { versionFault } from "../../api/contract-headers.ts";
 import { Failure } from "../../errors.ts";
 import { parseDuration } from "./values.ts";
 
@@ -50,7 +50,7 @@ export function addGlobalOptions(command: Command): void {
     .option("--json", "short for -o json")
     .option("--ndjson", "short for -o ndjson")
     .option("--fields <a,b.c>", "keep these fields, in this order")
-    .option("--service-version <date>", "contract version to pin (INTEG_SERVICE_VERSION)")
+    .option("--service-version <date>", "contract version to pin, none to send no version (INTEG_SERVICE_VERSION)")
     .option("--timeout <duration>", "limit for one attempt, 30s (INTEG_TIMEOUT)")
     .option("--retry-for <duration>", "keep retrying this long, 2m; 0 is one attempt (INTEG_RETRY_FOR)")
     .option("-y, --yes", "no confirmation")
@@ -158,9 +158,10 @@ function parseFields(text: string): string[] {
 }
 
 function checkVersion(text: string | undefined): string | undefined {
-  if (text !== undefined && !isDate(text))
-    throw new Failure("usage", `--service-version: "${text}" is no contract version.`, {
-      hint: "Write a date, like --service-version 2026-07-01",
+  const fault = text === undefined ? undefined : versionFault(text);
+  if (fault !== undefined)
+    throw new Failure("usage", `--service-version: "${text}" is no contract version: ${fault}.`, {
+      hint: "--service-version 2026-07-01, or none to send no version",
     });
   return text;
 }

@@ -1,4 +1,5 @@
 // Values of options that several commands read alike.
+import { noVersion } from "../../api/contract-headers.ts";
 import type { Context } from "../../context.ts";
 import { isDate } from "../../api/iso-time.ts";
 import { Failure } from "../../errors.ts";
@@ -71,7 +72,7 @@ export function documentVersion(
   { settings }: Context,
   { contractVersion }: { readonly contractVersion?: string },
 ): string | undefined {
-  const { serviceVersion } = settings;
+  const serviceVersion = settings.serviceVersion === noVersion ? undefined : settings.serviceVersion;
   if (contractVersion !== undefined && serviceVersion !== undefined && contractVersion !== serviceVersion)
     throw new Failure(
       "usage",

@@ -27,7 +27,7 @@ export async function read<T>(
 /** The same with no word on the terminal but for waits between attempts. */
 export async function readAnswer<T>(
   context: Context,
-  { what, where }: { what: string; where: string },
+  { what, where, change }: { what: string; where: string; change?: boolean },
   attempt: () => Promise<Attempt<T>>,
 ): Promise<Answered<T>> {
   let wait: Progress | undefined;
@@ -40,6 +40,7 @@ export async function readAnswer<T>(
       {
         what,
         where,
+        change,
         retryForMs: context.settings.retryForMs,
         clock: context.clock,
         random: () => context.clock.random(),

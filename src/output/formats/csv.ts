@@ -12,16 +12,16 @@ const longestNote = 400;
 
 /**
  * One line of a CSV file, CRLF included. A text that a spreadsheet would run gets a leading `'`; numbers and nested
- * values keep their JSON text. A lone empty cell is quoted, for a reader would skip an empty line.
+ * values keep their JSON text. With `isExact` a text is never changed. A lone empty cell is quoted, for a reader would skip an empty line.
  */
-export function csvLine(cells: readonly Cell[]): string {
+export function csvLine(cells: readonly Cell[], { isExact = false }: { readonly isExact?: boolean } = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
-  return `${cells.map(csvCell).join(",")}\r\n`;
+  return `${cells.map((cell) => csvCell(cell, isExact)).join(",")}\r\n`;
 }
 
-function csvCell(cell: Cell): string {
+function csvCell(cell: Cell, isExact: boolean): string {
   if (cell === null || cell === undefined) return "";
-  const text = typeof cell !== "string" ? cell.json : formula.test(cell) ? `'${cell}` : cell;
+  const text = typeof cell !== "string" ? cell.json : formula.test(cell) && !isExact ? `'${cell}` : cell;
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -35,7 +35,9 @@ export const csv: Formatter = {
     if (target.fields === undefined) extras.collect(row);
     if (documented.length > 0) extras.noteThem(target.note);
     const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
-    return headerLine(columns, target) + rowLine(row, { columns, target });
+    // A receipt holds a one-time secret: one character more, and it opens nothing.
+    const isExact = view.secretField !== undefined;
+    return headerLine(columns, target) + rowLine(row, { columns, target, isExact });
   },
   list: csvList,
 };
@@ -81,14 +83,16 @@ function headerLine(columns: readonly CellColumn[], target: ListTarget): string 
 }
 
 /** On a terminal the text is made visible first; in a file it stays what it was. */
-function rowLine(row: Row, { columns, target }: { columns: readonly CellColumn[]; target: ListTarget }): string {
-  return csvLine(
-    columns.map(({ field }) => {
-      const cell = cellOf(row, field);
-      if (!target.isTerminal || cell === null || cell === undefined) return cell;
-      return typeof cell === "string" ? visibleText(cell) : { json: visibleText(cell.json) };
-    }),
-  );
+function rowLine(
+  row: Row,
+  { columns, target, isExact }: { columns: readonly CellColumn[]; target: ListTarget; isExact?: boolean },
+): string {
+  const cells = columns.map(({ field }) => {
+    const cell = cellOf(row, field);
+    if (!target.isTerminal || cell === null || cell === undefined) return cell;
+    return typeof cell === "string" ? visibleText(cell) : { json: visibleText(cell.json) };
+  });
+  return csvLine(cells, { isExact });
 }
 
 /** The top-level fields that rows have and no column shows. */

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Cell } from "../../../src/output/formats/cells.ts";
+import { stage } from "./streams.ts";
 import { csvLine } from "../../../src/output/formats/csv.ts";
 
 /** A reader after the grammar of RFC 4180 §2, written for this test alone. */
@@ -28,10 +29,17 @@ const cellText = fc.oneof(
 );
 
 describe("CSV", () => {
+  it.each(["-s", "+s", "=s", "@s", "\ts"])("never changes a receipt: %j", async (secret) => {
+    const { output, stdout } = stage({ format: "csv" });
+    const view = { columns: [{ path: "client_secret", heading: "secret" }], secretField: "client_secret" };
+    await output.resource(JSON.stringify({ client_secret: secret }), view);
+    expect(stdout.text).toBe(`client_secret\r\n${secret}\r\n`);
+  });
+
   it("reads back as what was written, but for the quote before a formula", () => {
     fc.assert(
       fc.property(fc.array(fc.array(cellText, { minLength: 1, maxLength: 4 }), { maxLength: 5 }), (rows) => {
-        const read = readCsv(rows.map(csvLine).join(""));
+        const read = readCsv(rows.map((row) => csvLine(row)).join(""));
         expect(read).toEqual(
           rows.map((row) => row.map((text) => (dangerous.some((start) => text.startsWith(start)) ? `'${text}` : text))),
         );

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn, type StdioOptions } from "node:
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { maskLine } from "../../../src/secrets/stdout.ts";
+import { maskLines } from "../../../src/secrets/stdout.ts";
 import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 
@@ -86,8 +86,18 @@ describe("printing the secret", () => {
 
   it("masks it first under GitHub Actions, on standard error", () => {
     const text = underShell("$D deliver 2>err | cat", { GITHUB_ACTIONS: "true" });
-    expect(text).toBe("ready\n::add-mask::canary%25%0D%0A1\nfine\n");
-    expect(maskLine("a%b")).toBe("::add-mask::a%25b\n");
+    expect(text).toBe("ready\n::add-mask::canary%25%0D%0A1\n::add-mask::canary%25\\r\\n1\nfine\n");
+    expect(maskLines("a%b", '{"client_secret":"a%b"}')).toBe("::add-mask::a%25b\n");
+  });
+
+  it.each([
+    ['"a\\/b\\u002bc"', ["a/b+c", "a\\/b\\u002bc"]],
+    ['"a\\"b"', ['a"b', 'a\\"b', 'a""b']],
+    ['"it\'s"', ["it's", "it''s"]],
+  ])("masks every form that a format may print: %s", (raw, forms) => {
+    const secret = JSON.parse(raw) as string;
+    const lines = maskLines(secret, `{"id":"x","client_secret":${raw}}`).trim().split("\n");
+    expect(lines).toEqual(forms.map((form) => `::add-mask::${form}`));
   });
 
   it("a reader that leaves after the request: exit 12, so that the secret is kept", async () => {

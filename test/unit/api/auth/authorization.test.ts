@@ -116,6 +116,21 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     expect(api.received.at(-1)!.headers.authorization).toBe("Bearer tok2");
   });
 
+  test("a token that is refused after it was used: a read gets one fresh token, once", async () => {
+    const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
+    const { entities, oauthClients } = serviceAt(api.origin, { credential: async () => clientAt(tokens) });
+    expect(await entities.page({})).toMatchObject({ kind: "answered" });
+    rejected.add("Bearer tok1");
+    expect(await entities.page({})).toMatchObject({ kind: "answered" });
+    expect([tokens.received.length, api.received.length]).toEqual([2, 3]);
+    for (const n of [2, 3, 4]) rejected.add(`Bearer tok${n}`);
+    expect(await entities.page({})).toMatchObject({ kind: "refused", status: 401 });
+    expect([tokens.received.length, api.received.length]).toEqual([3, 5]);
+    expect(await oauthClients.create("{}", "k")).toMatchObject({ kind: "refused", status: 401 });
+    expect([tokens.received.length, api.received.length]).toEqual([4, 6]);
+    expect(tokens.received.map(({ headers }) => headers["user-agent"])).toEqual(Array(4).fill("integ-test/0"));
+  });
+
   test("a token that is not accepted is not used again", async () => {
     const { tokens, api, rejected } = await startBoth((_, n) => bearer(n));
     rejected.add("Bearer tok1");

@@ -31,6 +31,39 @@ describe("withoutEchoes", () => {
     expect(shown.body.toString()).toContain(" é");
   });
 
+  const escapes: [string, (text: string) => string][] = [
+    ["JSON", (text) => JSON.stringify(text).slice(1, -1)],
+    ["JSON with \\/", (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/")],
+    [
+      "\\u of every character",
+      (text) => [...text].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
+    ],
+    [
+      "\\U in capitals",
+      (text) => [...text].map((c) => `\\u${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`).join(""),
+    ],
+    ["JSON in JSON", (text) => JSON.stringify(JSON.stringify(text)).slice(1, -1)],
+    ["percent signs", (text) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("")],
+    ["HTML", (text) => [...text].map((c) => `&#${c.charCodeAt(0)};`).join("")],
+  ];
+  it.each(escapes)("takes it out in whatever escapes it is said back: %s", (_name, escape) => {
+    const secret = 'pa/ss+w"o\\rd.ü=';
+    for (const headers of [
+      { authorization: `Basic ${base64(`apikey:${secret}`)}` },
+      { authorization: "Bearer a/b+c/d+efgh==" },
+    ]) {
+      const said = headers.authorization.startsWith("Basic") ? secret : "a/b+c/d+efgh==";
+      const shown = withoutEchoes({ headers }, answer(401, `{"detail":"got ${escape(said)} from you"}`));
+      if (shown.kind !== "response") throw new Error("no response");
+      expect(shown.body.toString()).toBe(
+        '{"detail":"got [secret] from you"}'.replace(
+          "[secret]",
+          _name === "JSON in JSON" ? '\\"[secret]\\"' : "[secret]",
+        ),
+      );
+    }
+  });
+
   it("takes a bearer token out of what came of a broken answer", () => {
     const request = { headers: { authorization: "Bearer abc.defghij" } };
     const { kind: _, ...partial } = answer(500, "abc.defghij");

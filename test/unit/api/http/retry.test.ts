@@ -136,13 +136,31 @@ describe("retryRead", () => {
     [refused(429), "rate_limited"],
     [unknown("status"), "failed"],
     [unknown("closed"), "unreachable"],
-    [notSent("refused"), "unreachable"],
+    [notSent("timeout"), "unreachable"],
   ])("%j for ever ends as %s when the time is up", async (always, kind) => {
     const { outcome, waits } = await run([always]);
     expect((outcome as Failure).kind).toBe(kind);
     const waited = waits.reduce((sum, ms) => sum + ms, 0);
     expect(waited).toBeGreaterThan(30_000);
     expect(waited).toBeLessThanOrEqual(60_000);
+  });
+
+  test("gives up after three refused connections in a row, within 10 s", async () => {
+    const { outcome, waits, asked } = await run([notSent("refused")]);
+    expect([asked, (outcome as Failure).kind]).toEqual([3, "unreachable"]);
+    expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
+    const refusals = [notSent("refused"), notSent("refused")];
+    expect((await run([...refusals, unknown("closed"), ...refusals, answered])).outcome).toBe(answered);
+  });
+
+  test("does as the error's retryable says, and as ever without it", () => {
+    const problem = (attempt: Attempt<never>, retryable: boolean): Attempt<never> =>
+      ({ ...attempt, problem: { retryable } }) as Attempt<never>;
+    for (const attempt of [refused(400), refused(409), refused(429), unknown("status")]) {
+      expect(mayRetryRead(problem(attempt, true))).toBe(true);
+      expect(mayRetryRead(problem(attempt, false))).toBe(false);
+    }
+    expect(mayRetryRead(problem(unknown("malformed"), true))).toBe(false);
   });
 
   test("waits as Retry-After says, and does not wait what does not fit", async () => {

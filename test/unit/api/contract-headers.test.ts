@@ -1,0 +1,25 @@
+// Which versions of the contract can be asked for (§9), and what `none` sends.
+import { expect, it } from "vitest";
+import { versionFault, versionHeader } from "../../../src/api/contract-headers.ts";
+
+it.each([
+  ["2026-07-01", { "service-version": "2026-07-01" }],
+  ["2024-02-29", { "service-version": "2024-02-29" }],
+  ["none", {}],
+])("%s is sent as %j", (text, headers) => {
+  expect([versionFault(text), versionHeader(text)]).toEqual([undefined, headers]);
+});
+
+it.each([
+  ["2026-02-30", "no date"],
+  ["2026-13-01", "no date"],
+  ["2026-00-00", "no date"],
+  ["2025-02-29", "no date"],
+  ["20260701", "no date"],
+  ["", "no date"],
+  ["None", "no date"],
+  ["2026-08-05", "the legacy contract"],
+])("%s is refused: %s", (text, why) => {
+  expect(versionFault(text)).toContain(why);
+  expect(() => versionHeader(text)).toThrow(why);
+});
