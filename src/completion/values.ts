@@ -3,7 +3,7 @@
 // What a flag or argument declares with `.choices()` is the whole set. Everything else goes by the word between its angle
 // brackets, which means the same in every command. A word that stands in no table fails a test.
 /** The names that `integ __complete` prints, read from this machine alone. */
-export const liveNames = ["profiles", "entries", "unsettled", "clients", "keys"] as const;
+export const liveNames = ["profiles", "entries", "unsettled", "claimable", "clients", "keys", "accounts"] as const;
 export type LiveNames = (typeof liveNames)[number];
 
 export type Completion =
@@ -43,13 +43,14 @@ export const byName: Readonly<Record<string, Completion>> = {
 export const byPlace: Readonly<Record<string, Completion>> = {
   "--profile": live("profiles"),
   "--secret-profile": live("profiles"),
+  "--service-account": live("accounts"),
   "profiles show name": live("profiles"),
   "profiles use name": live("profiles"),
   "profiles edit name": live("profiles"),
   "profiles remove name": live("profiles"),
   "journal show id": live("entries"),
   "journal recover id": live("unsettled"),
-  "journal claim id": live("unsettled"),
+  "journal claim id": live("claimable"),
   "journal forget id": live("unsettled"),
   "oauth-clients get id": live("clients"),
   "oauth-clients revoke id": live("clients"),

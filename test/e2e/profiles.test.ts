@@ -57,6 +57,17 @@ describe("profiles", () => {
     for (const file of filesBelow(at.path("config"))) expect(statSync(file).mode & 0o777, file).toBe(0o600);
   });
 
+  it.each([
+    ["an API key with a token endpoint", { INTEG_API_KEY: "k" }, "api_key"],
+    ["client credentials", { INTEG_CLIENT_ID: "c", INTEG_CLIENT_SECRET: "s" }, "client_credentials"],
+    ["a legacy token alone", { INTEG_ACCESS_TOKEN: "t" }, undefined],
+  ])("shows what the environment's credential is: %s", async (_what, env, kind) => {
+    const address = { INTEG_REGION: "us", INTEG_BASE_URL: "https://a.example" };
+    const at = home({ ...address, INTEG_TOKEN_ENDPOINT: "https://id.example/token", ...env });
+    const { stdout } = await at.integ(["profiles", "show", "--json"]);
+    expect((JSON.parse(stdout) as { credential: { kind: string } | null }).credential?.kind).toBe(kind);
+  });
+
   it("shows the token endpoint that an API key's profile knows", async () => {
     const at = home();
     await add(at, "prod", "--token-endpoint", service.us.token_endpoint);

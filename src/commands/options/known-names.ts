@@ -21,6 +21,8 @@ export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choi
   const entries = await known.entries();
   if (what === "entries") return entryChoices(entries);
   if (what === "unsettled") return entryChoices(entries.filter(({ state }) => !isSettled(state)));
+  if (what === "claimable") return entryChoices(entries.filter(({ state }) => state === "undelivered"));
+  if (what === "accounts") return accountChoices(entries);
   return resourceChoices(entries, what === "clients" ? "oauth_client." : "access_key.");
 }
 
@@ -40,6 +42,15 @@ export function everyProfile(stored: readonly ProfileName[]): Choice[] {
 /** By their ids, in the order given. */
 function entryChoices(entries: readonly Entry[]): Choice[] {
   return entries.map(({ id, operation, state }) => ({ value: id, hint: `${operation}, ${state}` }));
+}
+
+/** The service accounts that clients were asked for with, each once, the newest first. */
+function accountChoices(entries: readonly Entry[]): Choice[] {
+  const asked = entries
+    .filter(({ operation }) => operation === "oauth_client.create")
+    .map(({ request_text }) => (JSON.parse(request_text) as { service_account_id?: unknown }).service_account_id)
+    .filter((id) => typeof id === "string");
+  return [...new Set(asked)].map((value) => ({ value }));
 }
 
 /** Each resource once, by the newest of its entries. */

@@ -25,6 +25,11 @@ export const command = defineVerb({
 /** The profile that the environment makes up. */
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
+  // A token endpoint may stand beside an API key: only the credential itself says what it is.
+  const credential = await profile.credential().catch((error: unknown) => {
+    if (error instanceof Failure && error.kind === "auth") return null;
+    throw error;
+  });
   return JSON.stringify({
     object: "profile",
     name: "env",
@@ -33,7 +38,7 @@ async function environmentRow(context: Parameters<typeof command.run>[0]): Promi
     base_url: profile.baseUrl,
     organization_id: profile.organizationId ?? null,
     service_version: profile.serviceVersion ?? null,
-    credential: { kind: profile.oauth ? "client_credentials" : "api_key", kept_in: "environment", secret: "••••••••" },
+    credential: credential && { kind: credential.kind, kept_in: "environment", secret: "••••••••" },
     legacy: null,
     oauth: profile.oauth ?? null,
   });

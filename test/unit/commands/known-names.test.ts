@@ -22,6 +22,7 @@ const entries = [
   {
     id: "e1",
     operation: "oauth_client.create",
+    request_text: '{"service_account_id":"sa_1","scopes":["entity:read"]}',
     state: "done",
     resource_id: "oac_1",
     created_at: "2026-11-19T00:00:00.000Z",
@@ -54,6 +55,8 @@ describe("names at Tab", () => {
     expect((await ask("unsettled")).names).toEqual(["e2: access_key.create, unknown"]);
     expect((await ask("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
     expect((await ask("keys")).names).toEqual([]);
+    expect((await ask("claimable")).names).toEqual([]);
+    expect((await ask("accounts")).names).toEqual(["sa_1: undefined"]);
   });
 
   it("are the stored profiles and those that always exist; the journal is left alone", async () => {
