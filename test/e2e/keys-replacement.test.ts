@@ -187,13 +187,17 @@ describe("by replacement", () => {
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
   });
 
-  it.each(["other.secret", "new.secret"])("typed again, to %s, goes on with what is unfinished", async (place) => {
+  it("typed again goes on with what is unfinished, and is refused with another place than the secret has", async () => {
     const { at } = await desk.withProfile();
-    const name = `again, to ${place}`;
+    const name = "typed again";
     const old = await desk.makeKey({ name });
     await desk.service.fault("POST /api/v1/access-tokens status=401 after=1 times=1");
-    expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(3);
-    const again = await rotate(at, old.id, "--by-replacement", "--secret-file", place);
+    const words = [old.id, "--by-replacement", "--secret-file"] as const;
+    expect((await rotate(at, ...words, "new.secret")).code).toBe(3);
+    const other = await rotate(at, ...words, "other.secret");
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(at.path("new.secret"))]);
+    expect((await desk.key(old.id)).status).toBe("active");
+    const again = await rotate(at, ...words, "new.secret");
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain("Going on with the unfinished replacement");
     expect(await desk.live(name)).toHaveLength(1);
