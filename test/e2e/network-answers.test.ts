@@ -102,7 +102,7 @@ describe("through the built program", () => {
     kept: "undelivered",
     unknown: "unknown",
     refused: "refused",
-    wait: "refused",
+    wait: "open",
   };
 
   function create(at: Home): Promise<Ended> {
