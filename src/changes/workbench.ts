@@ -158,7 +158,9 @@ export function delayBeforeNext(
   at: { readonly attempt: number; readonly startedAt: number },
 ): number | null {
   if (answer.kind === "refused" && answer.status !== 429) return null;
-  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason)) return null;
+  const isTemporary = answer.kind === "not_sent" && answer.temporary === true;
+  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason) && !isTemporary)
+    return null;
   return nextDelay({
     attempt: at.attempt,
     elapsedMs: bench.clock.now() - at.startedAt,

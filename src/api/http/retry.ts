@@ -33,8 +33,9 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 }
 
 /**
- * True where sending the same read again may help: what the error's `retryable` says, else 429, 5xx, and a network that may come back. Not a name that does not
- * exist, a certificate, a proxy's no, a redirect, or an answer that breaks the contract: they will be the same again.
+ * True if sending the same read again may help: what the error's `retryable` says, else 429, 5xx, and a network that may
+ * come back. Not a name that does not exist, a certificate, a proxy's no, a redirect, or an answer that breaks the
+ * contract: they will be the same again.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;

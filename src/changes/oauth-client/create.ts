@@ -341,7 +341,8 @@ class CreationRun {
   /** Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is. */
   async #giveUp(failure: Failure): Promise<Failure> {
     const { state } = this.#entry;
-    if (failure.kind === "rate_limited" && !this.#settledBefore && !this.#uncertain) return this.#putOff(failure);
+    const isPutOff = failure.kind === "rate_limited" && failure.details.unsent !== true;
+    if (isPutOff && !this.#settledBefore && !this.#uncertain) return this.#putOff(failure);
     if (this.#settledBefore || !this.#uncertain) {
       await this.#noteError(failure, this.#settledBefore ? state : "refused");
       return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
