@@ -291,35 +291,6 @@ test("a standing journal sees what others appended, cut and wrote again", async 
   expect((await standing.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
 });
 
-test("an entry is found by any beginning that fits it alone", async () => {
-  const path = journalPath();
-  const ids = await admitted(path, 2);
-  const open = at(path);
-  expect((await open.find((ids[0] ?? "").toUpperCase())).id).toBe(ids[0]);
-  expect((await open.find((ids[0] ?? "").slice(0, 9))).id).toBe(ids[0]);
-  const unclear = await thrown(() => open.find((ids[0] ?? "").slice(0, 3)));
-  expect(unclear).toMatchObject({ kind: "usage" });
-  for (const id of ids) expect(unclear.message).toContain(id);
-  expect(await thrown(() => open.find(""))).toMatchObject({ kind: "not_found" });
-});
-
-test("a step is on disk when it is recorded, and not after the release", async () => {
-  const path = journalPath();
-  const { lease } = await at(path).admit(intent());
-  await lease.record({
-    state: "unknown",
-    attempts: 1,
-    last_error: { kind: "timeout", message: "no answer", status: 503 },
-  });
-  await lease.record({ resource_id: "oc_1", detail: { client_id: "cid" } });
-  expect(await at(path).find(lease.entry.id)).toEqual(lease.entry);
-  expect(lease.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1" });
-  expect(lease.entry.updated_at > lease.entry.created_at).toBe(true);
-  await lease.release();
-  await lease.release();
-  await expect(lease.record({ state: "done" })).rejects.toThrow("after its release");
-});
-
 describe("records that stand twice or out of order", () => {
   async function done(): Promise<{ path: string; id: string; lines: string[] }> {
     const path = journalPath();

@@ -1,0 +1,396 @@
+// What any engine of the journal promises (docs/design/journal.md), as tests over its interface: each engine's own test file
+// hands itself in. What only a file or only a server can meet (torn bytes, a lost connection) is tested with the engine.
+import { describe, expect, test } from "vitest";
+import { Failure, type FailureKind } from "../../../src/errors.ts";
+import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
+import { intent } from "./intent.ts";
+
+/** One journal, and how another process opens it. */
+export interface JournalStore {
+  /** @param options.waitMs how long a living holder is waited for; not long where nothing else is said */
+  open(options?: { readonly waitMs?: number; readonly now?: () => number }): Journal;
+}
+
+export interface JournalEngine {
+  readonly name: string;
+  /** How it refuses an entry that a living process drives. */
+  readonly busy: FailureKind;
+  /** A journal without any entry. */
+  store(): Promise<JournalStore>;
+}
+
+async function failure(work: Promise<unknown>): Promise<Failure> {
+  const error: unknown = await work.catch((thrown: unknown) => thrown);
+  if (error instanceof Failure) return error;
+  throw new Error(`no Failure: ${String(error)}`);
+}
+
+async function left(
+  open: Journal,
+  state: Parameters<Admission["lease"]["record"]>[0]["state"],
+  changes: Partial<Intent> = {},
+): Promise<string> {
+  const { lease } = await open.admit(intent(changes));
+  if (state !== "open") await lease.record({ ...(state === undefined ? {} : { state }), attempts: 1 });
+  await lease.release();
+  return lease.entry.id;
+}
+
+function admission(engine: JournalEngine): void {
+  test("a new intent is on disk under a random key before admission returns", async () => {
+    const store = await engine.store();
+    const open = store.open();
+    const { kind, lease } = await open.admit(intent({ detail: { client_id: "cid" }, destination: { kind: "stdout" } }));
+    expect(kind).toBe("new");
+    expect(lease.entry.idempotency_key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}$/);
+    const read = await store.open().entries();
+    expect(read).toEqual([{ ...lease.entry }]);
+    expect(read[0]).toMatchObject({
+      state: "open",
+      attempts: 0,
+      detail: { client_id: "cid" },
+      destination: { kind: "stdout" },
+      request_text: intent().request_text,
+    });
+  });
+
+  test("every byte of the request is kept as it came", async () => {
+    const store = await engine.store();
+    const request_text = '{ "n": 12345678901234567890, "t": "\\u0000 é 💥 \u2028 \'%s\'", "scopes": [ ] }';
+    const { lease } = await store.open().admit(intent({ request_text, fingerprint: "\u{1f511}\n".repeat(3000) }));
+    const [read] = await store.open().entries();
+    expect(read?.request_text).toBe(request_text);
+    expect(read).toEqual({ ...lease.entry });
+  });
+
+  test("ids sort by admission, within a second and after the clock was set back", async () => {
+    const store = await engine.store();
+    const ids: string[] = [];
+    for (const year of [2027, 2027, 2026, 2028]) {
+      const { lease } = await store.open({ now: () => Date.UTC(year, 0, 1) }).admit(intent(), { fresh: true });
+      ids.push(lease.entry.id);
+    }
+    expect(ids.toSorted()).toEqual(ids);
+    expect((await store.open().entries()).map(({ id }) => id)).toEqual(ids.toReversed());
+  });
+
+  test("an operation without idempotency has no key, not even one given by hand", async () => {
+    const { lease } = await (await engine.store())
+      .open()
+      .admit(intent({ operation: "access_key.create", idempotent: false }), { key: "k" });
+    expect(lease.entry.idempotency_key).toBeNull();
+  });
+
+  test("creations at once in one process each have their own key", async () => {
+    const store = await engine.store();
+    const open = store.open();
+    const all = await Promise.all(Array.from({ length: 8 }, () => open.admit(intent())));
+    expect(new Set(all.map((one) => one.lease.entry.idempotency_key)).size).toBe(8);
+    expect(all.map((one) => one.kind)).toEqual(Array.from({ length: 8 }, () => "new"));
+    expect(await store.open().entries()).toHaveLength(8);
+  });
+}
+
+function theSameRequest(engine: JournalEngine): void {
+  test.each(["open", "unknown", "pending"] as const)(
+    "an unfinished %s entry of the same request is resumed with its key and bytes",
+    async (state) => {
+      const store = await engine.store();
+      const open = store.open();
+      const id = await left(open, state);
+      const again = await store.open().admit(intent({ request_text: "other bytes" }));
+      expect(again.kind).toBe("resumed");
+      expect(again.lease.entry).toMatchObject({ id, state, request_text: intent().request_text });
+      expect(await open.entries()).toHaveLength(1);
+    },
+  );
+
+  test.each([
+    ["operation", { operation: "oauth_client.revoke" as const }],
+    ["base URL", { base_url: "https://us.example.com" }],
+    ["organization", { organization_id: "00000000-0000-4000-8000-000000000009" }],
+    ["version", { service_version: "2027-01-01" }],
+    ["request", { fingerprint: '["sa_2"]' }],
+    ["parent", { parent: "1rs6rsqksj" }],
+    ["replaced entry", { replaces: "1rs6rsqksj" }],
+  ])("another %s is another intent", async (_, changes) => {
+    const open = (await engine.store()).open();
+    await left(open, "unknown");
+    expect((await open.admit(intent(changes))).kind).toBe("new");
+  });
+
+  test("a step of a larger work is resumed by that work alone", async () => {
+    const open = (await engine.store()).open();
+    const id = await left(open, "unknown", { parent: "p1" });
+    expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
+    const again = await open.admit(intent({ parent: "p1" }));
+    expect([again.kind, again.lease.entry.id]).toEqual(["resumed", id]);
+  });
+
+  test.each(["done", "refused", "unusable", "replaced", "abandoned"] as const)(
+    "a %s entry is not resumed",
+    async (state) => {
+      const open = (await engine.store()).open();
+      await left(open, state);
+      expect((await open.admit(intent())).kind).toBe("new");
+    },
+  );
+
+  test.each([
+    ["secret_lost", 9, (id: string) => `integ journal recover ${id} --replace-lost-secret`],
+    ["undelivered", 12, (id: string) => `integ journal claim ${id}`],
+  ] as const)(
+    "a %s entry of the same request stops the intent unless a fresh one is asked for",
+    async (state, exitCode, hint) => {
+      const open = (await engine.store()).open();
+      const id = await left(open, state);
+      const stopped = await failure(open.admit(intent()));
+      expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
+      expect(await open.entries()).toHaveLength(1);
+      expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
+    },
+  );
+
+  test("fresh starts another though one is unfinished", async () => {
+    const open = (await engine.store()).open();
+    await left(open, "unknown");
+    expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
+  });
+}
+
+function resuming(engine: JournalEngine): void {
+  test("an entry that another process has leased is its own creation", async () => {
+    const open = (await engine.store()).open();
+    const first = await open.admit(intent());
+    const second = await open.admit(intent());
+    expect(second.kind).toBe("new");
+    expect(second.lease.entry.idempotency_key).not.toBe(first.lease.entry.idempotency_key);
+  });
+
+  test("what admission would go on with can be asked for, and nothing is started", async () => {
+    const open = (await engine.store()).open();
+    expect(await open.resume(intent())).toBeUndefined();
+    const id = await left(open, "unknown");
+    expect(await open.resume(intent(), { fresh: true })).toBeUndefined();
+    expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
+    const found = await open.resume(intent());
+    expect(found).toMatchObject({ kind: "resumed", lease: { entry: { id } } });
+    // Driven now, and so no longer anybody else's to look after.
+    expect(await open.resume(intent())).toBeUndefined();
+    await found?.lease.release();
+    expect((await open.admit(intent())).lease.entry.id).toBe(id);
+    expect(await open.entries()).toHaveLength(1);
+  });
+}
+
+function keysByHand(engine: JournalEngine): void {
+  test("the entry of a key given by hand is found whatever became of it", async () => {
+    const open = (await engine.store()).open();
+    const { lease } = await open.admit(intent(), { key: "by-hand" });
+    await lease.record({ state: "done" });
+    await lease.release();
+    expect(await open.resume(intent())).toBeUndefined();
+    expect(await open.resume(intent(), { key: "by-hand" })).toMatchObject({ kind: "same_key" });
+    expect(await failure(open.resume(intent({ fingerprint: "another" }), { key: "by-hand" }))).toMatchObject({
+      kind: "conflict",
+    });
+  });
+
+  test.each(["open", "pending", "secret_lost", "done", "refused", "abandoned"] as const)(
+    "a key given by hand finds its %s entry and sends its bytes",
+    async (state) => {
+      const open = (await engine.store()).open();
+      const first = await open.admit(intent(), { key: "by-hand" });
+      await first.lease.record({ state });
+      await first.lease.release();
+      const again = await open.admit(intent({ request_text: "other bytes" }), { key: "by-hand" });
+      expect(again.kind).toBe("same_key");
+      expect(again.lease.entry).toEqual(first.lease.entry);
+    },
+  );
+
+  test("a key belongs to one request within a base URL", async () => {
+    const open = (await engine.store()).open();
+    const { lease } = await open.admit(intent(), { key: "by-hand" });
+    await lease.release();
+    for (const changes of [{ fingerprint: "[]" }, { service_version: "2027-01-01" }, { organization_id: null }]) {
+      const stopped = await failure(open.admit(intent(changes), { key: "by-hand" }));
+      expect(stopped).toMatchObject({ kind: "conflict", exitCode: 5, details: { entry: lease.entry.id } });
+    }
+    expect(await open.entries()).toHaveLength(1);
+    const other = await open.admit(intent({ base_url: "https://us.example.com" }), { key: "by-hand" });
+    expect(other.kind).toBe("new");
+    expect(other.lease.entry.idempotency_key).toBe("by-hand");
+  });
+
+  test("a key whose entry is driven is waited for, then its driver is named", async () => {
+    const store = await engine.store();
+    const open = store.open();
+    const { lease } = await open.admit(intent(), { key: "by-hand" });
+    const stopped = await failure(open.admit(intent(), { key: "by-hand" }));
+    expect(stopped).toMatchObject({ kind: engine.busy });
+    expect(stopped.message).toContain(`${lease.entry.id} is in use by process ${process.pid}`);
+    const waiting = store.open({ waitMs: 5000 }).admit(intent(), { key: "by-hand" });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await lease.release();
+    expect((await waiting).kind).toBe("same_key");
+  });
+}
+
+function leases(engine: JournalEngine): void {
+  test("a step is on disk when it is recorded, and not after the release", async () => {
+    const store = await engine.store();
+    const { lease } = await store.open().admit(intent());
+    const last_error = { kind: "timeout", message: "no answer", status: 503 };
+    await lease.record({ state: "unknown", attempts: 1, last_error });
+    await lease.record({ resource_id: "oc_1", detail: { client_id: "cid" } });
+    expect(await store.open().find(lease.entry.id)).toEqual({ ...lease.entry });
+    expect(lease.entry).toMatchObject({ state: "unknown", attempts: 1, resource_id: "oc_1", last_error });
+    expect(lease.entry.updated_at > lease.entry.created_at).toBe(true);
+    await lease.release();
+    await lease.release();
+    await expect(lease.record({ state: "done" })).rejects.toThrow("after its release");
+  });
+
+  test("what a step does not name stays, and what never changes is never changed", async () => {
+    const store = await engine.store();
+    const { lease } = await store.open().admit(intent({ destination: { kind: "stdout" } }));
+    const before = lease.entry;
+    const after = await lease.record({ state: "pending", replaced_by: null });
+    expect(after).toEqual({ ...before, state: "pending", sequence: 2, updated_at: after.updated_at });
+    expect(lease.entry).toEqual(after);
+  });
+
+  test("one process at a time drives an entry; the next reads what the last one recorded", async () => {
+    const store = await engine.store();
+    const { lease } = await store.open().admit(intent());
+    const { id } = lease.entry;
+    expect(await store.open().tryLease(id)).toBeNull();
+    expect((await failure(store.open().lease(id))).kind).toBe(engine.busy);
+    const next = store.open({ waitMs: 5000 }).lease(id);
+    await lease.record({ state: "unknown", attempts: 1 });
+    await lease.release();
+    expect((await next).entry).toMatchObject({ id, state: "unknown", attempts: 1 });
+    await expect(lease.record({ state: "done" })).rejects.toThrow();
+    expect(await (await next).record({ state: "done" })).toMatchObject({ sequence: 3 });
+    await (await next).release();
+    const again = await store.open().tryLease(id);
+    expect(again?.entry).toMatchObject({ state: "done" });
+    await again?.release();
+  });
+
+  test("of many that want an entry at once one has it", async () => {
+    const store = await engine.store();
+    const id = await left(store.open(), "unknown");
+    const all = await Promise.all(Array.from({ length: 6 }, () => store.open().tryLease(id)));
+    expect(all.filter((lease) => lease !== null)).toHaveLength(1);
+  });
+
+  test("the first unfinished one that is free is resumed, the oldest first", async () => {
+    const store = await engine.store();
+    const ids: string[] = [];
+    for (let number = 0; number < 3; number += 1) {
+      const { lease } = await store.open().admit(intent(), { fresh: true });
+      await lease.release();
+      ids.push(lease.entry.id);
+    }
+    const driven = await store.open().lease(ids[0] ?? "");
+    expect((await store.open().admit(intent())).lease.entry.id).toBe(ids[1]);
+    await driven.release();
+    expect((await store.open().admit(intent())).lease.entry.id).toBe(ids[0]);
+  });
+}
+
+function reading(engine: JournalEngine): void {
+  test("a journal without entries: nothing is there, and nothing is wrong", async () => {
+    const open = (await engine.store()).open();
+    expect(await open.entries()).toEqual([]);
+    expect(await open.unsettled()).toEqual([]);
+    expect(await open.verify()).toEqual([]);
+    expect(await open.prune(0)).toEqual({ removed: 0, live: [], keptLive: [] });
+    expect(await open.condition()).toMatchObject({ damagedPlaces: 0 });
+    for (const typed of ["1rs", ""]) expect(await failure(open.find(typed))).toMatchObject({ kind: "not_found" });
+    expect(await failure(open.lease("1rs6rsqksj"))).toMatchObject({ kind: "not_found" });
+    expect(await failure(open.tryLease("1rs6rsqksj"))).toMatchObject({ kind: "not_found" });
+  });
+
+  test("what is unsettled is told apart from what is settled, the newest first", async () => {
+    const store = await engine.store();
+    const open = store.open();
+    const states = ["open", "unknown", "pending", "secret_lost", "undelivered", "done", "refused", "unusable"] as const;
+    const ids: string[] = [];
+    for (const state of [...states, "replaced", "abandoned"] as const) {
+      const { lease } = await open.admit(intent(), { fresh: true });
+      await lease.record({ state });
+      await lease.release();
+      ids.push(lease.entry.id);
+    }
+    expect((await store.open().unsettled()).map(({ id }) => id)).toEqual(ids.slice(0, 5).toReversed());
+    expect((await store.open().entries()).map(({ id }) => id)).toEqual(ids.toReversed());
+    expect(await store.open().verify()).toEqual([]);
+  });
+
+  test("an entry is found by any beginning that fits it alone, as a person types it", async () => {
+    const store = await engine.store();
+    const ids = [await left(store.open(), "done"), await left(store.open(), "done")];
+    const [id = ""] = ids;
+    const typings = [id, id.toUpperCase(), ` ${id.slice(0, 9)} `, id.replaceAll("0", "o").replaceAll("1", "L")];
+    for (const typed of typings) {
+      expect((await store.open().find(typed)).id).toBe(id);
+      const lease = await store.open().lease(typed);
+      expect(lease.entry.id).toBe(id);
+      await lease.release();
+    }
+    const unclear = await failure(store.open().find(id.slice(0, 3)));
+    expect(unclear.kind).toBe("usage");
+    for (const fitting of ids) expect(unclear.message).toContain(fitting);
+    for (const typed of ["%", "_".repeat(10), "'", `${id}0`])
+      expect(await failure(store.open().find(typed))).toMatchObject({ kind: "not_found" });
+  });
+}
+
+function pruning(engine: JournalEngine): void {
+  test("settled entries that are old go, whole works at a time", async () => {
+    const store = await engine.store();
+    const settle = async (changes: Partial<Intent>, state: "done" | "open"): Promise<string> => {
+      const { lease } = await store.open().admit(intent(changes), { fresh: true });
+      if (state !== "open") await lease.record({ state });
+      await lease.release();
+      return lease.entry.id;
+    };
+    await settle({}, "done");
+    const lost = await settle({}, "done");
+    const replacement = await settle({ replaces: lost }, "open");
+    const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
+    await settle({ parent: rotation }, "done");
+    const driven = await store.open().admit(intent(), { fresh: true });
+    await driven.lease.record({ state: "done" });
+    const later = store.open({ now: () => Date.now() + 365 * 86_400_000 });
+    expect(await later.prune(1000 * 86_400_000)).toMatchObject({ removed: 0 });
+    expect(await later.prune(86_400_000)).toMatchObject({ removed: 3 });
+    const kept = [driven.lease.entry.id, replacement, lost];
+    expect((await store.open().entries()).map((entry) => entry.id)).toEqual(kept);
+    await driven.lease.record({ state: "done", attempts: 2 });
+    await driven.lease.release();
+    expect(await store.open().find(driven.lease.entry.id)).toMatchObject({ attempts: 2 });
+    expect(await store.open().verify()).toEqual([]);
+  });
+
+  test("a client that may be live stays, unless it is asked for, and then it is named", async () => {
+    const store = await engine.store();
+    const { lease } = await store.open().admit(intent());
+    await lease.record({ state: "done", resource_id: "oc_1" });
+    await lease.release();
+    const later = store.open({ now: () => Date.now() + 365 * 86_400_000 });
+    expect(await later.prune(0)).toMatchObject({ removed: 0, keptLive: [{ id: lease.entry.id }] });
+    expect(await later.prune(0, { includeLive: true })).toMatchObject({ removed: 1, live: [{ id: lease.entry.id }] });
+    expect(await store.open().entries()).toEqual([]);
+  });
+}
+
+/** All that an engine promises. */
+export function journalConformance(engine: JournalEngine): void {
+  describe(engine.name, () => {
+    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, pruning]) part(engine);
+  });
+}
