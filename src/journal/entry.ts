@@ -30,8 +30,12 @@ export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** The newest format of the journal that this program writes. A newer one is shown and never changed. */
-export const formatVersion = 1;
+/**
+ * The format of the records that this program writes; it reads the earlier ones too. A newer one is shown and never changed.
+ * 1: what 0.1.0 wrote. 2: what an entry needs in order to be finished anywhere stands in it (`proof`, `kept_at`, `put_off`,
+ * `differs`, …); a program that does not know these would finish it wrongly.
+ */
+export const formatVersion = 2;
 
 /**
  * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.

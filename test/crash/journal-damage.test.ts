@@ -77,7 +77,7 @@ function expected(from: number, to: number): Map<string, Entry[]> {
   const seen = new Map<string, number>();
   for (const line of whole.toString("utf8").split("\n").slice(0, -1)) {
     const end = offset + Buffer.byteLength(line);
-    const id = /^\{"sum":"[0-9a-f]{16}","v":1,"intent":\{"id":"([0-9a-z]+)"/.exec(line)?.[1];
+    const id = /^\{"sum":"[0-9a-f]{16}","v":[0-9]+,"intent":\{"id":"([0-9a-z]+)"/.exec(line)?.[1];
     if (id !== undefined) {
       const number = seen.get(id) ?? 0;
       seen.set(id, number + 1);

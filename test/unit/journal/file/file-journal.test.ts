@@ -227,9 +227,9 @@ test("entries of a newer format are shown and never changed", async () => {
     return `{"sum":"${createHash("sha256").update(body).digest("hex").slice(0, 16)}",${body}\n`;
   };
   const entry = await at(path).find(id);
-  appendFileSync(path, newer({ v: 2, intent: { ...entry, wish: 1 }, now: { state: "floating", attempts: 7 } }));
+  appendFileSync(path, newer({ v: 99, intent: { ...entry, wish: 1 }, now: { state: "floating", attempts: 7 } }));
   const before = readFileSync(path);
-  expect(await at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 2 });
+  expect(await at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 99 });
   expect(await thrown(() => at(path).tryLease(id))).toMatchObject({
     kind: "usage",
     details: { hint: expect.stringContaining("upgrade integ") },
@@ -240,7 +240,7 @@ test("entries of a newer format are shown and never changed", async () => {
   expect(await at(path).prune(0)).toMatchObject({ removed: 0 });
   expect(await at(path).find(other)).toMatchObject({ state: "open" });
 
-  writeFileSync(path, Buffer.concat([Buffer.from(newer({ v: 2, journal: "integ" })), before]));
+  writeFileSync(path, Buffer.concat([Buffer.from(newer({ v: 99, journal: "integ" })), before]));
   const whole = readFileSync(path);
   expect(await at(path).entries()).toHaveLength(1);
   expect(await refusal(path)).toMatchObject({ kind: "usage" });
@@ -337,6 +337,22 @@ describe("records that stand twice or out of order", () => {
     await lease.release();
     appendFileSync(path, `${lines.at(-1)}\n`);
     expect(await at(path).find(open!.id)).toMatchObject({ state: "done", sequence: 1 });
+  });
+
+  test("of 0.1.0, changed: its own entries stay its own, the changed one and new ones are of a format that it only shows", async () => {
+    const path = join(folder(), "journal.ndjson");
+    const old = readFileSync(join(import.meta.dirname, "../fixtures/journal-0.1.0.ndjson"), "utf8");
+    writeFileSync(path, old, { mode: 0o600 });
+    const [open] = await at(path).entries();
+    const lease = await at(path).lease(open!.id);
+    await lease.record({ state: "pending", detail: { ...open!.detail, put_off: true } });
+    await lease.release();
+    await admitted(path);
+    const text = readFileSync(path, "utf8");
+    expect(text.startsWith(old)).toBe(true);
+    const added = text.slice(old.length).trim().split("\n");
+    expect(added.map((line) => /^\{"sum":"[0-9a-f]{16}","v":([0-9]+),"intent"/.exec(line)?.[1])).toEqual(["2", "2"]);
+    expect(await at(path).find(open!.id)).toMatchObject({ state: "pending", detail: { put_off: true } });
   });
 
   test("a number is not used again after a record that could not be written", async () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { newEntry } from "../../../../src/journal/admission.ts";
-import type { Entry } from "../../../../src/journal/entry.ts";
+import { type Entry, formatVersion } from "../../../../src/journal/entry.ts";
 import { entryLine, headerLine, readLine, type Slice } from "../../../../src/journal/file/record.ts";
 import { readEntry } from "../../../../src/journal/fold.ts";
 import { intent } from "../intent.ts";
@@ -39,8 +39,10 @@ test("what is written is read again, whatever its strings hold", () => {
       const line = lineOf(entry);
       expect(line.includes(10)).toBe(false);
       const record = readLine(all(line));
-      expect(record).toMatchObject({ kind: "entry", id: entry.id, format: 1 });
-      expect(readEntry(all(line), { record: 1, entry: 1 })).toEqual(JSON.parse(JSON.stringify(entry)));
+      expect(record).toMatchObject({ kind: "entry", id: entry.id, format: formatVersion });
+      expect(readEntry(all(line), { record: formatVersion, entry: formatVersion })).toEqual(
+        JSON.parse(JSON.stringify(entry)),
+      );
     }),
   );
 });
@@ -60,7 +62,7 @@ test("every flipped bit and every truncation of a record is seen", () => {
 
 test("the first record names the format", () => {
   const line = Buffer.from(headerLine("f", at).slice(0, -1));
-  expect(readLine(all(line))).toEqual({ kind: "header", format: 1 });
+  expect(readLine(all(line))).toEqual({ kind: "header", format: formatVersion });
 });
 
 test("steps of one entry share the text of what never changes, and nothing else does", () => {
