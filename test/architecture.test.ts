@@ -39,7 +39,7 @@ const pureRules = [
   "api/access-keys.ts",
   "api/contract.ts",
   "api/contract-headers.ts",
-  "api/iso-time.ts",
+  "api/json/iso-time.ts",
   "api/http/attempt.ts",
   "api/http/retry.ts",
   "api/oauth-client-creation.ts",

@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
-import { isTime } from "./iso-time.ts";
+import { isTime } from "./json/iso-time.ts";
 import { segment } from "./http/request-rules.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";

@@ -1,7 +1,7 @@
 // What says in every request which contract it belongs to: the version for /v1 (§9), the organization for the legacy one
 // (§4.4). Nothing else is loaded with it: commands that send nothing need the version too.
 import { Failure } from "../errors.ts";
-import { isDate } from "./iso-time.ts";
+import { isDate } from "./json/iso-time.ts";
 
 /** The version of /v1 that this program was written for (§9.1). */
 export const contractVersion = "2026-07-01";

@@ -6,8 +6,7 @@ import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
 import { segment } from "./http/request-rules.ts";
 import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
 import { compareAnswer, type Shape, shapes } from "./contract-answers.ts";
-import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
-import { compareSecurity } from "./contract-security.ts";
+import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word } from "./contract-document.ts";
 
 export interface Contract {
   /**

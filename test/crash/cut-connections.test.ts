@@ -4,7 +4,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
-import { countsOnly, endOf, Findings, isFull, type Run, type Scene, type Stage } from "./harness.ts";
+import { countsOnly, endOf, Findings, type Run, type Scene, type Stage } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 import * as keys from "./key-scenes.ts";
 
 const client = clients.clientScenes();

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import type { TestContext } from "vitest";
 import { temporaryFolder } from "../support/bundle-driver.ts";
 import { type Point, spread, straceAbsent } from "../support/strace.ts";
-import { countsOnly, isFull } from "./harness.ts";
+import { countsOnly } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 
 // The `at` forms are what some architectures have instead; `?` lets strace pass over what this one has not.
 const calls = "openat write pwrite64 fsync ftruncate link linkat rename renameat renameat2 unlink unlinkat fchmod close"

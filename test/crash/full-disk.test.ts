@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { clientScenes, type ClientWork, create, createTo, replace, rotate } from "./client-scenes.ts";
-import { endOf, Findings, isFull, type Scene } from "./harness.ts";
+import { endOf, Findings, type Scene } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 import { rawFileNamed } from "./secret-places.ts";
 
 const page = 4096;

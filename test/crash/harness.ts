@@ -7,6 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
+import { isFull } from "../support/sample.ts";
 import {
   countedAgain,
   failing,
@@ -19,7 +20,6 @@ import {
   wasKilled,
 } from "../support/strace.ts";
 
-export const isFull = process.env.INTEG_TEST_FULL === "1";
 export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
 
 /** Whatever is not as it must be, by kind; all of it must stay empty. */

@@ -7,7 +7,7 @@ import { openJournal } from "../../src/journal/open-journal.ts";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
-import { isFull } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 import { buildDriver, type Line, runToEnd, start } from "./journal-processes.ts";
 
 let driver = "";

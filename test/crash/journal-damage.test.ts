@@ -10,7 +10,7 @@ import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { openJournal } from "../../src/journal/open-journal.ts";
 import { clock, intent } from "../unit/journal/intent.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
-import { isFull } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);

@@ -11,7 +11,8 @@ import type { Intent } from "../../src/journal/journal.ts";
 import { openJournal } from "../../src/journal/open-journal.ts";
 import type { Task } from "./journal-driver.ts";
 import { type Point } from "../support/strace.ts";
-import { countsOnly, isFull } from "./harness.ts";
+import { countsOnly } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
 
 const marker = "/integ-journal-marker";

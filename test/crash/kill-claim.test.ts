@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
 import { claim, claimUnnamed, clientScenes } from "./client-scenes.ts";
-import { changingPoints, countsOnly, isFull, killTest, pointsOf, undisturbed } from "./harness.ts";
+import { changingPoints, countsOnly, killTest, pointsOf, undisturbed } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 
 const scene = clientScenes();
 const claiming = scene(claim);

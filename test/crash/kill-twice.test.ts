@@ -5,7 +5,8 @@ import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
 import { clientScenes, type ClientWork, create, replace, rotate } from "./client-scenes.ts";
-import { changingPoints, countsOnly, isFull, playEach, pointsOf } from "./harness.ts";
+import { changingPoints, countsOnly, playEach, pointsOf } from "./harness.ts";
+import { isFull } from "../support/sample.ts";
 import { pointsWithDistinctRemains, remainsOf } from "./remains.ts";
 import { rawFile } from "./secret-places.ts";
 

@@ -8,6 +8,7 @@ import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
 import type { Heard, Unkind } from "../support/recording-relay.ts";
 import { killedAt, straceAbsent } from "../support/strace.ts";
 import { type Allowed, CanaryWorld } from "./canary-world.ts";
+import { isFull } from "../support/sample.ts";
 
 let world: CanaryWorld;
 
@@ -271,8 +272,7 @@ function echo(status: number): (heard: Heard) => Unkind {
 describe("canary secrets that an answer says back", () => {
   const once = ["--retry-for", "0"];
 
-  const statuses =
-    process.env.INTEG_TEST_FULL === "1" ? [400, 401, 403, 404, 409, 422, 429, 500, 502, 503] : [401, 409, 500];
+  const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 502, 503] : [401, 409, 500];
 
   it.each(statuses)("with status %d", async (status) => {
     const home = world.home({ ...world.env, INTEG_ACCESS_TOKEN: world.service.us.access_token });

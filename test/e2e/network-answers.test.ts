@@ -11,8 +11,7 @@ import { integHere } from "../support/program-here.ts";
 import { type ScriptedPeer, startScriptedPeer } from "../support/scripted-peer.ts";
 import { spread } from "../support/strace.ts";
 import { type Answer, bytesOf, everyAnswer, meaningsOf, secretText } from "./network-answer-cases.ts";
-
-const isFull = process.env.INTEG_TEST_FULL === "1";
+import { isFull } from "../support/sample.ts";
 
 let due: Answer;
 let peer: ScriptedPeer;

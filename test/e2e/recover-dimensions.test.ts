@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
+import { isFull } from "../support/sample.ts";
 
 let service: Service;
 const homes: Home[] = [];
@@ -182,7 +183,7 @@ describe("a key that was used before, on a disk that is gone", () => {
 
 describe.each(Object.entries(operations))("%s, recovered", (operation, { leave, live: working }) => {
   // Of each operation but the first a sample: the rest is the same in test/unit/changes.
-  const isWhole = process.env.INTEG_TEST_FULL === "1" || operation === "a creation";
+  const isWhole = isFull || operation === "a creation";
   const tried = Object.entries(dimensions).filter((_dimension, index) => isWhole || index % 3 === 0);
   it.each(tried)("under %s", async (_name, { words = [], env, before }) => {
     const at = await withProfile();

@@ -8,8 +8,8 @@ import { Account } from "../support/account.ts";
 import { startService, type Service } from "../support/service.ts";
 import { straceAbsent } from "../support/strace.ts";
 import { AccountRun, type Trouble } from "./account-run.ts";
+import { isFull } from "../support/sample.ts";
 
-const isFull = process.env.INTEG_TEST_FULL === "1";
 const seed = Number(process.env.INTEG_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 let service: Service;

@@ -5,8 +5,7 @@ import { nodesBelow, treeOf, type Flag } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
 import { homeFor, missing, openShell, shellNames, type CompletingShell } from "./completing-shells.ts";
-
-const isFull = process.env.INTEG_TEST_FULL === "1";
+import { isFull } from "../support/sample.ts";
 
 /** A line, and what Tab offers at its end. */
 const cases: Readonly<Record<string, readonly string[]>> = {

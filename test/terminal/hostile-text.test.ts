@@ -10,6 +10,7 @@ import type { Column, Format } from "../../src/output/formats/format.ts";
 import { stage } from "../unit/output/streams.ts";
 import { corpus } from "./corpus.ts";
 import { shown } from "./screen.ts";
+import { isFull } from "../support/sample.ts";
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const kinds = ["text", "status", "time", "list"] as const;
@@ -220,7 +221,7 @@ describe("any text at all", () => {
           await onlyText(stdout.text, texts.length * 6);
         },
       ),
-      { numRuns: process.env.INTEG_TEST_FULL === "1" ? 5000 : 300 },
+      { numRuns: isFull ? 5000 : 300 },
     );
   });
 });

@@ -1,7 +1,7 @@
 // Values of options that several commands read alike.
 import { noVersion } from "../../api/contract-headers.ts";
 import type { Context } from "../../context.ts";
-import { isDate } from "../../api/iso-time.ts";
+import { isDate } from "../../api/json/iso-time.ts";
 import { Failure } from "../../errors.ts";
 
 const unitMs: Readonly<Record<string, number>> = {

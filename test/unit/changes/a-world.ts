@@ -8,6 +8,7 @@ import { type Entry, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../../src/secrets/destination.ts";
+import { isFull } from "../../support/sample.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
 class Crash extends Error {}
@@ -369,7 +370,7 @@ export async function everyCrash(
     check(world, `crash at point ${first}${isSecond ? `, then at ${second}` : ""}`);
     return isSecond ? "both" : "first";
   };
-  const stride = 11;
+  const stride = isFull ? 11 : 41;
   for (let first = 1; (await live(first, Number.POSITIVE_INFINITY)) !== "none"; first++)
     for (let second = 1 + (first % stride); (await live(first, second)) === "both"; second += stride);
   return crashes;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Cell } from "../../../src/output/formats/cells.ts";
 import { stage } from "./streams.ts";
 import { csvLine } from "../../../src/output/formats/csv.ts";
+import { sampled } from "../../support/sample.ts";
 
 /** A reader after the grammar of RFC 4180 §2, written for this test alone. */
 function readCsv(text: string): string[][] {
@@ -44,7 +45,7 @@ describe("CSV", () => {
           rows.map((row) => row.map((text) => (dangerous.some((start) => text.startsWith(start)) ? `'${text}` : text))),
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 

@@ -11,6 +11,7 @@ import {
   textOf,
   withNulls,
 } from "../../../src/output/json-text.ts";
+import { sampled } from "../../support/sample.ts";
 
 /** Any JSON value as text, laid out with white space where JSON allows it; and the same text without. */
 const space = fc.constantFrom("", "", " ", "\n", "\t ", "\r\n  ");
@@ -56,7 +57,7 @@ describe("reading and laying out", () => {
         expect(compactJson(indented)).toBe(tight);
         expect(JSON.parse(indented)).toEqual(JSON.parse(tight));
       }),
-      { numRuns: 1000 },
+      { numRuns: sampled(1000) },
     );
   });
 
@@ -88,7 +89,7 @@ describe("reading and laying out", () => {
         if (isJson) expect(() => parseJson(damaged)).not.toThrow();
         else expect(() => parseJson(damaged)).toThrow(Failure);
       }),
-      { numRuns: 3000 },
+      { numRuns: sampled(3000) },
     );
   });
 

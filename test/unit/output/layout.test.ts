@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { fittedWidths, gap, relativeTime, relativeTimeWidth } from "../../../src/output/formats/table.ts";
 import { yamlText } from "../../../src/output/formats/yaml.ts";
 import { now } from "./streams.ts";
+import { sampled } from "../../support/sample.ts";
 
 describe("column widths", () => {
   const wish = fc.record({ width: fc.nat(100), isKept: fc.boolean() });
@@ -74,7 +75,7 @@ describe("relative times", () => {
       fc.property(fc.integer({ min: -99 * 365 * day, max: 99 * 365 * day }), (ms) => {
         expect(ago(ms).length).toBeLessThanOrEqual(relativeTimeWidth);
       }),
-      { numRuns: 1000 },
+      { numRuns: sampled(1000) },
     );
   });
 });
@@ -106,7 +107,7 @@ describe("YAML", () => {
         expect(parse(yamlText(json))).toEqual(JSON.parse(json));
         expect(parse(yamlText(json), { version: "1.1" })).toEqual(JSON.parse(json));
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compactJson, indentedJson } from "../../../src/output/json-text.ts";
 import { type RowPage, isCompact, joinedRows, pageOf, rowTexts } from "../../../src/output/row-page.ts";
+import { sampled } from "../../support/sample.ts";
 
 /** Rows with everything in them that looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc
@@ -43,7 +44,7 @@ describe("pages of rows", () => {
           expect(joinedRows(page, separator).toString()).toBe(rows.map(compactJson).join(separator));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 
@@ -53,7 +54,7 @@ describe("pages of rows", () => {
         const page = answer(rows, ",");
         expect(isCompact(page, { from: 0, to: rows.length })).toBe(rows.every((json) => json === compactJson(json)));
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 

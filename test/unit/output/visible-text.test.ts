@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "../../../src/output/visible-text.ts";
 import { parse } from "yaml";
+import { sampled } from "../../support/sample.ts";
 
 /** Every character of which a reader sees nothing or a terminal makes something, from the standards. */
 const invisible: readonly (readonly [first: number, last: number])[] = [
@@ -55,7 +56,7 @@ describe("visibleText", () => {
         expect(once).not.toMatch(control);
         expect(visibleText(once)).toBe(once);
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 
@@ -75,7 +76,7 @@ describe("visibleJson and visibleYaml", () => {
         expect(yaml).not.toMatch(control);
         if (!/\p{Cs}/u.test(text)) expect(parse(yaml)).toBe(text);
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 });

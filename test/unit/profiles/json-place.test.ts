@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mapJson, placeOf, placeOfValue } from "../../../src/profiles/json-place.ts";
+import { sampled } from "../../support/sample.ts";
 
 function parses(text: string): boolean {
   try {
@@ -24,7 +25,7 @@ describe("mapJson", () => {
       fc.property(fc.oneof(valid, mutated, fc.string()), (text) => {
         expect(mapJson(text).brokenAt === undefined).toBe(parses(text));
       }),
-      { numRuns: 3000 },
+      { numRuns: sampled(3000) },
     );
   });
 

@@ -4,6 +4,7 @@ import { Failure } from "../../../src/errors.ts";
 import type { Profile, StoredProfiles } from "../../../src/profiles/profile.ts";
 import { leavesTheChoice, needsStored, noneStored, resolveProfile } from "../../../src/profiles/resolution.ts";
 import { aProfile, failureOf } from "./a-profile.ts";
+import { sampled } from "../../support/sample.ts";
 
 const prod = aProfile({ name: "prod", base_url: "https://prod.example.com/" });
 const test = aProfile({
@@ -246,7 +247,7 @@ describe("any environment", () => {
         }
         expect(JSON.stringify(shown)).not.toContain("canary-");
       }),
-      { numRuns: 2000 },
+      { numRuns: sampled(2000) },
     );
   });
 });

@@ -3,8 +3,9 @@ import * as fc from "fast-check";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { aSandbox, ask, type Came, basic, create, list } from "./a-sandbox.ts";
+import { isFull, sampled } from "../../support/sample.ts";
 
-const runs = process.env.INTEG_TEST_FULL === "1" ? 5000 : 400;
+const runs = isFull ? 5000 : 200;
 
 const parts = [
   "v1",
@@ -134,7 +135,7 @@ describe("any request", () => {
       await say(bytes);
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => void (await say(bytes))),
-      { numRuns: 60 },
+      { numRuns: sampled(120) },
     );
     expect((await list(us)).status).toBe(200);
   });

@@ -6,6 +6,7 @@ import { BrokenBody, maxNesting } from "../../../../src/api/json/json-body.ts";
 import { scanPage } from "../../../../src/api/json/page-scanner.ts";
 import { peekNextToken } from "../../../../src/api/pages.ts";
 import { compactJson } from "../../../../src/output/json-text.ts";
+import { sampled } from "../../../support/sample.ts";
 
 function rowsOf(body: Buffer): unknown[] {
   const { spans, count } = scanPage(body);
@@ -86,7 +87,7 @@ describe("scanPage", () => {
   test("every envelope, in any order of keys, with any white space and unknown keys", () => {
     fc.assert(
       fc.property(envelope, (body) => agree(body)),
-      { numRuns: 1000 },
+      { numRuns: sampled(1000) },
     );
   });
 
@@ -125,7 +126,7 @@ describe("scanPage", () => {
         }
         if (!agree(Buffer.from(text))) refused++;
       }),
-      { numRuns: 5000 },
+      { numRuns: sampled(5000) },
     );
     expect(refused).toBeGreaterThan(1000);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fullTime, isDate, isTime } from "../../../src/api/iso-time.ts";
+import { fullTime, isDate, isTime } from "../../../../src/api/json/iso-time.ts";
 
 describe("iso-time", () => {
   test.each([
