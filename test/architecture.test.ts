@@ -46,6 +46,7 @@ const pureRules = [
   "api/pages.ts",
   "api/raw.ts",
   "journal/entry.ts",
+  "output/relative-time.ts",
   "output/row-page.ts",
   "output/visible-text.ts",
   "output/json-text.ts",

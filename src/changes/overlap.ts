@@ -20,8 +20,13 @@ export interface RotationOptions {
   readonly destination: Destination;
   /** Asked before the old one goes although the new one was not proven. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
-  /** Given the receipt once the secret is delivered, whatever the proof and the overlap come to. */
-  readonly delivered?: (receipt: string) => Promise<void>;
+  /**
+   * Given the receipt once the secret is delivered and a proof was tried, before any overlap is waited for.
+   * @param dueAt when the old one is to be revoked, ISO 8601 UTC; undefined if no overlap runs
+   */
+  readonly delivered?: (receipt: string, dueAt: string | undefined) => Promise<void>;
+  /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
+  readonly overlap?: "leave" | "end";
 }
 
 export interface RotationWork {
@@ -67,6 +72,10 @@ export interface Rotated {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
+  /** When the old one is to be revoked, if the overlap was left to run: the rotation is `waiting`. */
+  readonly dueAt?: string;
+  /** Id of the rotation's entry. */
+  readonly entry: string;
   /** The new one's receipt with its secret; nothing if an earlier process had shown it. */
   readonly receipt: string | undefined;
 }
@@ -176,7 +185,7 @@ export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): P
 export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
   const { bench, lease, options } = work;
   const watched = new WatchedDestination(options.destination);
-  const { oldId } = contract;
+  const { oldId, noun } = contract;
   let isDelivered = false;
   try {
     const created = await contract.deliverNew(watched);
@@ -187,19 +196,64 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     await lease.record(contract.learned(newId));
     const receipt = watched.secret?.receipt;
     const shown = created.receipt ?? receipt;
-    if (shown !== undefined) await options.delivered?.(shown);
-    const isKeptOld = lease.entry.detail.keep_old === true;
-    if (!isKeptOld) {
-      await prove(work, contract, { child: created.entry, secret: watched.secret });
-      const isOldGone = watched.secret === undefined && (await settledMeanwhile(work, contract, newId));
-      if (!isOldGone) await waitForOverlap(work, contract.noun);
-      if (!isOldGone) await contract.revokeOld(await successorOf(work, contract, { newId, watched }));
+    const show = async (due?: string): Promise<void> =>
+      shown === undefined ? undefined : await options.delivered?.(shown, due);
+    const stage = await untilOverlap(work, contract, { child: created.entry, watched }).catch(
+      async (error: unknown) => {
+        await show();
+        throw error;
+      },
+    );
+    const dueAt = stage.kind === "overlap" ? stage.dueAt : undefined;
+    await show(dueAt);
+    const rotated = { oldId, newId, receipt, entry: lease.entry.id };
+    if (dueAt !== undefined && !(await isOverAfterWait(work, { noun, dueAt })))
+      return { ...rotated, oldRevoked: false, dueAt };
+    if (stage.kind !== "nothing to revoke") {
+      const by = await successorOf(work, contract, { newId, watched });
+      // From here on the old one may be revoked, whatever is answered.
+      if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
+      await contract.revokeOld(by);
     }
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    return { oldId, newId, oldRevoked: !isKeptOld, receipt };
+    return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
     throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;
   }
+}
+
+type Stage =
+  | { readonly kind: "nothing to revoke" }
+  | { readonly kind: "revoke" }
+  | { readonly kind: "overlap"; readonly dueAt: string };
+
+/** From the delivery to the overlap: the proof, and how both stand if the work is gone on with later. */
+async function untilOverlap(
+  work: RotationWork,
+  contract: RotationContract,
+  { child, watched }: { readonly child: Entry; readonly watched: WatchedDestination },
+): Promise<Stage> {
+  const { bench, lease, options } = work;
+  if (lease.entry.detail.keep_old === true) return { kind: "nothing to revoke" };
+  await prove(work, contract, { child, secret: watched.secret });
+  const isLater = watched.secret === undefined;
+  if (isLater && (await settledMeanwhile(work, contract, child.resource_id ?? "")))
+    return { kind: "nothing to revoke" };
+  const { overlap_until: dueAt = "" } = lease.entry.detail;
+  if (options.overlap === "end" || !(Date.parse(dueAt) > bench.clock.now())) return { kind: "revoke" };
+  if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
+  return { kind: "overlap", dueAt };
+}
+
+/** Waits for an overlap that is short, if it is to be waited for. @returns false if it is left to run */
+async function isOverAfterWait(
+  { bench, options }: RotationWork,
+  { noun, dueAt }: { readonly noun: string; readonly dueAt: string },
+): Promise<boolean> {
+  const leftMs = Date.parse(dueAt) - bench.clock.now();
+  if (options.overlap === "leave" || leftMs > longestWaitMs) return false;
+  await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
+  return true;
 }
 
 /** @throws Failure `unusable` if the service answered with the old one's id: to revoke that would revoke the only one */
@@ -218,6 +272,8 @@ async function prove(
   contract: RotationContract,
   { child, secret }: { readonly child: Entry; readonly secret: OneTimeSecret | undefined },
 ): Promise<void> {
+  // An overlap runs only once all of this was answered.
+  if (lease.entry.state === "waiting") return;
   await contract.checkNew?.(child);
   if (lease.entry.detail.proven !== undefined) return;
   const mark = async (how: Successor["proof"]): Promise<void> =>
@@ -264,19 +320,6 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
   return (await contract.statusOf(contract.oldId)) === "revoked";
 }
 
-/** @throws Failure `pending` if the overlap is longer than a command should wait */
-async function waitForOverlap({ bench, lease }: RotationWork, noun: string): Promise<void> {
-  const { overlap_until: until = "" } = lease.entry.detail;
-  const leftMs = Date.parse(until) - bench.clock.now();
-  if (!(leftMs > 0)) return;
-  await lease.record({ state: "pending" });
-  if (leftMs > longestWaitMs)
-    throw new Failure("pending", `The new ${noun} works; the old one is revoked when the overlap ends, at ${until}.`, {
-      meaning: "Type the command below then, or let a nightly job do it.",
-    });
-  await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
-}
-
 /**
  * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then somebody may have
  * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
@@ -316,7 +359,8 @@ async function unfinished(
 ): Promise<Failure> {
   const childState = (await currentChild(bench.journal, lease.entry, contract.creation))?.state ?? "refused";
   const isDone = isDelivered || childState === "done";
-  const state = isDelivered && error.kind === "unusable" ? "unusable" : isDone ? "pending" : childState;
+  const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
+  const state = isDelivered && error.kind === "unusable" ? "unusable" : isDone ? asItStands : childState;
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   return contract.unfinished(error, { state, isDelivered: isDone });
 }

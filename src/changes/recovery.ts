@@ -20,6 +20,8 @@ export interface RecoveryOptions {
   /** Asked before a rotation revokes the old client though the new one cannot be proven any more. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
   readonly waitMs: number;
+  /** An overlap that is not over runs on, or is ended now. */
+  readonly overlap: "leave" | "end";
   /** The account that the entry was made for; throws where its profile is gone or unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
 }

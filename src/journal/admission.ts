@@ -119,8 +119,8 @@ export function entriesOfRequest(entries: readonly Entry[], intent: Intent): Ent
     .toReversed();
 }
 
-export function isResumable(entry: Entry): boolean {
-  return entry.state === "open" || entry.state === "unknown" || entry.state === "pending";
+export function isResumable({ state }: Entry): boolean {
+  return state === "open" || state === "unknown" || state === "pending" || state === "waiting";
 }
 
 /**

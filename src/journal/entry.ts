@@ -12,6 +12,7 @@ export type EntryState =
   | "open"
   | "unknown"
   | "pending"
+  | "waiting"
   | "secret_lost"
   | "undelivered"
   | "done"
@@ -21,7 +22,7 @@ export type EntryState =
   | "abandoned";
 
 /** The states that want something done: what `journal list` shows without `--all`. */
-export const unsettledStates = ["open", "unknown", "pending", "secret_lost", "undelivered"] as const;
+export const unsettledStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 const settled: ReadonlySet<string> = new Set<EntryState>(["done", "refused", "unusable", "replaced", "abandoned"]);
 
@@ -30,10 +31,20 @@ export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
+/** When the next step of an entry is due, ISO 8601 UTC; undefined if that is now. */
+export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
+  return state === "waiting" ? detail.overlap_until : undefined;
+}
+
+/** True if something is to be done now: unsettled, and not an overlap that runs as asked. */
+export function needsAttention(entry: Entry, nowMs: number): boolean {
+  return !isSettled(entry.state) && !(entry.state === "waiting" && Date.parse(dueAt(entry) ?? "") > nowMs);
+}
+
 /**
  * The format of the records that this program writes; it reads the earlier ones too. A newer one is shown and never changed.
  * 1: what 0.1.0 wrote. 2: what an entry needs in order to be finished anywhere stands in it (`proof`, `kept_at`, `put_off`,
- * `differs`, …); a program that does not know these would finish it wrongly.
+ * `differs`, the state `waiting`, …); a program that does not know these would finish it wrongly.
  */
 export const formatVersion = 2;
 
@@ -231,6 +242,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): string 
     case "open":
     case "unknown":
     case "pending":
+    case "waiting":
       return `integ journal recover ${entry.id}`;
     case "secret_lost":
       return `integ journal recover ${entry.id} --replace-lost-secret`;
@@ -253,8 +265,8 @@ function requestJson(text: string): string {
 }
 
 /**
- * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `replaces`,
- * `replaced_by` and `parent` where they are set. `request` is the body as it was sent, not parsed and written again.
+ * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
+ * `replaces`, `replaced_by` and `parent` where they are set. `request` is the body as it was sent, not parsed and written again.
  */
 export function publicEntry(entry: Entry): string {
   const before = {
@@ -275,6 +287,7 @@ export function publicEntry(entry: Entry): string {
     updated_at: entry.updated_at,
     last_error: entry.last_error,
     next_step: nextStep(entry),
+    due_at: dueAt(entry),
     replaces: entry.replaces ?? undefined,
     replaced_by: entry.replaced_by ?? undefined,
     parent: entry.parent ?? undefined,

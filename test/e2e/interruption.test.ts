@@ -266,12 +266,12 @@ describe.each(signals)("%s in a rotation", (signal, interrupted) => {
     through();
     const old = await account.make(["entity:read"]);
     const run = begin(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret", "--overlap", "10m"]);
-    await until("the overlap", () => entries()[0]?.state === "pending");
+    await until("the overlap", () => entries()[0]?.state === "waiting");
     run.child.kill(signal);
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(interrupted);
     expect((await account.live()).length).toBe(2);
-    expect(entries()[0]).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
+    expect(entries()[0]).toMatchObject({ operation: "oauth_client.rotate", state: "waiting" });
   });
 });
 

@@ -136,8 +136,7 @@ describe("docs/ci.md", () => {
       body: JSON.stringify(fault),
     });
     expect(asked.ok).toBe(true);
-    // Exit 7, through the step's own `|| test $? -eq 8`.
-    expect((await night()).at(-1)).toBe(1);
+    expect((await night()).at(-1)).toBe(7);
     expect(stored()).toBe(before);
     expect(await desk.opens(before)).toBe(true);
     expect((await night())[0]).toBe(0);

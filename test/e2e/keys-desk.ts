@@ -26,6 +26,7 @@ export interface JournalEntry {
   readonly resource_id: string | null;
   readonly attempts: number;
   readonly next_step: string | null;
+  readonly due_at?: string;
   readonly idempotency_key: string | null;
   readonly parent?: string;
   readonly replaces?: string;

@@ -101,12 +101,15 @@ describe("by replacement", () => {
     expect((await desk.key(short.id)).status).toBe("revoked");
     const long = await desk.makeKey({ name: "long" });
     const ended = await rotate(at, long.id, "--by-replacement", "--overlap", "36h", "--secret-file", "b", "--json");
-    expect(ended.code, ended.stderr).toBe(8);
-    expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null });
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
     expect((await desk.key(long.id)).status).toBe("active");
-    expect(await unsettled(at)).toMatchObject([{ operation: "access_key.rotate", state: "pending" }]);
-    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(8);
-    expect((await desk.key(long.id)).status).toBe("active");
+    expect((await integHere(at, ["journal", "recover", entry!.id, "--now"])).code).toBe(0);
+    expect((await desk.key(long.id)).status).toBe("revoked");
   });
 
   it("an expired key's expiry must be given, and what is given wins", async () => {

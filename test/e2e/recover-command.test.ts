@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { KeysDesk, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -101,8 +102,12 @@ describe("a rotation that was killed in its overlap, its secret given to a comma
     child.kill("SIGKILL");
     await once(child, "close");
     expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
-    await vi.waitUntil(async () => (await at.integ(["journal", "recover"])).code === 0, { timeout: 30_000 });
-    expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
+    const revoked = async (): Promise<boolean> => {
+      const { code, stderr } = await integHere(at, ["journal", "recover"]);
+      expect(code, stderr).toBe(0);
+      return !(await account.opens(old.client_id, old.client_secret));
+    };
+    await vi.waitUntil(revoked, { timeout: 30_000, interval: 500 });
     const [live] = await account.live();
     expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
   });

@@ -53,7 +53,20 @@ function rotate(at: Home, id: string, ...more: string[]): Promise<Ended> {
   return at.integ(["oauth-clients", "rotate", id, "--json", ...more]);
 }
 
-async function unsettled(at: Home): Promise<{ id: string; operation: string; state: string; next_step: string }[]> {
+interface Shown {
+  readonly id: string;
+  readonly operation: string;
+  readonly state: string;
+  readonly next_step: string;
+  readonly resource_id: string;
+  readonly due_at?: string;
+}
+
+async function entries(at: Home): Promise<Shown[]> {
+  return JSON.parse((await integHere(at, ["journal", "list", "--all", "--json"])).stdout).data;
+}
+
+async function unsettled(at: Home): Promise<Shown[]> {
   return JSON.parse((await integHere(at, ["journal", "list", "--json"])).stdout).data;
 }
 
@@ -98,21 +111,38 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
   });
 
-  it("a long overlap ends with 8 and keeps both; recover revokes nothing before it is due", async () => {
+  it("a long overlap is success and keeps both; recover leaves it before it is due, and ends it with --now", async () => {
     const { at, id } = await begun();
-    const begun8 = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
-    expect(begun8.code).toBe(8);
-    // The secret is of no use without the id that goes with it.
-    expect(JSON.parse(begun8.stdout)).toMatchObject({ client_id: expect.any(String), client_secret: null });
+    const waiting = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
+    expect(waiting.code, waiting.stderr).toBe(0);
     const [entry] = await unsettled(at);
-    expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "pending" });
-    expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
-    expect(await live()).toHaveLength(2);
+    const { due_at } = entry!;
+    expect(Date.parse(due_at!) - Date.now()).toBeGreaterThan(35.9 * 3_600_000);
+    // The secret is of no use without the id that goes with it.
+    const receipt = { client_id: expect.any(String), client_secret: null, status: "active", due_at };
+    expect(JSON.parse(waiting.stdout)).toMatchObject(receipt);
+    const note = new RegExp(
+      `journal recover ${entry!.id} revokes ${id} in 36 hours \\(\\d+ [A-Z][a-z]{2} \\d\\d:\\d\\d\\)`,
+    );
+    expect(waiting.stderr).toMatch(note);
+    expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "waiting" });
+    const left = await integHere(at, ["journal", "recover", "--json"]);
+    expect([left.code, JSON.parse(left.stdout).data]).toMatchObject([0, [{ state: "waiting", due_at }]]);
+    expect(left.stderr).toMatch(note);
     for (const place of [[], ["--secret-file", "new.secret"]]) {
-      const same = await at.integ(["oauth-clients", "rotate", id, "--overlap", "36h", ...place]);
-      expect([same.code, same.stderr.includes("It was begun")], same.stderr).toEqual([8, false]);
+      const same = await integHere(at, ["oauth-clients", "rotate", id, "--overlap", "36h", ...place]);
+      expect([same.code, same.stderr], same.stderr).toEqual([0, expect.stringMatching(note)]);
     }
     expect(await live()).toHaveLength(2);
+    for (const [words, what] of [
+      [[], "named"],
+      [[(await entries(at)).find(({ state }) => state === "done")!.id], "no overlap"],
+    ] as const) {
+      const refused = await integHere(at, ["journal", "recover", "--now", ...words]);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(what)]);
+    }
+    expect((await integHere(at, ["journal", "recover", "--now", entry!.id])).code).toBe(0);
+    expect([await live(), await unsettled(at)]).toEqual([[entry!.resource_id], []]);
   });
 
   it("gone on with otherwise than it was begun, it is refused with both values", async () => {

@@ -1,7 +1,7 @@
 // The checks of `integ doctor` that this machine answers. No secret passes through here.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { isSettled, nextStep } from "../../journal/entry.ts";
+import { isSettled, needsAttention, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
@@ -69,7 +69,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
   const damage = (await journal.verify()).filter((finding) => finding.severity === "problem");
-  const unsettled = (await journal.entries()).filter((entry) => !isSettled(entry.state));
+  const unsettled = (await journal.entries()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   return [
     damage.length === 0

@@ -49,6 +49,10 @@ function leftBehind(entry: Entry, isKept: boolean): string {
     const exists = entry.state === "undelivered" ? `exists and works` : `exists`;
     return `The ${what}${id} ${exists}. The only copy of its secret is kept here and will be destroyed.`;
   }
+  const { old_client: old = entry.detail.old_key } = entry.detail;
+  const isUnrevoked = entry.state === "waiting" || entry.state === "pending";
+  if (old !== undefined && isUnrevoked)
+    return `The new ${what}${id} exists, its secret was delivered, and the old one (${old}) is not revoked: both may work.`;
   switch (entry.state) {
     case "undelivered":
       return `The ${what}${id} exists and works. Its secret is no longer kept here.`;

@@ -4,12 +4,12 @@ import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import { mayReplace, whereSecretIs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { mayReplace, mentionDamage, overlapNote, whereSecretIs, workbenchOf } from "../running/change.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { isSettled, type Entry } from "../../journal/entry.ts";
+import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { commandMark, describeDestination, type Destination, type SecretOptions } from "../../secrets/destination.ts";
@@ -24,6 +24,7 @@ export const command = defineVerb({
           "--replace-lost-secret",
           "where a secret is lost: revoke the client or key and create another, or rotate again",
         )
+        .option("--now", "end the overlap of the rotations that are named: revoke the old client or key immediately")
         .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
     ),
   examples: [
@@ -33,6 +34,7 @@ export const command = defineVerb({
       line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
       does: "the way out of a lost secret",
     },
+    { line: "integ journal recover 6k2f9 --now", does: "revoke the old client or key of a rotation before it is due" },
   ],
   more: "A secret goes where the entry's own command was told: a file or a profile is remembered, a command is not and has to be given again. The secret options are for the entries that know no place of their own, and for those named by their id.",
   async run(context, { args: [ids], options }) {
@@ -40,6 +42,7 @@ export const command = defineVerb({
     const disk = new DiskHealth();
     await mentionDamage(context);
     const entries = await chosen(journal, ids, context.settings.profile);
+    if (options.now) refuseNothingToEnd(entries, ids);
     const shown = context.output.report(entriesView);
     const replaces = options.replaceLostSecret === true;
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
@@ -50,6 +53,7 @@ export const command = defineVerb({
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
       mayRevokeUnproven: async () => context.settings.yes,
+      overlap: options.now ? "end" : "leave",
       benchFor: async (entry) => {
         await refuseGone(context, entry);
         return workbenchOf(context, { entry, disk });
@@ -86,6 +90,21 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
       hint: `recover them one by one, each with a place of its own: integ journal recover ${ids[0]} …`,
     },
   );
+}
+
+/** @throws Failure `usage` if `--now` is given for all, or for an entry whose overlap does not run */
+function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): void {
+  if (ids.length === 0)
+    throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
+      meaning: "Nothing was sent.",
+      hint: "integ journal list",
+    });
+  const other = entries.find(({ state, detail }) => isSettled(state) || detail.overlap_until === undefined);
+  if (other === undefined) return;
+  throw new Failure("usage", `--now: no overlap of the entry ${other.id} runs (${other.operation}, ${other.state}).`, {
+    meaning: "Nothing was sent.",
+    hint: `integ journal show ${other.id}`,
+  });
 }
 
 /** A profile that was removed: nobody typed its name now, and one added anew under it is another one. */
@@ -173,6 +192,10 @@ async function tellPlaces(context: Context, journal: Journal, results: readonly 
   for (const { entry } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
     const creation = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "done");
+    const due = dueAt(entry);
+    const { old_client: old = entry.detail.old_key } = entry.detail;
+    if (due !== undefined && old !== undefined)
+      context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, context.clock.now()));
     const place = whereSecretIs(entry) && whereSecretIs(creation ?? entry);
     if (place) context.output.note(`${entry.id}: ${place}`);
   }

@@ -12,6 +12,7 @@ const columns = [
   { path: "resource_id", heading: "resource" },
   { path: "attempts", heading: "attempts" },
   { path: "updated_at", heading: "updated", kind: "time" },
+  { path: "due_at", heading: "due", kind: "time" },
   { path: "next_step", heading: "next step" },
 ] as const;
 
@@ -31,6 +32,7 @@ export const entryView: ResourceView = {
     { path: "created_at", heading: "created", kind: "time" },
     { path: "updated_at", heading: "updated", kind: "time" },
     { path: "last_error", heading: "last error" },
+    { path: "due_at", heading: "due", kind: "time" },
     { path: "next_step", heading: "next step" },
   ],
   nulls: [],

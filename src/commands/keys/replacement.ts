@@ -8,7 +8,15 @@ import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/values.ts";
-import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import {
+  mayReplace,
+  ShownMeanwhile,
+  actingAs,
+  mentionUnsettled,
+  overlapNote,
+  withDueTime,
+  workbenchOf,
+} from "../running/change.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -47,9 +55,10 @@ export async function rotateByReplacement(
   const replaced = await replaceAccessKey(bench, request, {
     destination,
     fresh: options.new === true,
-    // Not at the end: a long overlap ends with exit 8, and a script wants to know the new key.
-    delivered: async (receipt) => {
-      if (!destination.isStdout) await shown.show(() => output.resource(receipt, deliveredKeyView));
+    // Not at the end: whatever the rest comes to, a script wants to know the new key.
+    delivered: async (receipt, dueAt) => {
+      const text = withDueTime(receipt, dueAt);
+      if (!destination.isStdout) await shown.show(() => output.resource(text, deliveredKeyView));
     },
     waitMs: 60_000,
     mayReplace: (entry) => {
@@ -61,7 +70,12 @@ export async function rotateByReplacement(
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
   shown.settle();
-  output.note(`The new key ${replaced.newId} works, and the old one, ${replaced.oldId}, is revoked.`);
+  const { entry, newId, oldId, dueAt } = replaced;
+  output.note(
+    dueAt === undefined
+      ? `The new key ${newId} works, and the old one, ${oldId}, is revoked.`
+      : overlapNote({ entry, old: oldId, dueAt }, context.clock.now()),
+  );
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");
 }
 

@@ -6,7 +6,15 @@ import type { Entry } from "../../journal/entry.ts";
 import { parseDuration, parseLifetime } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../running/read.ts";
-import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import {
+  mayReplace,
+  ShownMeanwhile,
+  actingAs,
+  mentionUnsettled,
+  overlapNote,
+  withDueTime,
+  workbenchOf,
+} from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView } from "./clients.ts";
 
@@ -57,9 +65,10 @@ export const command = defineVerb({
         waitMs,
         mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
         mayRevokeUnproven: async () => context.settings.yes,
-        // Not at the end: a long overlap ends with exit 8, and a script wants to know the new client.
-        delivered: async (receipt) => {
-          if (!destination.isStdout) await shown.show(() => context.output.resource(receipt, deliveredClientView));
+        // Not at the end: whatever the rest comes to, a script wants to know the new client.
+        delivered: async (receipt, dueAt) => {
+          const text = withDueTime(receipt, dueAt);
+          if (!destination.isStdout) await shown.show(() => context.output.resource(text, deliveredClientView));
         },
       },
     );
@@ -87,7 +96,8 @@ function questionOf({ profile, region, resource_id }: Entry): string {
 /** What `rotate` shows where the secret went elsewhere. */
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
 
-function conclude(context: Context, { oldId, oldRevoked }: Rotated): void {
+function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated): void {
+  if (dueAt !== undefined) return context.output.note(overlapNote({ entry, old: oldId, dueAt }, context.clock.now()));
   context.output.note(
     oldRevoked
       ? `The old client ${oldId} is revoked.`

@@ -8,6 +8,7 @@ import { Failure } from "../../errors.ts";
 import type { ClientProof, Entry } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
+import { timeAhead } from "../../output/relative-time.ts";
 import { describeDestination } from "../../secrets/destination.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
@@ -158,10 +159,12 @@ export async function mentionDamage(context: Context): Promise<void> {
 
 /** Mentions unsettled work and damage once, when a command that changes something begins. */
 export async function mentionUnsettled(context: Context): Promise<void> {
-  const { isSettled } = await import("../../journal/entry.ts");
+  const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
-  const unsettled = (await journal.entries()).filter((entry) => !isSettled(entry.state) && !entry.parent);
+  const unsettled = (await journal.entries()).filter(
+    (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
+  );
   if (unsettled.length === 0) return;
   const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;
   context.output.note(
@@ -200,6 +203,19 @@ export class ShownMeanwhile {
   settle(): void {
     if (this.#error !== undefined) throw this.#error;
   }
+}
+
+/** The receipt of a new credential, the API's own text, with the time at which the old one is revoked. */
+export function withDueTime(receipt: string, dueAt: string | undefined): string {
+  return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
+}
+
+/** What a person has to know of an overlap that runs. */
+export function overlapNote(
+  { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
+  nowMs: number,
+): string {
+  return `Both work. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
 }
 
 /** A sentence; nothing where the secret was printed with the result. */

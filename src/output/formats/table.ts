@@ -1,5 +1,6 @@
 import type { ChalkInstance } from "chalk";
 import { ChosenFields } from "../fields.ts";
+import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type RowPage, isPlain } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, unicodeWidth, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
@@ -140,7 +141,7 @@ async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | undefined>
 }
 
 const colours = {
-  green: ["active", "done", "ok"],
+  green: ["active", "done", "ok", "waiting"],
   yellow: ["pending", "open", "unknown", "warning"],
   red: ["revoked", "disabled", "expired", "refused", "problem", "secret_lost", "undelivered", "unusable"],
 } as const;
@@ -196,32 +197,4 @@ function shrink(widths: number[], options: { givers: number[]; least: readonly n
 
 function total(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
-}
-
-const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
-const units: readonly (readonly [name: string, ms: number])[] = [
-  ["year", 365 * 86_400_000],
-  ["month", 30 * 86_400_000],
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-  ["second", 1000],
-];
-
-/** As many characters as a relative time of this century may take: `in 59 minutes`, `59 seconds ago`. */
-export const relativeTimeWidth = 14;
-
-/**
- * An ISO 8601 time as seen from `nowMs`: `3 days ago`, `in 2 hours`, `just now`. Rounded down, a month is 30 days.
- * What is no ISO 8601 time with a zone comes back as it is.
- */
-export function relativeTime(time: string, nowMs: number): string {
-  const then = iso.test(time) ? Date.parse(time) : Number.NaN;
-  if (Number.isNaN(then)) return time;
-  const distance = Math.abs(nowMs - then);
-  if (distance < 1000) return "just now";
-  const [name, ms] = units.find(([, unit]) => distance >= unit) ?? ["second", 1000];
-  const count = Math.floor(distance / ms);
-  const amount = `${count} ${name}${count === 1 ? "" : "s"}`;
-  return then > nowMs ? `in ${amount}` : `${amount} ago`;
 }

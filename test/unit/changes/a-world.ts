@@ -100,6 +100,7 @@ export class AWorld {
         mayReplace: async () => true,
         mayRevokeUnproven: async () => true,
         waitMs: 60_000,
+        overlap: "leave",
         benchFor: async () => bench,
         ...answers,
       }),
@@ -365,7 +366,10 @@ export async function everyCrash(
     const isSecond = (await world.recover()).kind === "crash";
     world.crashAt = Number.POSITIVE_INFINITY;
     // After an overlap, or before a list is believed, recovery is typed again.
-    for (let round = 0; round < 3 && world.unsettled().length > 0; round++) await world.recover();
+    for (let round = 0; round < 3 && world.unsettled().length > 0; round++) {
+      world.now += 3_600_000;
+      await world.recover();
+    }
     crashes += 1;
     check(world, `crash at point ${first}${isSecond ? `, then at ${second}` : ""}`);
     return isSecond ? "both" : "first";

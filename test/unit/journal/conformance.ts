@@ -92,7 +92,7 @@ function admission(engine: JournalEngine): void {
 }
 
 function theSameRequest(engine: JournalEngine): void {
-  test.each(["open", "unknown", "pending"] as const)(
+  test.each(["open", "unknown", "pending", "waiting"] as const)(
     "an unfinished %s entry of the same request is resumed with its key and bytes",
     async (state) => {
       const store = await engine.store();

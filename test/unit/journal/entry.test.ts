@@ -21,11 +21,12 @@ function parsed(text: string): object {
   return read;
 }
 
-test("exactly the first five states are unsettled", () => {
+test("exactly the first six states are unsettled", () => {
   const all: EntryState[] = [
     "open",
     "unknown",
     "pending",
+    "waiting",
     "secret_lost",
     "undelivered",
     "done",
@@ -34,8 +35,8 @@ test("exactly the first five states are unsettled", () => {
     "replaced",
     "abandoned",
   ];
-  expect(all.filter((state) => !isSettled(state))).toEqual(all.slice(0, 5));
-  expect([...unsettledStates]).toEqual(all.slice(0, 5));
+  expect(all.filter((state) => !isSettled(state))).toEqual(all.slice(0, 6));
+  expect([...unsettledStates]).toEqual(all.slice(0, 6));
 });
 
 test("each unsettled state has a command to type, a settled one none", () => {
@@ -43,6 +44,7 @@ test("each unsettled state has a command to type, a settled one none", () => {
   expect(step("open")).toBe("integ journal recover 1rs6rsqksj");
   expect(step("unknown")).toBe("integ journal recover 1rs6rsqksj");
   expect(step("pending")).toBe("integ journal recover 1rs6rsqksj");
+  expect(step("waiting")).toBe("integ journal recover 1rs6rsqksj");
   expect(step("secret_lost")).toBe("integ journal recover 1rs6rsqksj --replace-lost-secret");
   expect(step("undelivered")).toBe("integ journal claim 1rs6rsqksj");
   for (const state of ["done", "refused", "unusable", "replaced", "abandoned"] as const) expect(step(state)).toBeNull();

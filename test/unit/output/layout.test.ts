@@ -2,8 +2,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { fittedWidths, gap, relativeTime, relativeTimeWidth } from "../../../src/output/formats/table.ts";
+import { fittedWidths, gap } from "../../../src/output/formats/table.ts";
 import { yamlText } from "../../../src/output/formats/yaml.ts";
+import { relativeTime, relativeTimeWidth, timeAhead } from "../../../src/output/relative-time.ts";
 import { now } from "./streams.ts";
 import { sampled } from "../../support/sample.ts";
 
@@ -68,6 +69,20 @@ describe("relative times", () => {
       expect(relativeTime(text, now)).toBe(text);
     }
     expect(relativeTime("2026-11-21T13:30:00+01:00", now)).toBe("in 30 minutes");
+  });
+
+  it.each([
+    [36 * 60 * minute - 1, "in 36 hours"],
+    [80 * minute, "in 80 minutes"],
+    [minute, "in 1 minute"],
+    [3 * day, "in 3 days"],
+    [-day, "in 0 minutes"],
+  ])("%i ms ahead: %s, with the day and the time of this machine", (ms, words) => {
+    const then = new Date(now + ms);
+    const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+    expect(timeAhead(then.toISOString(), now)).toMatch(
+      new RegExp(`^${words} \\(${then.getDate()} [A-Z][a-z]{2} ${clock}\\)$`),
+    );
   });
 
   it("take no more room than a table gives them", () => {
