@@ -1,9 +1,17 @@
 import { createRequire } from "node:module";
 import { asFailedCall, lockAnswer } from "./error-words.ts";
 
+/** Some bytes of a file; they may lie behind its end. */
+export interface LockRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
 export interface KernelLock {
-  /** Never waits. undefined where the file system has no locks. */
-  tryLock(fd: number): boolean | undefined;
+  /** Never waits. undefined where the file system has no locks. @param range default: what locks a file of our own */
+  tryLock(fd: number, range?: LockRange): boolean | undefined;
+  /** False where a lock is always one of the whole file (macOS). */
+  readonly hasRanges: boolean;
 }
 
 interface FsNativeExtensions {
@@ -11,7 +19,7 @@ interface FsNativeExtensions {
 }
 
 /** Windows locks keep others from reading what is locked: a byte far behind the owner's name is locked there. */
-const range: readonly [number, number] = process.platform === "win32" ? [2 ** 30, 1] : [0, 0];
+const whole: LockRange = process.platform === "win32" ? { offset: 2 ** 30, length: 1 } : { offset: 0, length: 0 };
 
 function load(): unknown {
   try {
@@ -30,9 +38,10 @@ export function loadKernelLock(): KernelLock | undefined {
   const native = load();
   if (!isFsNativeExtensions(native)) return undefined;
   return {
-    tryLock(fd) {
+    hasRanges: process.platform !== "darwin",
+    tryLock(fd, { offset, length } = whole) {
       try {
-        return native.tryLock(fd, range[0], range[1]);
+        return native.tryLock(fd, offset, length);
       } catch (error) {
         const answer = lockAnswer(error);
         if (answer === undefined) throw asFailedCall(error, "lock");

@@ -20,7 +20,7 @@ import {
   type ProcessIdentity,
   readOwner,
 } from "./lock-owner.ts";
-import { careful, writeAll } from "./write.ts";
+import { careful, isAt, writeAll } from "./write.ts";
 
 /**
  * A lock that is held. Releasing it twice does no harm, and never fails: how the work under it ended stays what it is, and
@@ -179,13 +179,6 @@ function heldLock(path: string, fd: number): HeldLock {
       }
     },
   };
-}
-
-/** Whether the open file is the one that stands at the path. */
-function isAt(path: string, fd: number): boolean {
-  const open = fs.fstatSync(fd, { bigint: true });
-  const there = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  return there !== undefined && there.ino === open.ino && there.dev === open.dev;
 }
 
 function readAll(fd: number): string {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, fsyncSync, lstatSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
 /** Opens neither through a symbolic link nor with a wait for the other end of a pipe. */
@@ -48,4 +48,11 @@ export function removeFile(path: string): void {
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
+}
+
+/** Whether the open file is the one that stands at the path. */
+export function isAt(path: string, fd: number): boolean {
+  const open = fstatSync(fd, { bigint: true });
+  const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return there !== undefined && there.ino === open.ino && there.dev === open.dev;
 }

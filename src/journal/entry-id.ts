@@ -38,6 +38,11 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
   return encode(wanted > least ? wanted : least + BigInt(options.random % 1024));
 }
 
+/** The whole number that an id spells: below 2^50. */
+export function numberOf(id: string): number {
+  return Number(decode(id));
+}
+
 /** What was typed, as an id is spelt: any case, o for 0, i and l for 1. */
 export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");

@@ -1,7 +1,8 @@
 // Many processes at once over one journal: eight clients for eight commands, one driver for an entry, nothing lost when one
 // of them is stopped and another one killed.
 import { setTimeout as wait } from "node:timers/promises";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account, type MetRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
@@ -211,4 +212,46 @@ describe("recoveries at once", () => {
     await expectWhole(at, delivered);
     expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
   }, 120_000);
+});
+
+/** Whether this machine lets a process mount something for itself. */
+const canMount = spawnSync("unshare", ["-m", "mount", "--bind", "/proc/version", "/proc/version"]).status === 0;
+
+describe.runIf(canMount)("a journal's file that a container has mounted by itself", () => {
+  it("an entry has one driver, and a mount whose file was replaced takes nothing", async () => {
+    const at = home();
+    expect(await at.integ(words("entity:read", "first"))).toMatchObject({ code: 0 });
+    mkdirSync(at.path("container"));
+    const INTEG_JOURNAL = at.path("container", "journal.ndjson");
+    writeFileSync(INTEG_JOURNAL, "");
+    const mount = `mount --bind '${at.path("state", "journal.ndjson")}' '${INTEG_JOURNAL}'`;
+    const inside = (before: string): { under: string[]; env: { INTEG_JOURNAL: string } } => ({
+      under: ["unshare", "-m", "sh", "-c", `${mount} && ${before} exec "$@"`, "sh"],
+      env: { INTEG_JOURNAL },
+    });
+    await service.fault("POST /v1/oauth_clients latency=3s times=1");
+    const slow = ended(at.start(words("entity:read", "slow"), inside("")));
+    await until("it is on its way", () => journalOf(at)[1]?.attempts === 1);
+    expect(await at.integ(words("entity:read", "beside"))).toMatchObject({ code: 0 });
+    expect(await slow).toMatchObject({ code: 0 });
+    expect(await doubleDrivers(at)).toEqual([]);
+    await expectWhole(at, ["first", "slow", "beside"]);
+
+    const late = ended(
+      at.start(
+        words("entity:read", "late"),
+        inside(`touch '${at.path("mounted")}'; while [ ! -e '${at.path("go")}' ]; do sleep 0.05; done;`),
+      ),
+    );
+    await until("it is mounted", () => existsSync(at.path("mounted")));
+    const pruned = await at.integ(["journal", "prune", "--older-than", "1ms", "--include-live", "--json"]);
+    expect(pruned).toMatchObject({ code: 0, stdout: expect.stringContaining('"removed":3') });
+    const before = (await account.creations()).length;
+    writeFileSync(at.path("go"), "");
+    expect(await late).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("was replaced where it was mounted from"),
+    });
+    expect((await account.creations()).length).toBe(before);
+  }, 60_000);
 });

@@ -148,6 +148,7 @@ export class FileJournal implements Journal {
     if (lock instanceof Busy) return lock;
     try {
       this.#file.append(entryLine(entry));
+      lock.bind();
     } catch (error) {
       lock.release();
       throw error;
@@ -281,7 +282,14 @@ export class FileJournal implements Journal {
     const { going, live, keptLive } = prunable(reading.fold.entries(), { before, leased, includeLive });
     const { damage, misplaced } = reading.fold;
     const isWhole = damage.length + misplaced.length + reading.damage.length === 0;
-    if (going.size > 0 || !isWhole) this.#file.replace(reading, going);
+    if (going.size > 0 || !isWhole) {
+      const others = this.#locks.holdOthers(leased);
+      try {
+        this.#file.replace(reading, going);
+      } finally {
+        others.release();
+      }
+    }
     return { removed: going.size, live, keptLive };
   }
 

@@ -1,23 +1,42 @@
 // The journal's locks: a short one for its file, a long one for each entry that a process works on. A living holder is
 // waited for, then named.
+//
+// Each is two: a file beside the journal, which names its owner, and bytes of the journal's own file, which belong to that
+// file whatever path leads to it. Where the system has no locks on bytes, a journal that has other paths is refused.
 import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { loadKernelLock } from "../../disk/kernel-lock.ts";
+import { type LockRange, loadKernelLock } from "../../disk/kernel-lock.ts";
 import { describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
 import { type HeldLock, type LockMeans, pauseMs, sweepLocks, tryLock } from "../../disk/process-lock.ts";
+import { hasOtherPaths, tryLockRange } from "../../disk/range-lock.ts";
 import { Failure } from "../../errors.ts";
+import { numberOf } from "../entry-id.ts";
 import { nothingSent } from "./safety.ts";
 
 /** A living process holds a lock that is wanted. */
 export class Busy {
   readonly what: string;
   readonly owner: LockOwner | undefined;
+  /** It came by another path: the lock beside this one is free. */
+  readonly isElsewhere: boolean;
 
-  constructor(what: string, owner: LockOwner | undefined) {
+  constructor(what: string, owner: LockOwner | undefined, isElsewhere = false) {
     this.what = what;
     this.owner = owner;
+    this.isElsewhere = isElsewhere;
   }
 }
+
+/** The lock of an entry. */
+export interface EntryLock extends HeldLock {
+  /** To be called once the entry stands in the file: there may have been none to lock bytes of. */
+  bind(): void;
+}
+
+/** The bytes that stand for an entry; its file's lock is the one before them all. No journal grows to that size. */
+const firstEntry = 2 ** 51;
+const fileRange: LockRange = { offset: firstEntry - 1, length: 1 };
+const rangeOf = (id: string): LockRange => ({ offset: firstEntry + numberOf(id), length: 1 });
 
 export interface LockParts {
   /** Asked once, when the first lock is wanted: both halves take time to find out. */
@@ -52,13 +71,88 @@ export class JournalLocks {
   }
 
   tryFile(): HeldLock | Busy {
-    const attempt = tryLock(this.#file, this.#means);
-    return attempt.held ?? new Busy("the journal", attempt.owner);
+    return this.#try(this.#file, { range: fileRange, what: "the journal" });
   }
 
-  tryEntry(id: string): HeldLock | Busy {
-    const attempt = tryLock(`${this.#path}.drive-${id}.lock`, this.#means);
-    return attempt.held ?? new Busy(`journal entry ${id}`, attempt.owner);
+  tryEntry(id: string): EntryLock | Busy {
+    return this.#try(`${this.#path}.drive-${id}.lock`, { range: rangeOf(id), what: `journal entry ${id}` });
+  }
+
+  #try(path: string, { range, what }: { readonly range: LockRange; readonly what: string }): EntryLock | Busy {
+    const { held, ...other } = tryLock(path, this.#means);
+    if (held === undefined) return new Busy(what, "owner" in other ? other.owner : undefined);
+    try {
+      let bytes = this.#tryBytes(range);
+      if (bytes === "taken") {
+        held.release();
+        return new Busy(what, undefined, true);
+      }
+      return {
+        bind: () => {
+          if (bytes === "no_file") bytes = this.#tryBytes(range);
+        },
+        release() {
+          if (typeof bytes === "object") bytes.release();
+          held.release();
+        },
+      };
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+  }
+
+  /** @throws Failure `usage` if the file has other paths and the system cannot lock its bytes */
+  #tryBytes(range: LockRange): HeldLock | "taken" | "no_file" | "no_locks" {
+    const attempt = tryLockRange(this.#path, range, this.#means.kernel);
+    if (attempt !== "no_locks" || !hasOtherPaths(this.#path)) return attempt;
+    throw new Failure(
+      "usage",
+      `The journal ${this.#path} can be reached by another path too, and cannot be locked here.`,
+      {
+        meaning: "Two processes could send the same change. Nothing was sent, nothing changed.",
+        hint: "Remove its second name (a hard link), or mount its folder instead of the file",
+      },
+    );
+  }
+
+  /**
+   * Locks the bytes of every entry that no process holds by this path, for as long as the file is replaced: who holds one
+   * by another path would go on in a file that nobody reads any more.
+   * @param leased ids of the entries that are held by this path
+   */
+  #tryOthers(leased: ReadonlySet<string>): HeldLock | Busy {
+    const held: HeldLock[] = [];
+    const release = (): void => {
+      for (const lock of held) lock.release();
+    };
+    let from = firstEntry;
+    for (const to of [...[...leased].map((id) => rangeOf(id).offset).sort((a, b) => a - b), firstEntry + 2 ** 50]) {
+      const lock = to > from ? this.#tryBytes({ offset: from, length: to - from }) : undefined;
+      if (lock === "taken") {
+        release();
+        return new Busy("an entry of the journal", undefined, true);
+      }
+      if (typeof lock === "object") held.push(lock);
+      from = Math.max(from, to + 1);
+    }
+    return { release };
+  }
+
+  /**
+   * What is needed to put another file in the journal's place, besides its lock.
+   * @throws Failure if other paths would go on leading to the file that is there
+   */
+  holdOthers(leased: ReadonlySet<string>): HeldLock {
+    if (hasOtherPaths(this.#path)) {
+      throw new Failure("usage", `The journal ${this.#path} can be reached by another path too.`, {
+        meaning: "It is written anew as another file, and that path would go on leading to this one. It is as it was.",
+        hint: "Remove its second name (a hard link), or mount its folder instead of the file",
+      });
+    }
+    const came = this.#tryOthers(leased);
+    if (came instanceof Busy) throw this.#timedOut(came, 0, "The journal is as it was.");
+    return came;
   }
 
   /** Tries again until nobody is in the way. No lock is held over a pause, and other work of this process goes on. */
@@ -87,8 +181,8 @@ export class JournalLocks {
     }
   }
 
-  #timedOut({ what, owner }: Busy, waitMs: number, meaning = nothingSent): Failure {
-    const holder = describeOwner(owner, this.#means.self);
+  #timedOut({ what, owner, isElsewhere }: Busy, waitMs: number, meaning = nothingSent): Failure {
+    const holder = isElsewhere ? "a process that reached it by another path" : describeOwner(owner, this.#means.self);
     const seconds = Math.round(waitMs / 100) / 10;
     const name = what.charAt(0).toUpperCase() + what.slice(1);
     return new Failure("failed", `${name} is in use by ${holder}; it was waited for ${seconds} s.`, {

@@ -2,6 +2,7 @@
 import * as fs from "node:fs";
 import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
 import { makeFolders } from "../../disk/folders.ts";
+import { isAt } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
 import { recordStart } from "./record.ts";
@@ -19,6 +20,13 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   if (!stat.isFile()) {
     throw new Failure("usage", `The journal ${path} is not a plain file.`, {
       hint: "set INTEG_JOURNAL to a file's path",
+    });
+  }
+  if (stat.nlink === 0 && isAt(path, fd)) {
+    // Mounted by itself: the path leads to it still, and its name elsewhere leads to another.
+    throw new Failure("usage", `The journal ${path} was replaced where it was mounted from.`, {
+      meaning: "Nothing was sent, nothing changed: what would be written here is in no journal that lasts.",
+      hint: "Mount its folder instead of the file, then run the command again",
     });
   }
   const user = process.geteuid?.();
