@@ -56,7 +56,7 @@ export interface Revocation<T, R> {
  */
 export async function revoke<T, R>(bench: Workbench, { send, read, grounds, mark }: Revocation<T, R>): Promise<R> {
   assertGrounds(grounds);
-  const startedAt = bench.clock.now();
+  const startedAt = bench.clock.elapsed();
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assertHealthy();

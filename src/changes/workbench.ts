@@ -37,7 +37,10 @@ export interface Tell {
 
 /** Time, and its end. */
 export interface Clock {
+  /** Milliseconds since 1970: what the time is, for dates. It may be set to another one at any moment. */
   now(): number;
+  /** Milliseconds since a moment of this process: how long something takes, whatever the clock is set to. */
+  elapsed(): number;
   /** Any length; ends early, with the interruption's `Failure`, when the person interrupts. */
   sleep(ms: number): Promise<void>;
   /** 0 ≤ x < 1, for jitter. */
@@ -150,7 +153,7 @@ const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect",
 /**
  * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
  * can help. Whether repeating is safe at all is the caller's to know.
- * @param at `attempt` counts from 1; `startedAt` is the clock's time of the first one
+ * @param at `attempt` counts from 1; `startedAt` is what had elapsed at the first one
  */
 export function delayBeforeNext(
   bench: Workbench,
@@ -163,7 +166,7 @@ export function delayBeforeNext(
     return null;
   return nextDelay({
     attempt: at.attempt,
-    elapsedMs: bench.clock.now() - at.startedAt,
+    elapsedMs: bench.clock.elapsed() - at.startedAt,
     retryForMs: bench.retryForMs,
     retryAfterSeconds: retryAfterOf(answer),
     random: () => bench.clock.random(),

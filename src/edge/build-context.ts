@@ -28,7 +28,13 @@ export async function buildContext(
   const env = process.env;
   const settings = settingsOf(process, { globals, version });
   const { clock, cut } = interruption;
-  const output = createOutput({ ...globals, terminal, now: () => clock.now(), interruption: clock.interruption });
+  const output = createOutput({
+    ...globals,
+    terminal,
+    now: () => clock.now(),
+    elapsed: () => clock.elapsed(),
+    interruption: clock.interruption,
+  });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
   const profiles = buildProfiles({
     env,

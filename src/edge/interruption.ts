@@ -41,6 +41,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
     cut: cut.signal,
     clock: {
       now: () => Date.now(),
+      elapsed: () => performance.now(),
       random: () => Math.random(),
       sleep: (ms) => sleep(ms, stop.signal),
       interruption: stop.signal,

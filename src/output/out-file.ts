@@ -41,7 +41,7 @@ export interface OutFileOptions {
   readonly own: readonly string[];
   /** The page token that the walk begins with, where it does not begin at the first page. */
   readonly from?: string;
-  readonly now: () => number;
+  readonly elapsed: () => number;
 }
 
 /**
@@ -88,7 +88,7 @@ export class OutFile implements Sink {
   /** The rows so far are whole: a later run may go on here. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
-    if (this.#options.now() - this.#notedAt >= writtenEveryMs) this.#note();
+    if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
   /** The list is whole: synced, and noted as finished. @returns the bytes of the file */
@@ -143,7 +143,7 @@ export class OutFile implements Sink {
     this.#try("note the place in", () => {
       fdatasyncSync(this.#open());
       writeResumePoint(this.path, { identity: this.#options.identity, ...this.#resumePoint! });
-      this.#notedAt = this.#options.now();
+      this.#notedAt = this.#options.elapsed();
     });
   }
 

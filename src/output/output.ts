@@ -29,6 +29,8 @@ export interface OutputOptions extends QuestionOptions {
   readonly quiet: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Milliseconds since some moment of this process. */
+  readonly elapsed: () => number;
 }
 
 /**
@@ -51,7 +53,7 @@ export interface Output extends Questions {
   /**
    * A file for a list. @throws Failure `usage` where it is in the way or belongs to another walk; nothing is written yet
    */
-  file(path: string, options: Omit<OutFileOptions, "now">): Promise<OutFile>;
+  file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /**
    * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
@@ -103,10 +105,10 @@ export function createOutput(options: OutputOptions): Output {
     hint: (text) => (quiet ? undefined : say("hint", text)),
     progress: (label) => begin(() => [label]),
     countdown(label, ms) {
-      const end = options.now() + ms;
+      const end = options.elapsed() + ms;
       // A log and a screen reader get one line of it, if it is long enough to wonder.
       if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s).`);
-      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.now()) / 1000))} s left)`]);
+      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.elapsed()) / 1000))} s left)`]);
     },
     close: () => live.close(),
   };
@@ -148,7 +150,7 @@ function createPrinting(
     },
     async file(path, chosen) {
       const { OutFile } = await import("./out-file.ts");
-      return new OutFile(path, { ...chosen, now: options.now });
+      return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;

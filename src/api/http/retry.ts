@@ -56,7 +56,8 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
 const mostRefusals = 3;
 
 export interface ReadClock {
-  now(): number;
+  /** Milliseconds since some moment of this process. */
+  elapsed(): number;
   /** Of any length: above 2^31 − 1 ms it has to wait in parts, since `setTimeout` would fire at once. */
   sleep(ms: number): Promise<void>;
 }
@@ -86,7 +87,7 @@ export interface RetryReadOptions {
  */
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {
   const { clock, retryForMs, random, signal } = options;
-  const startedAt = clock.now();
+  const startedAt = clock.elapsed();
   const { change = false } = options;
   let refusals = 0;
   for (let attempt = 1; ; attempt++) {
@@ -100,7 +101,7 @@ export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: Ret
     const delayMs = mayRetry
       ? nextDelay({
           attempt,
-          elapsedMs: clock.now() - startedAt,
+          elapsedMs: clock.elapsed() - startedAt,
           retryForMs,
           retryAfterSeconds: retryAfterOf(outcome),
           random,

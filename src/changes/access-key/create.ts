@@ -206,7 +206,7 @@ export function mayHaveArrived({ state, detail }: Entry): boolean {
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;
-  const startedAt = bench.clock.now();
+  const startedAt = bench.clock.elapsed();
   try {
     for (let attempt = 1; ; attempt++) {
       await readyToSend(work, options);

@@ -110,7 +110,7 @@ class CreationRun {
     this.#lease = lease;
     this.#waitMs = options.waitMs;
     this.#notId = options.notId;
-    this.#startedAt = bench.clock.now();
+    this.#startedAt = bench.clock.elapsed();
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
     this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
   }
@@ -279,7 +279,7 @@ class CreationRun {
     const { clock, account } = this.#bench;
     this.#uncertain = true;
     await this.#record({ state: "pending", resource_id: client.id, last_error: null });
-    const deadline = clock.now() + this.#waitMs;
+    const deadline = clock.elapsed() + this.#waitMs;
     for (let round = 0; ; round++) {
       const answer = await account.service.oauthClients.get(client.id);
       if (answer.kind === "answered" && answer.value.status !== "pending") {
@@ -287,7 +287,7 @@ class CreationRun {
         return undefined; // The next replay shows whether it still has a secret for us.
       }
       const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
-      if (clock.now() + pauseMs > deadline) throw stillPending(this.#entry);
+      if (clock.elapsed() + pauseMs > deadline) throw stillPending(this.#entry);
       await this.#waitOr(pauseMs, `Client ${client.id} is pending`, async () =>
         stillPending(this.#entry, clock.interruption.reason),
       );

@@ -57,9 +57,9 @@ async function newCredential({ context, profile }: Subject): Promise<string> {
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
-  const began = clock.now();
+  const began = clock.elapsed();
   const attempt = await service.raw.send({ method: "GET", path: "/v1/entities?limit=1" });
-  const tookMs = clock.now() - began;
+  const tookMs = Math.round(clock.elapsed() - began);
   if (!isForbidden(attempt)) await answered(subject, "list entities", attempt);
   const found = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
   const date = attempt.kind === "answered" ? Date.parse(attempt.value.headers.date ?? "") : Number.NaN;

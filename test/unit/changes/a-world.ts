@@ -48,6 +48,9 @@ export class AWorld {
   /** Clients and keys that a change may revoke although their secret is in use. */
   readonly mayGo = new Set<string>();
   now = Date.parse("2026-11-21T02:00:00.000Z");
+  elapsed = 0;
+  /** Told of every wait. */
+  onSleep: () => void = () => {};
   /** The process ends at its n-th point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
   /** Machine and folder of the processes that run now. */
@@ -191,8 +194,11 @@ export class AWorld {
       retryForMs,
       clock: {
         now: () => (this.now += 1),
+        elapsed: () => (this.elapsed += 1),
         sleep: async (ms) => {
           this.now += ms;
+          this.elapsed += ms;
+          this.onSleep();
           if (this.#interruption.signal.aborted) throw this.#interruption.signal.reason;
         },
         random: () => 0.5,

@@ -49,7 +49,13 @@ async function play(scene: Scene) {
     profiles: { active: async () => active },
     connect: async () => ({}),
     output,
-    clock: { now: () => 0, random: () => 0, sleep: async () => {}, interruption: new AbortController().signal },
+    clock: {
+      now: () => 0,
+      elapsed: () => 0,
+      random: () => 0,
+      sleep: async () => {},
+      interruption: new AbortController().signal,
+    },
   } as unknown as Context;
   const view = { columns: [{ path: "id", heading: "id" }], singular: "entity", plural: "entities" };
   let failure: unknown;

@@ -29,7 +29,7 @@ beforeEach(() => {
 const identity = { list: "entities", profile: "p1", filters: "[]" };
 
 function open(options: Partial<OutFileOptions> = {}): OutFile {
-  return new OutFile(path, { force: false, resume: false, identity, own: [], now: () => clock, ...options });
+  return new OutFile(path, { force: false, resume: false, identity, own: [], elapsed: () => clock, ...options });
 }
 
 const content = (): string => readFileSync(path, "utf8");

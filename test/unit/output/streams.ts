@@ -108,6 +108,7 @@ export function stage(options: StageOptions = {}): Stage {
     noInput,
     yes,
     now: () => clock?.now ?? now,
+    elapsed: () => clock?.now ?? now,
     fields,
     interruption,
   });

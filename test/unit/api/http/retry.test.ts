@@ -76,7 +76,7 @@ const notSent = (reason: "dns" | "refused" | "tls" | "proxy" | "timeout" | "unse
 function clockOf(waits: number[]): RetryReadOptions["clock"] {
   let time = 0;
   return {
-    now: () => time,
+    elapsed: () => time,
     async sleep(ms) {
       waits.push(ms);
       time += ms;

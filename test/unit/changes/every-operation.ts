@@ -1,0 +1,90 @@
+// Every operation as a person asks for it, in a world where it can be done: for tables over all of them.
+import { createAccessKey } from "../../../src/changes/access-key/create.ts";
+import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
+import { revokeAccessKey } from "../../../src/changes/access-key/revoke.ts";
+import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
+import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
+import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import { AWorld, type Ended, type Setting } from "./a-world.ts";
+import type { Request } from "./an-account.ts";
+
+export interface Operation {
+  /** The request that changes the account first. */
+  readonly sends: Request;
+  /** What the account has before. */
+  readonly before?: (world: AWorld) => void;
+  readonly work: (bench: Workbench, world: AWorld) => Promise<unknown>;
+}
+
+const agreeing = { waitMs: 60_000, mayReplace: async () => true, mayRevokeUnproven: async () => true } as const;
+
+function hasOld(kind: "client" | "key"): (world: AWorld) => void {
+  return (world) => {
+    world.account.has(kind, "old");
+    world.mayGo.add("old");
+  };
+}
+
+export const operations: Readonly<Record<string, Operation>> = {
+  "a client's creation": {
+    sends: "create",
+    work: (bench, world) => {
+      const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+      const options = { waitMs: 60_000, destination: world.destination() };
+      return createOAuthClient(bench, request, { ...options, conclude: async ({ kind }) => kind });
+    },
+  },
+  "a client's rotation": {
+    sends: "create",
+    before: hasOld("client"),
+    work: (bench, world) => {
+      const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+      const asked = { old, request: { overlapMs: 0, keepOld: false } };
+      return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
+    },
+  },
+  "a client's revocation": {
+    sends: "revoke",
+    before: hasOld("client"),
+    work: (bench) => revokeOAuthClient(bench, "old"),
+  },
+  "a key's creation": {
+    sends: "create",
+    work: (bench, world) =>
+      createAccessKey(bench, { request: { name: "ci" }, marked: false }, { destination: world.destination() }),
+  },
+  "a key's rotation in place": {
+    sends: "rotate",
+    before: hasOld("key"),
+    work: (bench, world) =>
+      rotateAccessKey(bench, { id: "old", updateProfile: false }, { destination: world.destination() }),
+  },
+  "a key's replacement": {
+    sends: "create",
+    before: hasOld("key"),
+    work: (bench, world) => {
+      const creation = { request: { name: "new" }, marked: true };
+      const asked = { oldId: "old", creation, overlapMs: 0, updateProfile: false };
+      return replaceAccessKey(bench, asked, { ...agreeing, destination: world.destination() });
+    },
+  },
+  "a key's revocation": {
+    sends: "revoke",
+    before: hasOld("key"),
+    work: (bench) => revokeAccessKey(bench, "old"),
+  },
+};
+
+/** A world in which the operation can be asked for. */
+export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
+  const world = new AWorld(setting);
+  world.account.has("key", "ak_own");
+  before?.(world);
+  return world;
+}
+
+export function ask(world: AWorld, { work }: Operation): Promise<Ended<unknown>> {
+  return world.run((bench) => work(bench, world));
+}
