@@ -1,11 +1,13 @@
-// Writes what is ready before the program starts, once, when it is built, into files beside it: the first help screen and
-// the tree of commands that completion reads. The program itself prints both, so that there is one source; main.ts reads
+// Writes what is ready before the program starts, once, when it is built, into files beside it: the help screens and the
+// tree of commands that completion reads. The program itself prints both, so that there is one source; main.ts reads
 // them back instead of building the command tree. Without the files nothing is missing but time.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
-import { readyHelpFile, readyTreeFile } from "../src/edge/ready-answer.ts";
+import { helpTopics } from "../src/completion/help-topics.ts";
+import { nodesBelow, type Tree } from "../src/completion/tree.ts";
+import { type ReadyHelp, readyHelpFile, readyTreeFile } from "../src/edge/ready-answer.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -21,12 +23,29 @@ export function readyHelp(): Plugin {
       const program = resolve(dir, "main.cjs");
       delete require.cache[program];
       const { main } = require(program) as { main: Main };
-      const write = async (file: string, words: readonly string[], columns: number): Promise<void> =>
-        writeFileSync(join(dir, file), await printedBy(main, words, columns));
-      for (const width of widths) await write(readyHelpFile(width), ["--help"], width);
-      await write(readyTreeFile, ["__complete"], 80);
+      const tree = await printedBy(main, ["__complete"], 80);
+      writeFileSync(join(dir, readyTreeFile), tree);
+      const commands = [...nodesBelow((JSON.parse(tree) as Tree).root)].map(({ path }) => path.join(" "));
+      for (const width of widths) {
+        const screens: ReadyHelp = {
+          commands: await printedAll(commands, (path) =>
+            printedBy(main, [...path.split(" "), "--help"].filter(Boolean), width),
+          ),
+          topics: await printedAll(Object.keys(helpTopics), (topic) => printedBy(main, ["help", topic], width)),
+        };
+        writeFileSync(join(dir, readyHelpFile(width)), JSON.stringify(screens));
+      }
     },
   };
+}
+
+async function printedAll(
+  names: readonly string[],
+  print: (name: string) => Promise<string>,
+): Promise<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const name of names) texts[name] = await print(name);
+  return texts;
 }
 
 /** Runs a command line on a terminal of so many columns, in a process that has nothing else. */

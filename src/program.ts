@@ -14,104 +14,128 @@ interface Noun {
   readonly verbs: readonly VerbLine[];
 }
 
-/** What stands directly below `integ`: nouns with their verbs, and verbs that need no noun. */
-const tree: readonly (Noun | VerbLine)[] = [
+/** What stands directly below `integ`, as the first help screen groups it: nouns with their verbs, and verbs without a noun. */
+const groups: readonly { readonly heading: string; readonly lines: readonly (Noun | VerbLine)[] }[] = [
   {
-    name: "profiles",
-    alias: "profile",
-    summary: "who I am: region, address, credentials",
-    verbs: [
-      ["add", "add a profile and its credential", () => import("./commands/profiles/add.ts")],
-      ["list", "all profiles", () => import("./commands/profiles/list.ts")],
-      ["show", "one profile, its credential masked", () => import("./commands/profiles/show.ts")],
-      ["use", "make a profile the default", () => import("./commands/profiles/use.ts")],
-      ["edit", "change a profile", () => import("./commands/profiles/edit.ts")],
-      ["remove", "remove a profile and its stored credential", () => import("./commands/profiles/remove.ts")],
+    heading: "Everyday commands:",
+    lines: [
+      {
+        name: "entities",
+        alias: "entity",
+        summary: "List entities of the organization",
+        verbs: [["list", "List entities, a page or all of them", () => import("./commands/entities/list.ts")]],
+      },
+      {
+        name: "cohorts",
+        alias: "cohort",
+        summary: "List the members of cohorts",
+        verbs: [["members", "List the members of a cohort", () => import("./commands/cohorts/members.ts")]],
+      },
+      {
+        name: "people",
+        alias: "person",
+        summary: "Find people of the organization (legacy contract)",
+        verbs: [
+          ["search", "Find people", () => import("./commands/people/search.ts")],
+          ["membership", "Show a person's membership", () => import("./commands/people/membership.ts")],
+        ],
+      },
+      ["api", "Send a request to any endpoint, authenticated", () => import("./commands/api/send.ts")],
     ],
   },
   {
-    name: "keys",
-    alias: "key",
-    summary: "API access keys (legacy contract)",
-    verbs: [
-      ["list", "all keys that the API shows", () => import("./commands/keys/list.ts")],
-      ["create", "create a key; its secret is shown once", () => import("./commands/keys/create.ts")],
-      ["rotate", "a new secret, in place or by replacement", () => import("./commands/keys/rotate.ts")],
-      ["revoke", "revoke a key", () => import("./commands/keys/revoke.ts")],
-      ["audit", "which keys are a risk", () => import("./commands/keys/audit.ts")],
+    heading: "Changes:",
+    lines: [
+      {
+        name: "oauth-clients",
+        alias: "oauth-client",
+        summary: "Manage OAuth clients of service accounts",
+        verbs: [
+          ["create", "Create a client and deliver its secret", () => import("./commands/oauth-clients/create.ts")],
+          ["get", "Show a client", () => import("./commands/oauth-clients/get.ts")],
+          [
+            "list",
+            "List the clients that this machine's journal knows",
+            () => import("./commands/oauth-clients/list.ts"),
+          ],
+          ["revoke", "Revoke a client (safe to repeat)", () => import("./commands/oauth-clients/revoke.ts")],
+          ["rotate", "Replace a client without downtime", () => import("./commands/oauth-clients/rotate.ts")],
+          ["token", "Exchange client credentials for a token", () => import("./commands/oauth-clients/token.ts")],
+        ],
+      },
+      {
+        name: "keys",
+        alias: "key",
+        summary: "Manage API access keys (legacy contract)",
+        verbs: [
+          ["list", "List access keys", () => import("./commands/keys/list.ts")],
+          ["create", "Create a key and deliver its secret", () => import("./commands/keys/create.ts")],
+          ["rotate", "Rotate a key's secret, in place or by replacement", () => import("./commands/keys/rotate.ts")],
+          ["revoke", "Revoke a key", () => import("./commands/keys/revoke.ts")],
+          ["audit", "Find keys that are a risk", () => import("./commands/keys/audit.ts")],
+        ],
+      },
+      {
+        name: "journal",
+        summary: "Inspect and recover changes",
+        verbs: [
+          ["list", "List unfinished changes, or all of them", () => import("./commands/journal/list.ts")],
+          ["show", "Show a change", () => import("./commands/journal/show.ts")],
+          ["recover", "Finish interrupted changes", () => import("./commands/journal/recover.ts")],
+          ["claim", "Deliver a secret that is kept on this machine", () => import("./commands/journal/claim.ts")],
+          ["forget", "Stop tracking a change", () => import("./commands/journal/forget.ts")],
+          ["prune", "Remove old settled entries", () => import("./commands/journal/prune.ts")],
+          ["verify", "Check every record of the journal", () => import("./commands/journal/verify.ts")],
+          ["path", "Print the path of the journal", () => import("./commands/journal/path.ts")],
+        ],
+      },
     ],
   },
   {
-    name: "oauth-clients",
-    alias: "oauth-client",
-    summary: "OAuth clients of service accounts",
-    verbs: [
-      ["create", "create a client; its secret is shown once", () => import("./commands/oauth-clients/create.ts")],
-      ["get", "one client", () => import("./commands/oauth-clients/get.ts")],
-      ["list", "the clients this machine's journal knows", () => import("./commands/oauth-clients/list.ts")],
-      ["revoke", "revoke a client; safe to repeat", () => import("./commands/oauth-clients/revoke.ts")],
-      ["rotate", "another client in its place, without downtime", () => import("./commands/oauth-clients/rotate.ts")],
-      ["token", "exchange client credentials for a token", () => import("./commands/oauth-clients/token.ts")],
+    heading: "Setup:",
+    lines: [
+      {
+        name: "profiles",
+        alias: "profile",
+        summary: "Manage profiles (region, address, credentials)",
+        verbs: [
+          ["add", "Add a profile and its credential", () => import("./commands/profiles/add.ts")],
+          ["list", "List profiles", () => import("./commands/profiles/list.ts")],
+          ["show", "Show a profile, its credential masked", () => import("./commands/profiles/show.ts")],
+          ["use", "Make a profile the default", () => import("./commands/profiles/use.ts")],
+          ["edit", "Change a profile", () => import("./commands/profiles/edit.ts")],
+          ["remove", "Remove a profile and its stored credential", () => import("./commands/profiles/remove.ts")],
+        ],
+      },
+      ["doctor", "Check configuration, credentials and service", () => import("./commands/doctor/diagnose.ts")],
+      {
+        name: "sandbox",
+        summary: "Run the whole API on this machine",
+        verbs: [
+          ["start", "Serve the sandbox until Ctrl-C", () => import("./commands/sandbox/start.ts")],
+          ["status", "Show the sandbox's accounts and credentials", () => import("./commands/sandbox/status.ts")],
+          ["reset", "Delete the sandbox's state", () => import("./commands/sandbox/reset.ts")],
+          ["tour", "Show the main job in a few screens", () => import("./commands/sandbox/tour.ts")],
+        ],
+      },
+      {
+        name: "spec",
+        summary: "Show the published contract and check it for drift",
+        verbs: [
+          ["show", "Print the published specification", () => import("./commands/spec/show.ts")],
+          ["check", "Compare the published contract with what integ speaks", () => import("./commands/spec/check.ts")],
+        ],
+      },
+      ["completion", "Print a shell completion script", () => import("./commands/completion/print.ts")],
+      [
+        "commands",
+        "List every command, option, variable and exit code",
+        () => overAll(import("./commands/commands/list.ts")),
+      ],
     ],
   },
-  {
-    name: "entities",
-    alias: "entity",
-    summary: "entities of the organization",
-    verbs: [["list", "a page of entities, or all of them", () => import("./commands/entities/list.ts")]],
-  },
-  {
-    name: "cohorts",
-    alias: "cohort",
-    summary: "cohorts and their members",
-    verbs: [["members", "the members of one cohort", () => import("./commands/cohorts/members.ts")]],
-  },
-  {
-    name: "people",
-    alias: "person",
-    summary: "people of the organization (legacy contract)",
-    verbs: [
-      ["search", "find people", () => import("./commands/people/search.ts")],
-      ["membership", "one person's membership", () => import("./commands/people/membership.ts")],
-    ],
-  },
-  {
-    name: "journal",
-    summary: "every change this machine asked for",
-    verbs: [
-      ["list", "what is unsettled, or everything", () => import("./commands/journal/list.ts")],
-      ["show", "one entry", () => import("./commands/journal/show.ts")],
-      ["recover", "finish what was begun", () => import("./commands/journal/recover.ts")],
-      ["claim", "hand over a secret that is kept here", () => import("./commands/journal/claim.ts")],
-      ["forget", "give an entry up", () => import("./commands/journal/forget.ts")],
-      ["prune", "remove old settled entries", () => import("./commands/journal/prune.ts")],
-      ["verify", "check every record", () => import("./commands/journal/verify.ts")],
-      ["path", "where the journal is", () => import("./commands/journal/path.ts")],
-    ],
-  },
-  ["api", "any endpoint, authenticated", () => import("./commands/api/send.ts")],
-  {
-    name: "spec",
-    summary: "the published contract, and drift from it",
-    verbs: [
-      ["show", "the published specification", () => import("./commands/spec/show.ts")],
-      ["check", "does the service speak what integ speaks?", () => import("./commands/spec/check.ts")],
-    ],
-  },
-  ["doctor", "is everything in order?", () => import("./commands/doctor/diagnose.ts")],
-  {
-    name: "sandbox",
-    summary: "the whole API on this machine",
-    verbs: [
-      ["start", "a standing server, until Ctrl-C", () => import("./commands/sandbox/start.ts")],
-      ["status", "its accounts and credentials", () => import("./commands/sandbox/status.ts")],
-      ["reset", "throw its state away", () => import("./commands/sandbox/reset.ts")],
-      ["tour", "the main job, told in a few screens", () => import("./commands/sandbox/tour.ts")],
-    ],
-  },
-  ["completion", "completion script of a shell", () => import("./commands/completion/print.ts")],
-  ["commands", "every command, flag, variable and exit code", () => overAll(import("./commands/commands/list.ts"))],
 ];
+const tree = groups.flatMap(({ lines }) => lines);
 
 /** A verb that tells of every other one. */
 async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
@@ -151,6 +175,11 @@ export function knownWords(words: readonly string[]): string[] {
   return [nameOf(line).name, ...(verb ? [verb[0]] : [])];
 }
 
+/** The nouns that have a verb of that name. */
+export function nounsWith(verb: string): string[] {
+  return tree.flatMap((line) => (!isVerb(line) && line.verbs.some(([name]) => name === verb) ? [line.name] : []));
+}
+
 function isVerb(line: Noun | VerbLine): line is VerbLine {
   return Array.isArray(line);
 }
@@ -170,14 +199,17 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
   program
     .description("Administer an organization's account through the Public Integration API.")
     .usage("<noun> <verb> [options]")
-    .version(version, "-V, --version", "print the version")
-    .helpOption("-h, --help", "show help")
+    .version(version, "-V, --version", "Print the version")
+    .helpOption("-h, --help", "Show help")
     .helpCommand(false)
     .showSuggestionAfterError(true);
   addGlobalOptions(program as unknown as TypedCommand);
-  for (const line of tree) {
-    if (isVerb(line)) addVerb(program, line, found);
-    else addNoun(program, line, words && !isAmong(words, line) ? undefined : found);
+  for (const { heading, lines } of groups) {
+    program.commandsGroup(heading);
+    for (const line of lines) {
+      if (isVerb(line)) addVerb(program, line, found);
+      else addNoun(program, line, words && !isAmong(words, line) ? undefined : found);
+    }
   }
   loadWhenTyped(program, tree.filter(isVerb));
   return program;

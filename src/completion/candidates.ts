@@ -42,7 +42,7 @@ export function candidatesAt(tree: Tree, words: readonly string[], current: stri
     const value = flagNamed(tree, node, glued.slice(0, -1))?.value;
     return value ? valuesOf(value, glued) : nothing;
   }
-  if (isHelp) return commandsOf(node, current);
+  if (isHelp) return commandsOf(node, current, node === tree.root ? tree.topics : []);
   if (isFlag) return optionsOf([...node.flags, ...tree.globals], reached);
   if (node.nodes.length > 0) return commandsOf(node, current, node === tree.root ? [helpCandidate] : []);
   const argument = argumentAt(node, reached.given);
@@ -50,7 +50,7 @@ export function candidatesAt(tree: Tree, words: readonly string[], current: stri
   return isPlain || current !== "" ? nothing : optionsOf(node.flags, reached);
 }
 
-const helpCandidate: Candidate = { text: "help", summary: "help of a command" };
+const helpCandidate: Candidate = { text: "help", summary: "Show help for a command or topic" };
 
 function follow(tree: Tree, words: readonly string[]): Reached {
   let node = tree.root;

@@ -1,4 +1,5 @@
 // The command tree as plain data: commands, aliases, arguments, flags, and what completes each value.
+import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
 /** As much of commander's `Option` as is told here. */
@@ -86,9 +87,11 @@ export interface Tree {
   readonly root: Node;
   /** Taken by every command, before or after its name. */
   readonly globals: readonly Flag[];
+  /** What `integ help` explains beside the commands. */
+  readonly topics: readonly { readonly text: string; readonly summary: string }[];
 }
 
-const help: Flag = { short: "-h", long: "--help", summary: "show help", mandatory: false };
+const help: Flag = { short: "-h", long: "--help", summary: "Show help", mandatory: false };
 
 /**
  * Turns declared commands into data. Commands and flags that are hidden stay out.
@@ -112,7 +115,11 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
       more: notes?.more,
     };
   };
-  return { root: nodeOf(root, []), globals: [...globals.map((option) => flagOf(option, [])), help] };
+  return {
+    root: nodeOf(root, []),
+    globals: [...globals.map((option) => flagOf(option, [])), help],
+    topics: Object.entries(helpTopics).map(([text, summary]) => ({ text, summary })),
+  };
 }
 
 /** Every command of a tree, each before its children. */

@@ -1,8 +1,10 @@
 // How words typed become a verb to run, a help screen, or a complaint with a suggestion.
 import { type Command, CommanderError } from "commander";
 import { Failure } from "../errors.ts";
-import { helpNotes, helpScreen, rootNotes, type Screen } from "./help-screen.ts";
+import { isHelpTopic } from "../completion/help-topics.ts";
+import { helpNotes, helpScreen, optionDescription, rootNotes, type Screen } from "./help-screen.ts";
 import { buildProgram, knownWords, type Typed, typedFor } from "../program.ts";
+import { insteadOfUnknown } from "./unknown-words.ts";
 
 /**
  * Reads what was typed.
@@ -31,12 +33,17 @@ export async function readCommandLine(
   for (const command of allCommands(program)) {
     command
       .configureOutput(output)
-      .configureHelp({ formatHelp: helpScreen, minWidthToWrap: 20 })
+      .configureHelp({ formatHelp: helpScreen, optionDescription, minWidthToWrap: 20 })
       .addHelpText("after", () => notesBelow(command, screen.width))
       .exitOverride((error) => {
         stopped = command;
         throw error;
       });
+  }
+  const [first, topic, ...more] = words;
+  if (first === "help" && isHelpTopic(topic) && more.length === 0) {
+    const { topicText } = await import("./help-topics.ts");
+    return { help: topicText(topic, program, screen.width), toStderr: false };
   }
   try {
     await program.parseAsync(helpAsFlag(words, program), { from: "user" });
@@ -44,7 +51,8 @@ export async function readCommandLine(
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     if (error.code === "commander.help") return { help: complaint || printed, toStderr: true };
-    const failure = usageFailure(complaint || error.message, { words, program });
+    const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
+    const failure = usageFailure(complaint || error.message, { words, program, unknownBelow });
     const lacking = error.code === "commander.missingArgument" && stopped ? typedFor(stopped) : undefined;
     if (lacking?.verb.asks) return { ...lacking, missing: failure };
     throw failure;
@@ -59,8 +67,12 @@ function notesBelow(command: Command, width: number): string {
   return notes ? helpNotes(notes, width) : "";
 }
 
-/** `integ help a b` is `integ a b --help`; where there is no such command the help of another would hide it. */
+/**
+ * `integ help a b` is `integ a b --help`; where there is no such command the help of another would hide it. `integ` alone is
+ * `integ --help`.
+ */
 function helpAsFlag(words: readonly string[], program: Command): string[] {
+  if (words.length === 0) return ["--help"];
   if (words[0] !== "help") return [...words];
   const meant = words.slice(1).filter((word) => word !== "--help");
   let command = program;
@@ -86,10 +98,14 @@ function insteadOfSecret(flag: string): string | undefined {
   return undefined;
 }
 
-function usageFailure(
-  complaint: string,
-  { words, program }: { readonly words: readonly string[]; readonly program: Command },
-): Failure {
+interface Typing {
+  readonly words: readonly string[];
+  readonly program: Command;
+  /** The command that has none of the name that was typed. */
+  readonly unknownBelow: Command | undefined;
+}
+
+function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Failure {
   const [first = "", ...rest] = complaint.trim().split("\n");
   // What was typed after a flag that does not exist may be a secret: it is not said back.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
@@ -110,8 +126,8 @@ function usageFailure(
     });
   const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
-    meaning: suggestion || undefined,
     hint: help,
+    ...(unknownBelow ? insteadOfUnknown(unknownBelow, suggestion || undefined) : { meaning: suggestion || undefined }),
   });
 }
 

@@ -1,43 +1,78 @@
 // How a help screen reads: what it does, how it is typed, what it takes, and last, where the eye rests, examples.
-import type { Command, Help } from "commander";
+import type { Command, Help, Option } from "commander";
+import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
+import { helpTopics } from "../completion/help-topics.ts";
 
 /** Where what is said of a flag has less room than this beside it, it stands below. Columns. */
 const besideAtLeast = 28;
 
+export interface Section {
+  readonly heading: string;
+  readonly items: readonly (readonly [term: string, description: string])[];
+}
+
 /** The layout that commander asks for. @param helper its own pieces, wrapped to the terminal's width */
 export function helpScreen(command: Command, helper: Help): string {
-  const width = helper.padWidth(command, helper);
   const columns = helper.helpWidth ?? 80;
-  const item = (term: string, description: string): string =>
-    columns - width - 4 < besideAtLeast
-      ? `  ${term}\n${wrapped(description, { columns, before: "      " })}`
-      : helper.formatItem(term, width, description, helper);
-  const isGroup = command.commands.length > 0;
-  const section = (heading: string, items: string[]): string[] => helper.formatItemList(heading, items, helper);
-  const commands = helper.visibleCommands(command).map((one) => item(one.name(), helper.subcommandDescription(one)));
-  const args = helper
-    .visibleArguments(command)
-    .map((one) => item(helper.argumentTerm(one), helper.argumentDescription(one)));
-  const last = ([heading]: [string, unknown]): number => (heading === globalHeading ? 1 : 0);
-  const groups = [...groupsOf(command, helper)].sort((a, b) => last(a) - last(b));
-  const options = groups.flatMap(([heading, list]) =>
-    isGroup && command.parent && heading === globalHeading
-      ? [wrapped(`${globalHeading} integ --help lists them; they work before and after a command.`, { columns }), ""]
-      : section(
-          heading,
-          list.map((one) => item(helper.optionTerm(one), helper.optionDescription(one))),
-        ),
-  );
+  const groups = helper.groupItems([...command.commands], helper.visibleCommands(command), (one) => one.helpGroup());
+  const args = helper.visibleArguments(command);
+  const options = helper.visibleOptions(command);
+  const sections: Section[] = [
+    ...[...groups].map(([heading, list]) => ({
+      heading: heading || "Commands:",
+      items: list.map((one) => [one.name(), helper.subcommandDescription(one)] as const),
+    })),
+    ...(command.parent ? [] : [{ heading: "Help topics:", items: Object.entries(helpTopics) }]),
+    {
+      heading: "Arguments:",
+      items: args.map((one) => [helper.argumentTerm(one), helper.argumentDescription(one)] as const),
+    },
+    optionsSection(
+      "Options:",
+      options.filter((option) => !isGlobal(option)),
+      helper,
+    ),
+  ];
   return [
     wrapped(helper.commandDescription(command), { columns }),
     "",
     wrapped(`Usage: ${helper.commandUsage(command).replaceAll(/\|[a-z-]+/g, "")}`, { columns }),
     "",
-    ...section("Commands:", commands),
-    ...section("Arguments:", args),
-    ...options,
+    sectionsText(sections, helper),
+    wrapped(`Global options: ${options.filter(isGlobal).map(shortest).join(", ")} (integ help options)`, { columns }),
+    "",
   ].join("\n");
+}
+
+/** Sections one below the other, their descriptions in one column. Empty ones are left out. */
+export function sectionsText(sections: readonly Section[], helper: Help): string {
+  const columns = helper.helpWidth ?? 80;
+  const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));
+  const item = ([term, description]: Section["items"][number]): string =>
+    columns - width - 4 < besideAtLeast
+      ? `  ${term}\n${wrapped(description, { columns, before: "      " })}`
+      : helper.formatItem(term, width, description, helper);
+  return sections.flatMap(({ heading, items }) => helper.formatItemList(heading, items.map(item), helper)).join("\n");
+}
+
+export function optionsSection(heading: string, options: readonly Option[], helper: Help): Section {
+  return { heading, items: options.map((one) => [helper.optionTerm(one), helper.optionDescription(one)]) };
+}
+
+export function isGlobal(option: Option): boolean {
+  return option.helpGroupHeading === globalOptionsHeading;
+}
+
+function shortest({ short, long, flags }: Option): string {
+  return short ?? long ?? flags;
+}
+
+/** Says choices and default in the notation of the texts themselves. */
+export function optionDescription({ description, argChoices = [], defaultValue, negate }: Option): string {
+  const isSaid = argChoices.every((choice) => description.includes(choice));
+  const standard = negate || typeof defaultValue !== "string" ? "" : ` (default: ${defaultValue})`;
+  return `${description}${isSaid ? "" : `: ${argChoices.join(", ")}`}${standard}`;
 }
 
 export interface Screen {
@@ -66,7 +101,7 @@ export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, c
 }
 
 /** Words as many as fit in a line. */
-function wrapped(text: string, { columns, before = "" }: { columns: number; before?: string }): string {
+export function wrapped(text: string, { columns, before = "" }: { columns: number; before?: string }): string {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const line = lines.at(-1);
@@ -75,15 +110,4 @@ function wrapped(text: string, { columns, before = "" }: { columns: number; befo
     else lines.push(before + word);
   }
   return lines.join("\n");
-}
-
-const globalHeading = "Global options:";
-
-function groupsOf(command: Command, helper: Help): Map<string, ReturnType<Help["visibleOptions"]>> {
-  const groups = new Map<string, ReturnType<Help["visibleOptions"]>>();
-  for (const option of helper.visibleOptions(command)) {
-    const heading = option.helpGroupHeading ?? "Options:";
-    groups.set(heading, [...(groups.get(heading) ?? []), option]);
-  }
-  return groups;
 }

@@ -1,22 +1,35 @@
-// Answers that are ready before anything is loaded: the first help screen as the program printed it once, when it was
-// built (scripts/ready-help.mts).
+// Answers that are ready before anything is loaded: help screens as the program printed them once, when it was built
+// (scripts/ready-help.mts).
 import { readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 /** The file beside the built program that holds the tree of commands, for completion. */
 export const readyTreeFile = "commands.json";
 
-/** `integ --help` in each of its ways. */
-const helpWords: ReadonlySet<string> = new Set(["--help", "-h", "help"]);
+/** Help screens by the words of the command, `""` for `integ` itself, and by the topic. */
+export interface ReadyHelp {
+  readonly commands: Readonly<Record<string, string>>;
+  readonly topics: Readonly<Record<string, string>>;
+}
 
 /**
  * @param folder where the built program is
  * @returns the answer, where these words have one and it needs nothing that is not at hand
  */
 export function readyAnswer(process: NodeJS.Process, folder: string): string | undefined {
-  const [word, ...more] = process.argv.slice(2);
-  if (word === undefined || !helpWords.has(word) || more.length > 0) return undefined;
-  return readBeside(folder, readyHelpFile(helpWidth(process)));
+  const words = process.argv.slice(2);
+  const isTopic = words[0] === "help";
+  const isFlag = words.at(-1) === "--help" || words.at(-1) === "-h";
+  if (words.length > 0 && isTopic === isFlag) return undefined;
+  const screens = readBeside(folder, readyHelpFile(helpWidth(process)));
+  if (screens === undefined) return undefined;
+  const { commands, topics } = JSON.parse(screens) as ReadyHelp;
+  const path = (isTopic ? words.slice(1) : words.slice(0, -1)).join(" ");
+  return own(commands, path) ?? (isTopic ? own(topics, path) : undefined);
+}
+
+function own(texts: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(texts, name) ? texts[name] : undefined;
 }
 
 /** The tree of commands as JSON, for completion. @returns nothing if it is not ready */
@@ -39,9 +52,9 @@ export function helpWidth({ stdout, stderr }: Pick<NodeJS.Process, "stdout" | "s
   return columns > 0 ? Math.min(columns, 100) : 80;
 }
 
-/** The file beside the built program that holds the first help screen at a width. */
+/** The file beside the built program that holds the help screens at a width. */
 export function readyHelpFile(width: number): string {
-  return `help-${width}.txt`;
+  return `help-${width}.json`;
 }
 
 /**

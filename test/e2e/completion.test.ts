@@ -119,7 +119,7 @@ describe("integ commands", () => {
   it("lists a command a line", async () => {
     const { code, stdout } = await home.integ(["commands"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^integ oauth-clients create {2,}create a client/m);
+    expect(stdout).toMatch(/^integ oauth-clients create {2,}Create a client/m);
   });
 
   it("tells everything to a program", async () => {

@@ -25,7 +25,7 @@ function layTrap(folder: string): string {
       `require("node:fs").appendFileSync(${JSON.stringify(mark)}, ${JSON.stringify(`${name}\n`)});`,
     );
   }
-  for (const width of [80, 100]) writeFileSync(join(folder, `help-${width}.txt`), "a trap");
+  for (const width of [80, 100]) writeFileSync(join(folder, `help-${width}.json`), '{"commands":{"":"a trap"}}');
   return mark;
 }
 

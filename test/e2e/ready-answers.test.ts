@@ -2,8 +2,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { helpTopics } from "../../src/completion/help-topics.ts";
+import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { readCommandLine } from "../../src/edge/command-line.ts";
-import { readyHelpFile } from "../../src/edge/ready-answer.ts";
+import { readyAnswer, type ReadyHelp, readyHelpFile } from "../../src/edge/ready-answer.ts";
+import { wholeTree } from "../../src/program.ts";
 import { Home, root } from "../support/program.ts";
 
 const at = new Home();
@@ -11,21 +14,52 @@ afterAll(() => at.remove());
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
-async function liveHelp(width: number): Promise<string> {
-  const found = await readCommandLine(["--help"], { width, version });
+async function liveHelp(words: readonly string[], width = 80): Promise<string> {
+  const found = await readCommandLine(words, { width, version });
   if (!("help" in found)) throw new Error("no help screen");
   return `${found.help.trimEnd()}\n`;
 }
 
+async function paths(): Promise<string[][]> {
+  const { root: tree, verbOf } = await wholeTree();
+  return [...nodesBelow(treeOf(tree, verbOf).root)].map(({ path }) => [...path]);
+}
+
 describe("answers that are ready", () => {
-  it.each([80, 100])("the first help screen at %i columns is the command tree's", async (width) => {
-    expect(readFileSync(join(root, "dist", readyHelpFile(width)), "utf8")).toBe(await liveHelp(width));
+  it.each([80, 100])("at %i columns are the help screens of every command and topic", async (width) => {
+    const ready = JSON.parse(readFileSync(join(root, "dist", readyHelpFile(width)), "utf8")) as ReadyHelp;
+    const live: ReadyHelp = { commands: {}, topics: {} };
+    for (const path of await paths())
+      Object.assign(live.commands, { [path.join(" ")]: await liveHelp([...path, "--help"], width) });
+    for (const topic of Object.keys(helpTopics))
+      Object.assign(live.topics, { [topic]: await liveHelp(["help", topic], width) });
+    expect(ready).toEqual(live);
   });
 
-  it.each([["--help"], ["-h"], ["help"]])("integ %s prints it", async (word) => {
-    const { code, stdout, stderr } = await at.integ([word]);
-    expect([code, stdout, stderr]).toEqual([0, await liveHelp(80), ""]);
+  it.each([
+    ["", ["--help"]],
+    ["--help", ["--help"]],
+    ["-h", ["--help"]],
+    ["help", ["--help"]],
+    ["help keys create", ["keys", "create", "--help"]],
+    ["keys create -h", ["keys", "create", "--help"]],
+    ["help journal", ["journal", "--help"]],
+    ["help exit-codes", ["help", "exit-codes"]],
+  ])("integ %s prints one", async (line, live) => {
+    const words = line.split(" ").filter(Boolean);
+    const process = { argv: ["node", "integ", ...words], stdout: {}, stderr: {} } as unknown as NodeJS.Process;
+    expect(readyAnswer(process, join(root, "dist"))).toBe(await liveHelp(live));
+    const { code, stdout, stderr } = await at.integ(words);
+    expect([code, stdout, stderr]).toEqual([0, await liveHelp(live), ""]);
   });
+
+  it.each(["states --help", "help whoami", "help constructor", "help keys create --help", "keys", "--version --help"])(
+    "there is none for integ %s",
+    (line) => {
+      const process = { argv: ["node", "integ", ...line.split(" ")], stdout: {}, stderr: {} };
+      expect(readyAnswer(process as unknown as NodeJS.Process, join(root, "dist"))).toBeUndefined();
+    },
+  );
 
   const full = existsSync("/dev/full");
   if (!full) console.warn("skipped: answers on a full disk: there is no /dev/full");

@@ -16,16 +16,19 @@ export const command = defineVerb({
   configure: (command) =>
     command
       .argument("<path>", "/v1/…, /v1-reference/… or /api/v1/…")
-      .option("-X, --method <method>", "GET; POST where there is a body")
-      .option("-f, --raw-field <name=value...>", "text: query of a GET or DELETE, else a field of the JSON body")
+      .option("-X, --method <method>", "HTTP method (default: GET; with a body: POST)")
+      .option(
+        "-f, --raw-field <name=value...>",
+        "Text: a query parameter of a GET or DELETE, else a field of the JSON body",
+      )
       .option(
         "-F, --field <name=value...>",
-        "the same; in a body JSON where it is a number, true, false, null, [] or {}",
+        "The same; in a body it is JSON if it is a number, true, false, null, [] or {}",
       )
-      .option("--input <file>", "the body from a file, - for standard input; sent byte for byte")
-      .option("-H, --header <header...>", "a further header: 'Name: value'")
-      .option("--paginate", "walk a list to its end")
-      .option("--include", "status and headers before the body"),
+      .option("--input <file>", "The body from a file, - for standard input; sent byte for byte")
+      .option("-H, --header <header...>", "A further header: 'Name: value'")
+      .option("--paginate", "Fetch every page of a list")
+      .option("--include", "Print status and headers before the body"),
   examples: [
     { line: "integ api /v1/entities -f type=person -f limit=5 --profile sandbox", does: "GET with a query" },
     { line: "integ api /v1/entities --paginate --ndjson", does: "every page, a row a line" },

@@ -4,7 +4,7 @@ import { addListOptions } from "../options/lists.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => addListOptions(command.argument("<cohort-id>", "the cohort")),
+  configure: (command) => addListOptions(command.argument("<cohort-id>", "The cohort")),
   examples: [
     {
       line: "integ cohorts members cohort_us_large --profile sandbox",

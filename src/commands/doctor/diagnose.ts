@@ -10,7 +10,7 @@ import { serviceChecks } from "./service-checks.ts";
 const limitMs = 5000;
 
 export const command = defineVerb({
-  configure: (command) => command.option("--all-profiles", "check every stored profile"),
+  configure: (command) => command.option("--all-profiles", "Check every stored profile"),
   examples: [
     { line: "integ doctor", does: "profile, address, TLS, clock, credential, permissions, contract, journal, files" },
     { line: "integ doctor --all-profiles", does: "each stored profile, and this machine once" },

@@ -17,7 +17,7 @@ const view = {
 };
 
 export const command = defineVerb({
-  configure: (command) => addListOptions(command.option("--type <type>", "only entities of this type, e.g. person")),
+  configure: (command) => addListOptions(command.option("--type <type>", "Only entities of this type, e.g. person")),
   examples: [
     { line: "integ entities list --profile sandbox", does: "one page, with no account" },
     { line: "integ entities list --all --json | jq '.data[].email'", does: "every entity, for a script" },

@@ -14,7 +14,7 @@ import { defineVerb } from "../verb.ts";
 import { receiptViewOf } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => addSecretOptions(command.argument("<id>", "the entry whose secret is kept here")),
+  configure: (command) => addSecretOptions(command.argument("<id>", "The entry whose secret is kept here")),
   examples: [
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
     { line: "integ journal claim 6k2f9", does: "to standard output; the kept copy is destroyed afterwards" },

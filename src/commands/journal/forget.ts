@@ -6,7 +6,7 @@ import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "the entry to give up"),
+  configure: (command) => command.argument("<id>", "The entry to stop tracking"),
   examples: [
     { line: "integ journal forget 6k2f9", does: "asks first, and tells what may be left behind" },
     { line: "integ journal forget 6k2f9 --yes", does: "without the question" },

@@ -3,7 +3,7 @@ import { mentionDamage } from "../running/change.ts";
 import { entriesView, entriesPage } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.option("--all", "settled entries too"),
+  configure: (command) => command.option("--all", "Include settled entries"),
   examples: [
     { line: "integ journal list", does: "what is unsettled, newest first, and what to type next" },
     { line: "integ journal list --all --json | jq '.data[].state'", does: "every entry, for a script" },

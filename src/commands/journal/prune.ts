@@ -5,8 +5,8 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .requiredOption("--older-than <duration>", "settled entries not touched for this long")
-      .option("--include-live", "also entries whose client or key may still be live; their ids are printed"),
+      .requiredOption("--older-than <duration>", "Settled entries not touched for this long")
+      .option("--include-live", "Also entries whose client or key may still be live; their ids are printed"),
   examples: [
     { line: "integ journal prune --older-than 90d", does: "unfinished changes and live clients and keys stay" },
     { line: "integ journal prune --older-than 90d --include-live --json", does: "forget live ones too, list them" },

@@ -19,13 +19,13 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       command
-        .argument("[id...]", "entries to recover; all unsettled ones where none is named")
+        .argument("[id...]", "Entries to recover (default: all unfinished ones)")
         .option(
           "--replace-lost-secret",
-          "where a secret is lost: revoke the client or key and create another, or rotate again",
+          "If a secret is lost: revoke the client or key and create another, or rotate again",
         )
-        .option("--now", "end the overlap of the rotations that are named: revoke the old client or key immediately")
-        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
+        .option("--now", "End the overlap of the rotations that are named: revoke the old client or key immediately")
+        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
     ),
   examples: [
     { line: "integ journal recover", does: "finish everything that was begun" },

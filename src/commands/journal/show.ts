@@ -4,7 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "the entry's id, or its beginning"),
+  configure: (command) => command.argument("<id>", "The entry's id, or its beginning"),
   examples: [
     { line: "integ journal show 6k2f9", does: "one entry: its key, its request, what the last attempt met" },
     { line: "integ journal show 6k2f9 --json | jq .request", does: "the exact request" },

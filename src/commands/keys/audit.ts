@@ -13,17 +13,17 @@ import { pageOf } from "../../output/row-page.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .option("--max-age <duration>", "a key older than this is too old", "90d")
-      .option("--max-idle <duration>", "a key not used for longer than this is idle", "30d")
-      .option("--expires-within <duration>", "a key that expires sooner than this is expiring", "14d")
+      .option("--max-age <duration>", "Age from which a key is too old", "90d")
+      .option("--max-idle <duration>", "Time without use from which a key is idle", "30d")
+      .option("--expires-within <duration>", "Time before its expiry from which a key is expiring", "14d")
       .addOption(
         command
-          .createOption("--fail-on <severity>", "end with exit 10 for findings as bad as this")
+          .createOption("--fail-on <severity>", "Exit with 10 for findings of this severity or worse")
           .choices(["low", "medium", "high"] as const)
           .default("low" as const),
       )
-      .option("--strict", "end with exit 10 also for what the data does not let it judge")
-      .option("--waivers <file>", "findings that somebody has accepted, each until a day"),
+      .option("--strict", "Exit with 10 also for what the data does not let it judge")
+      .option("--waivers <file>", "File of accepted findings, each until a date"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
     { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "a gate for CI: exit 10" },

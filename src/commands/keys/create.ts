@@ -12,8 +12,8 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       addKeyOptions(command)
-        .option("--new", "make another one, even if the same creation is unfinished")
-        .option("--dry-run", "show the request, send nothing"),
+        .option("--new", "Create another one, even if the same creation is unfinished")
+        .option("--dry-run", "Show the request, send nothing"),
     ),
   examples: [
     {

@@ -7,15 +7,15 @@ import { Failure } from "../../errors.ts";
 export const addKeyOptions = sharedOptions((command) =>
   command
     .option("--name <name>", "1 to 255 characters; usually names the integration that owns the key")
-    .option("--expires-at <time>", "when it expires: ISO 8601 with a zone, or never")
-    .option("--expires-in <duration>", "or how long it lives: 90d")
+    .option("--expires-at <time>", "Expiry: ISO 8601 with a zone, or never")
+    .option("--expires-in <duration>", "Lifetime instead of --expires-at, such as 90d")
     .addOption(
       command
-        .createOption("--type <type>", "user_bound stands and falls with your account")
+        .createOption("--type <type>", "Type of the key; user_bound keys stop working when your user account does")
         .choices(["user_bound", "service_account"] as const),
     )
     .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
-    .option("--name-marker", "add a short random mark to the name: a lost answer can then be settled for certain"),
+    .option("--name-marker", "Add a short random mark to the name: a lost answer can then be settled for certain"),
 );
 export type KeyFlags = FlagsOf<typeof addKeyOptions>;
 

@@ -5,7 +5,7 @@ import { defineVerb } from "../verb.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "the key's id"),
+  configure: (command) => command.argument("<id>", "The key's id"),
   examples: [
     { line: "integ keys revoke ak_123", does: "asks first" },
     { line: "integ keys revoke ak_123 --yes", does: "without the question; safe to repeat" },

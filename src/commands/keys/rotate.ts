@@ -15,11 +15,11 @@ export const command = defineVerb({
     addSecretOptions(
       addKeyOptions(
         command
-          .argument("<id>", "the key's id")
-          .option("--update-profile", "the new secret becomes the credential of the profile that rotates")
-          .option("--by-replacement", "make another key like it, prove it, then revoke this one: never locked out")
-          .option("--overlap <duration>", "with --by-replacement: how long both work")
-          .option("--new", "begin another rotation, even if one of this key is unfinished"),
+          .argument("<id>", "The key's id")
+          .option("--update-profile", "Make the new secret the credential of the profile that rotates")
+          .option("--by-replacement", "Create another key like it, prove it, then revoke this one")
+          .option("--overlap <duration>", "With --by-replacement: how long both work")
+          .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),
     ),
   examples: [

@@ -24,13 +24,13 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       command
-        .option("--service-account <id>", "the service account that will own the client")
-        .option("--scope <scope...>", "a permission of the client; repeatable, 1 to 100, no wildcards")
-        .option("--idempotency-key <key>", "use this key: the same key and values give the same client's receipt")
-        .option("--new", "start another one, even if the same creation is unfinished")
-        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m")
-        .option("--replace-lost-secret", "if the secret is lost: revoke the client and create another")
-        .option("--dry-run", "show the request, send nothing"),
+        .option("--service-account <id>", "The service account that will own the client")
+        .option("--scope <scope...>", "A permission of the client; repeatable, 1 to 100, no wildcards")
+        .option("--idempotency-key <key>", "Use this key: the same key and values give the same client's receipt")
+        .option("--new", "Start another one, even if the same creation is unfinished")
+        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m")
+        .option("--replace-lost-secret", "If the secret is lost: revoke the client and create another")
+        .option("--dry-run", "Show the request, send nothing"),
     ),
   examples: [
     {

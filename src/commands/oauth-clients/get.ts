@@ -3,7 +3,7 @@ import { read } from "../running/read.ts";
 import { askClient, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),
+  configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
   examples: [
     { line: "integ oauth-clients get oc_123", does: "one client, without its secret" },
     { line: "integ oauth-clients get oc_123 --json | jq -r .status", does: "its status, for a script" },

@@ -12,8 +12,8 @@ const slots = 20;
 export const command = defineVerb({
   configure: (command) =>
     command
-      .option("--offline", "as last seen; nothing is asked of the service")
-      .option("--service-account <id>", "only clients of this service account"),
+      .option("--offline", "Show clients as last seen, without the network")
+      .option("--service-account <id>", "Only clients of this service account"),
   examples: [
     { line: "integ oauth-clients list", does: "clients that this machine made, as they are now" },
     { line: "integ oauth-clients list --offline --json | jq '.data[].id'", does: "without the network" },

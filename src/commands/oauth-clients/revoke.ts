@@ -5,7 +5,7 @@ import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "the client's resource id (not its client_id)"),
+  configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
   examples: [
     { line: "integ oauth-clients revoke oc_123", does: "asks first; the client's tokens are dead at once" },
     { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },

@@ -22,11 +22,11 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       command
-        .argument("<id>", "resource id of the client to replace")
-        .option("--overlap <duration>", "how long both work after the new one is proven", "0s")
-        .option("--keep-old", "do not revoke the old client")
-        .option("--replace-lost-secret", "if the new secret is lost: revoke that new client and create another")
-        .option("--wait <duration>", "how long to wait for a pending client; 0s: not at all", "1m"),
+        .argument("<id>", "Resource id of the client to replace")
+        .option("--overlap <duration>", "How long both work after the new one is proven", "0s")
+        .option("--keep-old", "Do not revoke the old client")
+        .option("--replace-lost-secret", "If the new secret is lost: revoke that new client and create another")
+        .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
     ),
   examples: [
     {

@@ -9,9 +9,9 @@ import { askClientId } from "./clients.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .option("--client-id <id>", "the client's client_id (not its resource id)")
-      .option("--client-secret-stdin", "read its secret from standard input")
-      .option("--from-profile", "the profile's own client credentials"),
+      .option("--client-id <id>", "The client's client_id (not its resource id)")
+      .option("--client-secret-stdin", "Read its secret from standard input")
+      .option("--from-profile", "Use the profile's own client credentials"),
   examples: [
     {
       line: "integ oauth-clients token --client-id cid_1 --client-secret-stdin < client.secret",

@@ -41,23 +41,35 @@ export interface GlobalChoice {
   readonly noColor: boolean;
 }
 
+export const globalOptionsHeading = "Global options:";
+
 /** Declares the global options on a command, as a group of their own on its help screen. */
 export function addGlobalOptions(command: Command): void {
   command
-    .optionsGroup("Global options:")
-    .option("-p, --profile <name>", "profile to act as (INTEG_PROFILE)")
-    .addOption(command.createOption("-o, --output <format>", "output format (INTEG_OUTPUT)").choices(formats))
-    .option("--json", "short for -o json")
-    .option("--ndjson", "short for -o ndjson")
-    .option("--fields <a,b.c>", "keep these fields, in this order")
-    .option("--service-version <date>", "contract version to pin, none to send no version (INTEG_SERVICE_VERSION)")
-    .option("--timeout <duration>", "limit for one attempt, 30s (INTEG_TIMEOUT)")
-    .option("--retry-for <duration>", "keep retrying this long, 2m; 0 is one attempt (INTEG_RETRY_FOR)")
-    .option("-y, --yes", "no confirmation")
-    .option("--no-input", "never prompt (INTEG_NO_INPUT)")
-    .option("-q, --quiet", "results and errors only")
-    .option("--debug", "requests and responses on stderr, secrets redacted (INTEG_DEBUG)")
-    .option("--no-color", "no colour (NO_COLOR)");
+    .optionsGroup(globalOptionsHeading)
+    .option("-p, --profile <name>", "Profile to act as (default: the default profile) [env: INTEG_PROFILE]")
+    .addOption(
+      command
+        .createOption(
+          "-o, --output <format>",
+          `Output format: ${formats.join(", ")} (default: table) [env: INTEG_OUTPUT]`,
+        )
+        .choices(formats),
+    )
+    .option("--json", "Short for -o json")
+    .option("--ndjson", "Short for -o ndjson")
+    .option("--fields <a,b.c>", "Keep these fields, in this order")
+    .option(
+      "--service-version <date>",
+      "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
+    )
+    .option("--timeout <duration>", "Time limit for one request (default: 30s) [env: INTEG_TIMEOUT]")
+    .option("--retry-for <duration>", "Time to keep retrying; 0: one attempt (default: 2m) [env: INTEG_RETRY_FOR]")
+    .option("-y, --yes", "Skip confirmation")
+    .option("--no-input", "Never prompt [env: INTEG_NO_INPUT]")
+    .option("-q, --quiet", "Print results and errors only")
+    .option("--debug", "Print requests and responses on stderr, secrets redacted [env: INTEG_DEBUG]")
+    .option("--no-color", "No colour [env: NO_COLOR]");
 }
 
 /**

@@ -47,15 +47,15 @@ const largestPage = 500;
 /** Declares the options that every list has. */
 export const addListOptions = sharedOptions((command) =>
   command
-    .option("--limit <n>", "rows a page, 1 to 500 (25; with --all and --max 500)")
-    .option("--page-token <token>", "go on from here: the next_page_token of an earlier page")
-    .option("--all", "walk to the end")
-    .option("--max <n>", "walk, and stop after exactly so many rows")
-    .option("--filter <name=value...>", "a further filter of the endpoint; repeatable")
-    .option("--unique", "drop rows whose id was printed before")
-    .option("--out <file>", "write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")
-    .option("--resume", "go on with the --out file of a walk that broke")
-    .option("--force", "let --out replace a file"),
+    .option("--limit <n>", "Rows per page, 1 to 500 (default: 25; with --all or --max: 500)")
+    .option("--page-token <token>", "Continue from here: the next_page_token of an earlier page")
+    .option("--all", "Fetch every page")
+    .option("--max <n>", "Fetch pages until there are exactly so many rows")
+    .option("--filter <name=value...>", "A further filter of the endpoint; repeatable")
+    .option("--unique", "Drop rows whose id was printed before")
+    .option("--out <file>", "Write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")
+    .option("--resume", "Continue the --out file of an interrupted list")
+    .option("--force", "Let --out replace a file"),
 );
 export type ListFlags = FlagsOf<typeof addListOptions>;
 

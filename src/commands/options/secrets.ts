@@ -6,15 +6,18 @@ import type { SecretFormat } from "../../secrets/destination.ts";
 /** Declares the secret options on a command that yields a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>
   command
-    .option("--secret-file <path>", "write the secret to a new file, readable by you alone")
-    .option("--secret-command <command>", "give the secret to a command on its standard input")
-    .option("--secret-profile <name>", "make the secret that existing profile's credential")
+    .option("--secret-file <path>", "Write the secret to a new file, readable by you alone")
+    .option("--secret-command <command>", "Give the secret to a command on its standard input")
+    .option("--secret-profile <name>", "Make the secret that existing profile's credential")
     .addOption(
       command
-        .createOption("--secret-format <format>", "for --secret-file and --secret-command (raw)")
+        .createOption(
+          "--secret-format <format>",
+          "Format for --secret-file and --secret-command: raw, json or env (default: raw)",
+        )
         .choices(["raw", "json", "env"] satisfies SecretFormat[]),
     )
-    .option("--force", "let --secret-file replace an existing file"),
+    .option("--force", "Let --secret-file replace an existing file"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 

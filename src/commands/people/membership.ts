@@ -3,7 +3,7 @@ import { columnsFor, printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<person-id>", "the person's id, as people search shows it"),
+  configure: (command) => command.argument("<person-id>", "The person's id, as people search shows it"),
   examples: [
     { line: "integ people membership per_123", does: "one person's membership, as it comes" },
     { line: "integ people membership per_123 --json | jq .", does: "for a script" },

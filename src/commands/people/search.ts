@@ -5,8 +5,8 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .argument("[text]", "what to search for; sent as query=<text>")
-      .option("--param <name=value...>", "send this instead of query; repeatable"),
+      .argument("[text]", "Text to search for; sent as query=<text>")
+      .option("--param <name=value...>", "Send this instead of query; repeatable"),
   examples: [
     { line: "integ people search ada", does: "people whose name or e-mail address holds the text" },
     { line: "integ people search --param email=ada@example.com", does: "a parameter of your choice instead" },

@@ -6,7 +6,9 @@ import { Failure, validationMessage } from "../../errors.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    addProfileOptions(command.argument("<name>", "letters, digits, . _ -").option("--use", "make it the default")),
+    addProfileOptions(
+      command.argument("<name>", "Name of the profile: letters, digits, . _ -").option("--use", "Make it the default"),
+    ),
   examples: [
     {
       line: "integ profiles add prod --region eu --base-url https://api.eu.example.com",

@@ -5,7 +5,7 @@ import { addProfileOptions, settingsOf } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => addProfileOptions(command.argument("<name>", "the profile to change")),
+  configure: (command) => addProfileOptions(command.argument("<name>", "The profile to change")),
   examples: [
     { line: "integ profiles edit prod --organization-id 6f1c…", does: "one thing changes, the rest stays" },
     { line: "pass show integ | integ profiles edit prod --api-key-stdin", does: "another key for the same address" },

@@ -3,7 +3,7 @@ import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<name>", "the profile to remove"),
+  configure: (command) => command.argument("<name>", "The profile to remove"),
   examples: [{ line: "integ profiles remove old", does: "asks first; the stored credential goes too" }],
   asks: askProfile("Which profile is to be removed?"),
   async run(context, { args: [name] }) {

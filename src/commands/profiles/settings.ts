@@ -8,33 +8,39 @@ import type { Profile } from "../../profiles/profile.ts";
 /** Declares the flags of a profile. No flag takes a secret as its value. */
 export const addProfileOptions = sharedOptions((command) =>
   command
-    .addOption(command.createOption("--region <region>", "region of the organization").choices(["us", "eu"]))
-    .option("--base-url <url>", "the organization's regional API host, https://…")
-    .option("--organization-id <uuid>", "needed by the legacy contract (keys, people)")
-    .option("--api-key-stdin", "read the API key from standard input")
-    .option("--api-key-command <command>", "a command that prints the API key, run at each use")
-    .option("--api-key-id <id>", "resource id of the access key: keys rotate then knows the profile's own")
+    .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"]))
+    .option("--base-url <url>", "The organization's regional API host, https://…")
+    .option("--organization-id <uuid>", "The organization's id; the legacy contract (keys, people) needs it")
+    .option("--api-key-stdin", "Read the API key from standard input")
+    .option("--api-key-command <command>", "A command that prints the API key, run at each use")
+    .option("--api-key-id <id>", "Resource id of the access key, so that keys rotate knows the profile's own")
     .addOption(
       command
-        .createOption("--basic-style <style>", "where HTTP Basic carries the key (apikey-user)")
+        .createOption(
+          "--basic-style <style>",
+          "Where HTTP Basic carries the key: apikey-user or key-as-user (default: apikey-user)",
+        )
         .choices(["apikey-user", "key-as-user"]),
     )
     .option("--client-id <id>", "OAuth client credentials instead of an API key")
-    .option("--client-secret-stdin", "read the client secret from standard input")
-    .option("--client-secret-command <command>", "a command that prints the client secret, run at each use")
-    .option("--token-endpoint <url>", "where the client gets its tokens")
-    .option("--audience <audience>", "audience of the tokens")
-    .option("--issuer <issuer>", "issuer of the tokens: integ doctor asks it whether the token endpoint is its own")
+    .option("--client-secret-stdin", "Read the client secret from standard input")
+    .option("--client-secret-command <command>", "A command that prints the client secret, run at each use")
+    .option("--token-endpoint <url>", "Where the client gets its tokens")
+    .option("--audience <audience>", "Audience of the tokens")
+    .option("--issuer <issuer>", "Issuer of the tokens; integ doctor asks it whether the token endpoint is its own")
     .addOption(
       command
-        .createOption("--client-auth <method>", "how the client proves itself (client_secret_basic)")
+        .createOption(
+          "--client-auth <method>",
+          "Client authentication: client_secret_basic or client_secret_post (default: client_secret_basic)",
+        )
         .choices(["client_secret_basic", "client_secret_post"]),
     )
     .option(
       "--access-token-command <command>",
-      "how the key becomes a legacy bearer token: it gets the key on standard input",
+      "A command that turns the key, on its standard input, into a legacy bearer token",
     )
-    .option("--access-token-endpoint <url>", "or an endpoint that exchanges it"),
+    .option("--access-token-endpoint <url>", "An endpoint that exchanges the key for a legacy bearer token"),
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 

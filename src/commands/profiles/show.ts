@@ -4,7 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { profileRow, profileView, sandboxRow } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("[name]", "the profile; the one that would be used where none is named"),
+  configure: (command) => command.argument("[name]", "The profile (default: the one that commands use)"),
   examples: [
     { line: "integ profiles show prod", does: "its address, and where its credential is kept" },
     { line: "integ profiles show --json", does: "the profile that commands would use now" },

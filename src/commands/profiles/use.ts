@@ -2,7 +2,7 @@ import { askProfile, everyProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<name>", "the profile that commands use where none is named"),
+  configure: (command) => command.argument("<name>", "The profile that commands use if none is named"),
   examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
   asks: askProfile("Which profile is the default from now on?", everyProfile),
   async run(context, { args: [name] }) {

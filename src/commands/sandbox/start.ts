@@ -6,12 +6,12 @@ import { throwSandboxFailure } from "./failure.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .option("--port-us <n>", "port of the us host (a free one)")
-      .option("--port-eu <n>", "port of the eu host (a free one)")
-      .option("--entities <n>", "how many entities the organization has, 0 to 100000000")
-      .option("--seed <n>", "seed of the population")
-      .option("--fault <spec...>", "a fault, e.g. 'POST /v1/oauth_clients drop=after times=1'; repeatable")
-      .option("--log", "a line a request on stderr"),
+      .option("--port-us <n>", "Port of the us host (default: a free one)")
+      .option("--port-eu <n>", "Port of the eu host (default: a free one)")
+      .option("--entities <n>", "Number of entities of the organization, 0 to 100000000")
+      .option("--seed <n>", "Seed of the population")
+      .option("--fault <spec...>", "A fault, e.g. 'POST /v1/oauth_clients drop=after times=1'; repeatable")
+      .option("--log", "Log a line for each request on stderr"),
   examples: [
     { line: "integ sandbox start", does: "both regional hosts, until Ctrl-C; prints what to export" },
     {

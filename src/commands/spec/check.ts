@@ -8,7 +8,7 @@ import { documentVersion } from "../options/values.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command.option("--contract-version <date>", "the snapshot to compare with; the current one where none is named"),
+    command.option("--contract-version <date>", "Snapshot to compare with (default: the current one)"),
   examples: [
     { line: "integ spec check", does: "exit 10 where the service is not what this program speaks" },
     { line: "integ spec check --json | jq '.data[] | select(.severity == \"drift\")'", does: "for a nightly job" },

@@ -4,7 +4,8 @@ import { defineVerb } from "../verb.ts";
 import { documentVersion } from "../options/values.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.option("--contract-version <date>", "the snapshot of one contract version"),
+  configure: (command) =>
+    command.option("--contract-version <date>", "Contract version of the snapshot (default: the current one)"),
   examples: [
     { line: "integ spec show --json | jq '.paths | keys'", does: "the published operations" },
     { line: "integ spec show --contract-version 2026-07-01 > openapi.json", does: "the snapshot of one version" },

@@ -41,11 +41,12 @@ describe("at the cursor", () => {
       prefix: "",
       list: [
         { text: "keys", summary: "the keys" },
-        { text: "help", summary: "help of a command" },
+        { text: "help", summary: "Show help for a command or topic" },
       ],
     });
     expect(textsAt("key ")).toEqual(["create", "prune"]);
-    expect(textsAt("help ")).toEqual(["keys"]);
+    const topics = ["options", "output", "exit-codes", "environment", "states", "secrets"];
+    expect(textsAt("help ")).toEqual(["keys", ...topics]);
     expect(textsAt("help keys create ")).toEqual([]);
   });
 

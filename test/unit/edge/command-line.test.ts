@@ -1,6 +1,8 @@
 // How words typed become a verb: global options wherever they stand, verbs with and without a noun, help, suggestions.
 import { describe, expect, it } from "vitest";
-import { Failure } from "../../../src/errors.ts";
+import { environment } from "../../../src/commands/commands/list.ts";
+import { helpTopics } from "../../../src/completion/help-topics.ts";
+import { exitCodes, Failure } from "../../../src/errors.ts";
 import { readCommandLine } from "../../../src/edge/command-line.ts";
 import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree, type Typed } from "../../../src/program.ts";
@@ -65,16 +67,51 @@ describe("the command line", () => {
   it.each(["completion --help", "help completion"])("shows the help of a verb without a noun: %s", async (line) => {
     const text = await help(line);
     expect(text).toContain("Usage: integ completion [options] <shell>");
-    expect(text).toContain("Global options:");
+    expect(text).toContain("Global options: -p, -o, --json");
+    expect(text).not.toContain("INTEG_PROFILE");
     expect(text).toContain("Examples:");
+  });
+
+  it("groups the commands on the first screen and names the help topics", async () => {
+    const text = await help("--help");
+    expect(await readCommandLine([], screen)).toEqual({ help: text, toStderr: false });
+    const headings = [...text.matchAll(/^(\S.*):$/gm)].map((match) => match[1]);
+    expect(headings).toEqual(["Everyday commands", "Changes", "Setup", "Help topics", "Options", "Examples"]);
+    const { root } = await wholeTree();
+    for (const name of [...root.commands.map((command) => command.name()), ...Object.keys(helpTopics)])
+      expect(text.match(new RegExp(`^  ${name}  +[A-Z]`, "gm")), name).toHaveLength(1);
+  });
+
+  it("says of every command what it does, with a verb", async () => {
+    const { root, verbOf } = await wholeTree();
+    const summaries = [...nodesBelow(treeOf(root, verbOf).root)].map(({ summary }) => summary.replace(/\.$/, ""));
+    const verbs =
+      /^(Add|Administer|Change|Check|Compare|Create|Delete|Deliver|Exchange|Find|Finish|Inspect|List|Make|Manage|Print|Remove|Replace|Revoke|Rotate|Run|Send|Serve|Show|Stop) [^.]*$/;
+    expect(summaries.filter((summary) => !verbs.test(summary))).toEqual([]);
+  });
+
+  it("gives each topic, and the global options in full on their own page alone", async () => {
+    const options = await help("help options");
+    for (const { flags, long } of (await wholeTree()).root.options)
+      if (long !== "--version") expect(options).toContain(`  ${flags} `);
+    const states = await help("help states");
+    expect(states).toMatch(/left to do:\n[\s\S]* undelivered [\s\S]*Finished:\n[\s\S]* done /);
+    const codes = await help("help exit-codes");
+    for (const [kind, code] of Object.entries(exitCodes))
+      expect(codes).toMatch(new RegExp(`^  ${code} +${kind} `, "m"));
+    const variables = await help("help environment");
+    for (const { name } of environment) expect(variables).toContain(`  ${name} `);
+    expect(await help("help output")).toMatch(/^  ndjson /m);
+    expect(await help("help secrets")).toMatch(/^  --secret-file <path> /m);
   });
 
   it.each([40, 60, 80, 100])("fits every help screen into %i columns, all but lines to be typed", async (width) => {
     const { root } = await wholeTree();
     const wide: string[] = [];
-    for (const { path } of nodesBelow(treeOf(root, () => undefined).root)) {
-      const found = await readCommandLine([...path, "--help"], { width, version: "0.0.0" });
-      if (!("help" in found)) throw new Error(`no help: ${path.join(" ")}`);
+    const commands = [...nodesBelow(treeOf(root, () => undefined).root)].map(({ path }) => [...path, "--help"]);
+    for (const words of [...commands, ...Object.keys(helpTopics).map((topic) => ["help", topic])]) {
+      const found = await readCommandLine(words, { width, version: "0.0.0" });
+      if (!("help" in found)) throw new Error(`no help: ${words.join(" ")}`);
       const examples = found.help.indexOf("\nExamples:");
       const lines = found.help.split("\n").filter((line) => line.length > width);
       wide.push(...lines.filter((line) => found.help.indexOf(line) < examples || !/^( {2}[^#\s]|\{)/.test(line)));
@@ -105,6 +142,41 @@ describe("the command line", () => {
     const error = await typed(line).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Failure);
     expect(error).toMatchObject({ kind: "usage", details: { meaning } });
+  });
+
+  it.each([
+    ["whoami", "integ profiles show"],
+    ["status", "integ doctor"],
+    ["auth", "integ help profiles add"],
+    ["login", "integ help profiles add"],
+    ["config", "integ profiles list"],
+    ["version", "integ --version"],
+    ["clients list", "integ help oauth-clients"],
+    ["tokens", "integ help oauth-clients token"],
+    ["keys get ak_1", "integ help keys list"],
+    ["oauth-clients show oac_1", "integ help oauth-clients get"],
+    ["profiles delete prod", "integ help profiles remove"],
+    ["keys frob", "integ help keys"],
+    ["recover", "integ help journal recover"],
+    ["revoke oac_1", "integ --help"],
+    ["frob", "integ --help"],
+    ["help whoami", "integ profiles show"],
+    ["help keys get", "integ help keys list"],
+  ])("answers a command that does not exist with one that does: %s", async (line, hint) => {
+    const error: unknown = await typed(line).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ kind: "usage", details: { hint } });
+    const next = hint.split(" ").slice(1);
+    if (next[0] === "help" || next.at(-1) === "--help") expect(await help(next.join(" "))).toContain("Usage:");
+    else if (hint !== "integ --version") expect((await typed(next.join(" "))).missing).toBeUndefined();
+  });
+
+  it("names what a noun has", async () => {
+    await expect(typed("keys get ak_1")).rejects.toMatchObject({
+      details: { meaning: "keys has list, create, rotate, revoke and audit." },
+    });
+    await expect(typed("revoke oac_1")).rejects.toMatchObject({
+      details: { meaning: "revoke follows a noun: oauth-clients and keys." },
+    });
   });
 
   it.each([

@@ -1,0 +1,99 @@
+// The texts of `integ help <topic>`: what every command shares, told once.
+import type { Command } from "commander";
+import { environment, exitCodeList } from "../commands/commands/list.ts";
+import type { HelpTopic } from "../completion/help-topics.ts";
+import { type EntryState, isSettled } from "../journal/entry.ts";
+import { isGlobal, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
+
+/** Paragraphs and lists, from top to bottom. */
+type Text = readonly (string | Section)[];
+
+/** @param program the command tree, whose own options are the global ones */
+export function topicText(topic: HelpTopic, program: Command, columns: number): string {
+  const helper = program.createHelp();
+  helper.prepareContext({ helpWidth: columns });
+  const globals = program.options.filter(isGlobal);
+  const texts: Readonly<Record<HelpTopic, () => Text>> = {
+    options: () => [
+      "Every command takes these options, before or after its name. An option wins over its environment variable, and both win over the profile.",
+      optionsSection("Global options:", globals, helper),
+      "A duration is 500ms, 30s, 5m, 36h, 90d, an ISO 8601 duration such as PT30S, or a number of seconds.",
+    ],
+    output: () => output,
+    "exit-codes": () => [
+      "Each exit code has one meaning. Errors in JSON carry the same word as kind.",
+      {
+        heading: "Exit codes:",
+        items: exitCodeList.map(({ code, kind, when }) => [`${code}`.padEnd(5) + (kind ?? "success"), when] as const),
+      },
+    ],
+    environment: () => [
+      "An option wins over its variable. An address and its credential always come from the same place: the profile that -p names, else these variables, else the default profile.",
+      { heading: "Variables:", items: environment.map(({ name, meaning }) => [name, meaning] as const) },
+    ],
+    states: () => [
+      "Every change is an entry of the journal. integ journal list shows the entries in one of the first states, each with the command to type next.",
+      { heading: "Something is left to do:", items: Object.entries(states).filter(([state]) => !isSettled(state)) },
+      { heading: "Finished:", items: Object.entries(states).filter(([state]) => isSettled(state)) },
+    ],
+    secrets: () => secrets,
+  };
+  const blocks = texts[topic]().map((block) =>
+    typeof block === "string" ? `${wrapped(block, { columns })}\n` : sectionsText([block], helper),
+  );
+  return blocks.join("\n");
+}
+
+const output: Text = [
+  "Standard output carries the result and nothing else. Progress, notes, warnings, prompts and errors go to standard error.",
+  {
+    heading: "Formats (-o, --output):",
+    items: [
+      ["table", "For people. On a terminal it fits the width and shows relative times; on a pipe nothing is cut."],
+      ["json", "One document: the resource as the service sent it, or a list envelope with the rows in data."],
+      ["ndjson", "One row on each line, written as its page arrives."],
+      ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
+      ["yaml", "The same data as json."],
+    ],
+  },
+  "--fields id,email keeps these fields, in this order, in every format; a name with dots (a.b) selects a nested field.",
+  "With json or ndjson an error is one JSON object, alone on the last line of standard error.",
+  "A list prints one page unless --all or --max asks for more; a note says if more rows exist.",
+];
+
+const states: Readonly<Record<EntryState, string>> = {
+  open: "Saved on disk; no conclusive response yet",
+  unknown: "Sent, and may or may not have happened: integ journal recover",
+  pending: "Accepted by the API and not complete, or a new credential is not proven: integ journal recover",
+  waiting: "Done as asked; the old credential works until due_at: integ journal recover then, or --now",
+  secret_lost:
+    "The client or key exists and its secret cannot be had: integ journal recover <id> --replace-lost-secret",
+  undelivered: "The secret is kept on this machine: integ journal claim <id>",
+  done: "Finished as asked",
+  refused: "Nothing was made: the API refused every attempt, or nothing was sent",
+  unusable: "The resource is revoked, disabled or expired",
+  replaced: "Its client or key was revoked and another one took its place",
+  abandoned: "No longer tracked (integ journal forget)",
+};
+const secrets: Text = [
+  "The API shows the secret of a new client or key once. Where it goes is tested before the request is sent.",
+  {
+    heading: "Destinations:",
+    items: [
+      ["(none)", "Standard output, with the rest of the result"],
+      ["--secret-file <path>", "A new file that only you can read; it appears under its name only whole"],
+      ["--secret-command <command>", "The standard input of a command"],
+      ["--secret-profile <name>", "The credential of an existing profile"],
+    ],
+  },
+  {
+    heading: "Formats (--secret-format):",
+    items: [
+      ["raw", "The secret alone"],
+      ["json", "A JSON object with the secret and its ids"],
+      ["env", "Variables, as a shell and a dotenv reader take them"],
+    ],
+  },
+  "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
+  "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",
+];

@@ -1,0 +1,74 @@
+// What exists instead of a command that does not: words that other programs use, and the verbs that a noun has.
+import type { Command } from "commander";
+import type { FailureDetails } from "../errors.ts";
+import { nounsWith } from "../program.ts";
+
+/** What to type for a first word that people bring from other programs. */
+const known: Readonly<Record<string, FailureDetails>> = {
+  auth: { meaning: "A profile holds the region, the address and the credential.", hint: "integ help profiles add" },
+  clients: { meaning: "OAuth clients are the noun oauth-clients.", hint: "integ help oauth-clients" },
+  config: { meaning: "The configuration is one or more profiles.", hint: "integ profiles list" },
+  log: { meaning: "Every change is in the journal.", hint: "integ journal list --all" },
+  logout: { meaning: "Removing a profile removes its stored credential.", hint: "integ help profiles remove" },
+  status: {
+    meaning: "doctor checks the profile and the service; journal list shows unfinished changes.",
+    hint: "integ doctor",
+  },
+  tokens: {
+    meaning: "oauth-clients token exchanges client credentials for a token.",
+    hint: "integ help oauth-clients token",
+  },
+  version: { hint: "integ --version" },
+  whoami: { meaning: "profiles show prints the profile that commands use.", hint: "integ profiles show" },
+};
+
+const alike: Readonly<Record<string, keyof typeof known>> = {
+  client: "clients",
+  configure: "config",
+  history: "log",
+  login: "auth",
+  logs: "log",
+  setup: "auth",
+  token: "tokens",
+};
+
+/** Verbs that other programs use for one thing; the first that a noun has is meant. */
+const synonyms: readonly (readonly string[])[] = [
+  ["get", "show", "list", "view", "describe", "info", "ls"],
+  ["create", "add", "new", "issue"],
+  ["revoke", "remove", "forget", "delete", "rm", "disable", "destroy"],
+  ["edit", "update", "set", "change"],
+  ["rotate", "renew", "replace", "roll"],
+  ["use", "switch", "select"],
+];
+
+/**
+ * @param command the one that did not know the first of its words
+ * @param suggestion a word that is spelled alike
+ */
+export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {
+  const [word = ""] = command.args;
+  const familiar = command.parent === null ? known[alike[word] ?? word] : undefined;
+  if (familiar !== undefined) return familiar;
+  if (suggestion !== undefined) return { meaning: suggestion };
+  return command.parent === null ? belowNouns(word) : verbsOf(command, word);
+}
+
+function verbsOf(noun: Command, word: string): FailureDetails {
+  const verbs = noun.commands.map((verb) => verb.name());
+  const meant = synonyms.find((group) => group.includes(word))?.find((verb) => verbs.includes(verb));
+  const help = `integ help ${noun.name()}`;
+  return { meaning: `${noun.name()} has ${andList(verbs)}.`, hint: meant === undefined ? help : `${help} ${meant}` };
+}
+
+/** A verb that was typed without its noun. */
+function belowNouns(verb: string): FailureDetails {
+  const nouns = nounsWith(verb);
+  if (nouns.length === 0) return {};
+  const meaning = `${verb} follows a noun: ${andList(nouns)}.`;
+  return nouns.length === 1 ? { meaning, hint: `integ help ${nouns[0]} ${verb}` } : { meaning };
+}
+
+function andList(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
