@@ -2,6 +2,7 @@
 // environment.
 import type { ChildProcess } from "node:child_process";
 import { Failure } from "../errors.ts";
+import { hasTerminal, killCommand } from "./command-end.ts";
 import { type Environment, withoutSecrets } from "./environment.ts";
 
 /** What a command prints is read up to here; more is no key and no token. */
@@ -55,30 +56,31 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
 interface Patience {
   readonly timeLimitMs: number;
   readonly signal?: AbortSignal | undefined;
+  readonly leadsGroup: boolean;
 }
 
 /**
- * Waits for the end of the child and of its streams; past the limit, or when it is called off, the child is killed and its
- * pipes are let go.
+ * Waits for the end of the child and of its streams; past the limit, or when it is called off, the child is killed with all
+ * that it has started, and waited for: what is said afterwards of a secret stays true.
  */
 function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
-  { timeLimitMs, signal }: Patience,
+  { timeLimitMs, signal, leadsGroup }: Patience,
 ): Promise<ChildProcess | "late" | "called off"> {
   return new Promise((resolve, reject) => {
     const letGo = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
+    let givenUp: "late" | "called off" | undefined;
     const give = (up: "late" | "called off") => (): void => {
       clearTimeout(timer);
-      child.kill("SIGKILL");
-      letGo();
-      resolve(up);
+      givenUp = up;
+      void killCommand(child, { leadsGroup });
     };
     const callOff = give("called off");
     const timer = setTimeout(give("late"), timeLimitMs);
-    if (signal?.aborted) return callOff();
+    if (signal?.aborted) callOff();
     signal?.addEventListener("abort", callOff, { once: true });
     const settled = (): void => {
       clearTimeout(timer);
@@ -93,7 +95,7 @@ function endOf(
       const linger = setTimeout(letGo, lingerMs);
       void streams.then(() => {
         clearTimeout(linger);
-        resolve(child);
+        resolve(givenUp ?? child);
       });
     });
   });
@@ -106,8 +108,10 @@ function endOf(
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const { spawn } = await import("node:child_process");
   const { file, args, shell } = startOf(command, options.input !== undefined);
+  const leadsGroup = !hasTerminal();
   const child = spawn(file, args, {
     shell,
+    detached: leadsGroup,
     env: withoutSecrets(options.env),
     stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe", "pipe"],
     windowsHide: true,
@@ -131,12 +135,15 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   // A command that ends without reading breaks the pipe: told by `unread` and by its status, not by this stream.
   child.stdin?.on("error", () => {});
   child.stdin?.end(options.input);
-  const ended = await endOf(child, streams, options).catch((error: unknown) => {
+  const ended = await endOf(child, streams, { ...options, leadsGroup }).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
   if (ended === "called off") throw options.signal?.reason;
   if (ended === "late") {
-    throw new Failure("failed", `The command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s.`);
+    throw new Failure(
+      "failed",
+      `The command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s, and was ended.`,
+    );
   }
   if (options.echo !== true && size > outputLimitBytes) throw new Failure("failed", "The command printed over 64 KiB.");
   return {

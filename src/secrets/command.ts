@@ -55,7 +55,10 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
           signal: tools.signal,
         });
       } catch (error) {
-        throw notTaken("did not take the secret", error instanceof Failure ? error.message : "");
+        throw notTaken(
+          "did not finish: whether it took the secret is not known",
+          error instanceof Failure ? error.message : "",
+        );
       }
       if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
       if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");

@@ -136,6 +136,20 @@ describe("Ctrl-C at a terminal", () => {
     expect(await opensOne()).toBe(true);
   });
 
+  it("while a command that ignores it has not read the secret yet: the second one ends all of it", async () => {
+    const late = "trap '' INT; read answer < /dev/tty; echo $answer > begun; sleep 2; cat > late";
+    const session = at(createWords("--secret-command", late));
+    await session.until("the delivery", () => entries()[0]?.resource_id !== undefined && entries()[0]?.attempts === 1);
+    session.press("asked\r");
+    await session.until("the command", () => existsSync(home.path("begun")));
+    session.press(ctrlC);
+    await session.until("the wait", () => again.test(session.shown()));
+    session.press(ctrlC);
+    expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
+    await new Promise((done) => setTimeout(done, 2500));
+    expect([existsSync(home.path("late")), readFileSync(home.path("begun"), "utf8")]).toEqual([false, "asked\n"]);
+  });
+
   // No answer comes and no attempt runs out of time: only the key ends it.
   it.each([
     ["a page", []],

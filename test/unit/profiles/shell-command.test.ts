@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
+import { Failure } from "../../../src/errors.ts";
 import { failureOf } from "./a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
@@ -72,6 +73,23 @@ describe("a command that prints a secret", () => {
 });
 
 describe("a command that is given a secret", () => {
+  it.each([
+    ["that reads late", "sleep 1;"],
+    ["that is started by another", "sh -c 'sleep 1'; "],
+    ["that ignores signals", "trap '' TERM INT HUP; sleep 1;"],
+  ])("%s has nothing of it once it was given up: by the limit, or when it was called off", async (_what, before) => {
+    const out = join(temporaryFolder(), "out");
+    const stop = new AbortController();
+    const both = [
+      failureOf(() => runShell(`${before} cat > ${out}.late`, { ...options, input: "canary", timeLimitMs: 300 })),
+      failureOf(() => runShell(`${before} cat > ${out}.off`, { ...options, input: "canary", signal: stop.signal })),
+    ];
+    setTimeout(() => stop.abort(new Failure("interrupted", "Interrupted.")), 300);
+    await Promise.all(both);
+    await new Promise((done) => setTimeout(done, 1300));
+    expect([existsSync(`${out}.late`), existsSync(`${out}.off`)]).toEqual([false, false]);
+  });
+
   it("reads it from a real pipe, /dev/stdin too, and the arguments of no process show it", async () => {
     const out = join(temporaryFolder(), "out");
     const command = `cat /dev/stdin > ${out}; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > ${out}.all`;
