@@ -34,6 +34,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
     try {
       await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
+      context.output.assertFields();
       return 0;
     } catch (error) {
       return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);

@@ -64,6 +64,14 @@ export function projected(text: string, fields: readonly FieldPath[] | undefined
 
 const compact = { indent: 0, level: 0 } as const;
 
+/** Fields of `--fields` that nothing of what was printed had. */
+export interface MissingFields {
+  /** A sentence that names them. */
+  readonly what: string;
+  /** No field that was asked for was there. */
+  readonly isAll: boolean;
+}
+
 /**
  * The fields asked for in a list, and which of them no row has had so far: most likely a typing mistake, which a row of
  * nulls would not show.
@@ -89,13 +97,17 @@ export class ChosenFields {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;
     const { root } = tree();
-    for (const field of this.#unseen) if (valueAt(root, field) !== undefined) this.#unseen.delete(field);
+    const objects = root.kind === "array" ? root.items : [root];
+    for (const field of this.#unseen)
+      if (objects.some((object) => valueAt(object, field) !== undefined)) this.#unseen.delete(field);
   }
 
-  /** At the end: names the fields that no row had. @param singular what a row is called */
-  noteMissing(singular: string, note: (text: string) => void): void {
+  /** At the end: tells of the fields that no row had. @param singular what a row is called; absent if it is not a list */
+  tellMissing(singular: string | undefined, tell: (missing: MissingFields) => void): void {
     if (this.#rows === 0 || this.#unseen.size === 0) return;
     const names = [...this.#unseen].map(({ name }) => `"${visibleText(name)}"`).join(", ");
-    note(`no ${singular} here has the field ${names}`);
+    const fields = `${this.#unseen.size === 1 ? "field" : "fields"} ${names}`;
+    const what = singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
+    tell({ what, isAll: this.#unseen.size === this.#fields?.length });
   }
 }

@@ -1,7 +1,8 @@
 // Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
 // standard error. A format's module is loaded when there is something to write in it.
 import { createQuestions, type QuestionOptions, type Questions } from "./asking/questions.ts";
-import { fieldPaths } from "./fields.ts";
+import { Failure } from "../errors.ts";
+import { ChosenFields, fieldPaths } from "./fields.ts";
 import type {
   Format,
   Formatter,
@@ -15,7 +16,7 @@ import type {
   ShownResource,
   Sink,
 } from "./formats/format.ts";
-import { withNulls } from "./json-text.ts";
+import { parseJson, withNulls } from "./json-text.ts";
 import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
@@ -71,6 +72,8 @@ export interface Output extends Questions {
   progress(label: string): Progress;
   /** The same with the seconds that are left. @param ms from now */
   countdown(label: string, ms: number): Progress;
+  /** Called when the command has done what was asked. @throws Failure `usage` if a list had none of the `--fields` */
+  assertFields(): void;
   /** Takes away what is drawn on the terminal. The last call, also after a failure. */
   close(): void;
 }
@@ -93,14 +96,15 @@ export function createOutput(options: OutputOptions): Output {
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
   const note = (text: string): void => (quiet ? undefined : say("note", text));
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
+  const warn = (text: string): void => say("warning", text);
   return {
     format: options.format,
     typedFormat: options.typedFormat,
     fields: options.fields,
     ...createQuestions(options, live),
-    ...createPrinting(options, note),
+    ...createPrinting(options, { note, warn }),
     note,
-    warn: (text) => say("warning", text),
+    warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     hint: (text) => (quiet ? undefined : say("hint", text)),
     progress: (label) => begin(() => [label]),
@@ -117,10 +121,16 @@ export function createOutput(options: OutputOptions): Output {
 /** The part of the output that prints results. */
 function createPrinting(
   options: OutputOptions,
-  note: (text: string) => void,
-): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text"> {
+  { note, warn }: Pick<Output, "note" | "warn">,
+): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text" | "assertFields"> {
   const { terminal, format } = options;
-  const target = stdoutTarget(options, note);
+  let mistaken: string | undefined;
+  const target = stdoutTarget(options, { note, tellMissing: ({ what }) => warn(what) });
+  // Of what was read alone: how a change ended stays what it is.
+  const readTarget = stdoutTarget(options, {
+    note,
+    tellMissing: ({ what, isAll }) => (isAll ? (mistaken = what) : warn(what)),
+  });
   const show = async (
     { text, view }: { text: string; view: ResourceView },
     print: (text: string, shown: ShownResource) => Promise<void>,
@@ -128,6 +138,9 @@ function createPrinting(
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
     const shown = secretField === undefined ? { view, target } : withSecret(secretField, { view, target });
     await print(view.nulls?.length ? withNulls(text, view.nulls) : text, shown);
+    const chosen = new ChosenFields(target.fields);
+    chosen.see(() => parseJson(text));
+    chosen.tellMissing(undefined, (view.isRead ? readTarget : target).tellMissing);
     if (secretField !== undefined)
       note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
   };
@@ -143,20 +156,35 @@ function createPrinting(
       await terminal.writeOut(await resource(JSON.stringify(value), { view: { columns: [] }, target }));
     },
     list: (view, to) =>
-      new LazyList(view, to ? { format: to.format, target: fileTarget(target, to) } : { format, target }),
+      to
+        ? new LazyList(view, { format: to.format, target: fileTarget(readTarget, to) })
+        : new LazyList(view, { format, target: readTarget, tellEmpty: note }),
     report(view) {
-      const list = new LazyList(view, { format, target });
+      const list = new LazyList(view, { format, target, tellEmpty: note });
       return { list, receipt: (text, of) => show({ text, view: of }, list.receipt.bind(list)) };
     },
     async file(path, chosen) {
       const { OutFile } = await import("./out-file.ts");
       return new OutFile(path, { ...chosen, elapsed: options.elapsed });
     },
+    assertFields() {
+      if (mistaken === undefined) return;
+      throw new Failure("usage", mistaken, {
+        hint: "Leave --fields out, with -o json, to see the fields.",
+      });
+    },
     async text(text) {
       const shown = terminal.isTTY.stdout ? text.split("\t").map(visibleLines).join("\t") : text;
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
   };
+}
+
+interface ListOptions {
+  readonly format: Format;
+  readonly target: ListTarget;
+  /** Absent for a file, whose size is told anyway. */
+  readonly tellEmpty?: (text: string) => void;
 }
 
 /**
@@ -166,11 +194,11 @@ function createPrinting(
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;
-  readonly #options: { readonly format: Format; readonly target: ListTarget };
+  readonly #options: ListOptions;
   #writer: PageWriter | undefined;
   #receipts = 0;
 
-  constructor(view: ListView, options: { readonly format: Format; readonly target: ListTarget }) {
+  constructor(view: ListView, options: ListOptions) {
     this.#view = view;
     this.#options = options;
     this.rowsWritten = options.target.rowsBefore ?? 0;
@@ -196,12 +224,9 @@ class LazyList implements ListWriter {
   }
 
   async end(state: ListEnd): Promise<void> {
-    if (this.#writer === undefined && this.#lacksColumns()) {
-      if (this.#options.target.isTerminal) this.#options.target.note(`no ${this.#view.plural}`);
-      return;
-    }
-    this.#writer ??= await this.#begin(this.#view);
-    await this.#writer.end(state);
+    if (this.#writer === undefined && !this.#lacksColumns()) this.#writer = await this.#begin(this.#view);
+    await this.#writer?.end(state);
+    if (this.rowsWritten === 0) this.#options.tellEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
   }
 
   async abandon(): Promise<void> {
@@ -224,7 +249,10 @@ function message(label: string, text: string): string {
   return `${label}: ${visibleLines(text.trimEnd()).split("\n").join("\n  ")}\n`;
 }
 
-function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: string) => void): ListTarget {
+function stdoutTarget(
+  { terminal, fields, now }: OutputOptions,
+  told: Pick<ListTarget, "note" | "tellMissing">,
+): ListTarget {
   return {
     sink: { write: (data) => terminal.writeOut(data) },
     isTerminal: terminal.isTTY.stdout,
@@ -233,7 +261,7 @@ function stdoutTarget({ terminal, fields, now }: OutputOptions, note: (text: str
     },
     colour: terminal.colour.stdout,
     now,
-    note,
+    ...told,
     fields: fields && fieldPaths(fields),
   };
 }

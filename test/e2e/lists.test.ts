@@ -2,7 +2,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, isOtherBinary, root } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
+import { entity, envelope, startListServer } from "./list-server.ts";
 
 let service: Service;
 let at: Home;
@@ -161,5 +163,81 @@ describe("the sandbox with nothing configured", () => {
     expect((await own.integ(["sandbox", "reset", "--yes"])).code).toBe(0);
     expect((await own.integ(["oauth-clients", "get", made.id, "-p", "sandbox-eu"])).code).toBe(4);
     own.remove();
+  });
+});
+
+describe("every list that is empty", () => {
+  const legacy = { INTEG_ORGANIZATION_ID: "11111111-1111-4111-8111-111111111111", INTEG_ACCESS_TOKEN: "t" };
+  const lists: readonly (readonly [line: string, said: string])[] = [
+    ["entities list", "No entities."],
+    ["entities list --all", "No entities."],
+    ["cohorts members co_1", "No members."],
+    ["keys list", "No keys."],
+    ["people search nobody", "No people."],
+    [
+      "oauth-clients list",
+      "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
+    ],
+    [
+      "oauth-clients list --offline",
+      "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
+    ],
+    ["journal list", "No changes."],
+    ["journal list --all", "No changes."],
+    ["journal list -p prod", "No changes of profile prod."],
+    ["journal recover", "No unfinished changes."],
+    ["journal verify", "No findings. The journal is sound."],
+    ["keys audit", "No findings. 0 of 0 keys judged; revoked ones are left out."],
+  ];
+
+  it.each(lists)("says so in one line: integ %s", async (line, said) => {
+    const server = await startListServer(() => envelope([], null));
+    const home = new Home({ ...server.env, ...legacy });
+    const found: Record<string, string> = {};
+    for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
+      const { code, stderr } = await integHere(home, [...line.split(" "), "-o", format]);
+      found[format] = `${code} ${stderr}`;
+    }
+    await server.stop();
+    home.remove();
+    const isDocument = line === "keys audit";
+    for (const format of ["table", "ndjson", "csv"]) expect(found[format], format).toBe(`0 note: ${said}\n`);
+    for (const format of ["json", "yaml"])
+      expect(found[format], format).toBe(
+        isDocument ? `0 note: ${said.replace("No findings. ", "")}\n` : `0 note: ${said}\n`,
+      );
+  });
+});
+
+describe("--fields", () => {
+  it.each([
+    ["entities list --fields id,bogus", 0, 'warning: No entity has the field "bogus".\n'],
+    ["entities list --fields bogus", 2, 'No entity has the field "bogus".'],
+    ["entities list --fields bogus,nome --all", 2, 'No entity has the fields "bogus", "nome".'],
+    ["api /v1/entities --fields data,bogus", 0, 'warning: The result has no field "bogus".\n'],
+    ["api /v1/entities --fields bogus", 2, 'The result has no field "bogus".'],
+    ["profiles show sandbox --fields nome", 2, 'The result has no field "nome".'],
+    ["profiles list --fields nome", 2, 'No profile has the field "nome".'],
+  ])("integ %s ends with %i", async (line, code, said) => {
+    const server = await startListServer(() => envelope([entity(1), entity(2)], null));
+    const home = new Home(server.env);
+    for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
+      const ended = await integHere(home, [...line.split(" "), "-o", format]);
+      expect(ended.code, format).toBe(code);
+      if (code === 0) expect(ended.stderr).toBe(said);
+      else expect(ended.stderr.includes(said.replaceAll('"', format.includes("json") ? '\\"' : '"'))).toBe(true);
+    }
+    await server.stop();
+    home.remove();
+  });
+
+  it("does not make a failure of what a change made", async () => {
+    const home = new Home();
+    const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
+    const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--json", "--fields", "nome"]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: The result has no field "nome".')]);
+    const recovered = await integHere(home, ["journal", "recover", "-p", "sandbox", "--fields", "nome"]);
+    expect(recovered.code).toBe(0);
+    home.remove();
   });
 });

@@ -44,7 +44,7 @@ export const command = defineVerb({
     const service = await context.connect();
     const answer = isRead(request) ? await readRaw(context, service, request) : await change(context, service, request);
     if (options.include) await context.output.text(headOf(answer));
-    await print(context, answer);
+    await print(context, answer, isRead(request));
   },
 });
 
@@ -77,7 +77,7 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, asked, send).finally(() => progress.done())).value;
 }
 
-async function print(context: Context, { body }: RawAnswer): Promise<void> {
+async function print(context: Context, { body }: RawAnswer, isRead: boolean): Promise<void> {
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
@@ -85,8 +85,8 @@ async function print(context: Context, { body }: RawAnswer): Promise<void> {
   const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isAsItCame ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
-  else if (kind === "rows" && format !== "json") await printArray(context, text);
-  else await context.output.resource(text, { columns: [] });
+  else if (kind === "rows" && format !== "json") await printArray(context, text, isRead);
+  else await context.output.resource(text, { columns: [], isRead });
 }
 
 /** `rows`: an array of objects. */
@@ -105,10 +105,11 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-async function printArray(context: Context, text: string): Promise<void> {
+async function printArray({ output }: Context, text: string, isRead: boolean): Promise<void> {
   const tree = parseJson(text);
   const items = tree.root.kind === "array" ? tree.root.items : [];
-  const writer = context.output.list({ columns: [], singular: "row", plural: "rows" });
+  const view = { columns: [], singular: "row", plural: "rows" };
+  const writer = isRead ? output.list(view) : output.report(view).list;
   await writer.page(pageOf(items.map((item) => printNode(tree, item, { indent: 0, level: 0 }))));
   await writer.end({ nextPageToken: null, hasMore: false });
 }

@@ -15,15 +15,13 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const entries = profile === undefined ? all : all.filter((entry) => entry.profile === profile);
     const shown = options.all ? entries : entries.filter((entry) => !isSettled(entry.state));
-    const list = context.output.list(entriesView);
+    const list = context.output.list({ ...entriesView, empty: whyNone({ isEmpty: entries.length === 0, profile }) });
     await list.page(entriesPage(shown));
     await list.end({ nextPageToken: null, hasMore: false });
-    if (shown.length === 0) context.output.note(whyNone({ isEmpty: entries.length === 0, profile }));
   },
 });
 
 function whyNone({ isEmpty, profile }: { readonly isEmpty: boolean; readonly profile: string | undefined }): string {
   const of = profile === undefined ? "" : ` of profile ${profile}`;
-  if (!isEmpty) return `Nothing${of} is unsettled. integ journal list --all shows everything.`;
-  return of === "" ? "The journal is empty." : `The journal has no entry${of}.`;
+  return isEmpty ? `No changes${of}.` : `No unfinished changes${of}. integ journal list --all shows the finished ones.`;
 }

@@ -43,7 +43,7 @@ export const command = defineVerb({
     await mentionDamage(context);
     const entries = await chosen(journal, ids, context.settings.profile);
     if (options.now) refuseNothingToEnd(entries, ids);
-    const shown = context.output.report(entriesView);
+    const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseOneForAll(entries, asked);
@@ -188,7 +188,6 @@ async function print(context: Context, { list }: Report, results: readonly Recov
 }
 
 async function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): Promise<void> {
-  if (results.length === 0) context.output.note("Nothing is unsettled.");
   for (const { entry } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
     const creation = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "done");

@@ -12,6 +12,6 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
     const entry = await (await context.journal()).find(id);
-    await context.output.resource(publicEntry(entry), entryView);
+    await context.output.resource(publicEntry(entry), { ...entryView, isRead: true });
   },
 });

@@ -7,16 +7,16 @@ export const command = defineVerb({
   examples: [{ line: "integ journal verify", does: "exit 10 where a record is damaged, with its place" }],
   async run(context) {
     const findings = await (await context.journal()).verify();
-    await printFindings(context, findings, [
+    const columns = [
       { path: "severity", heading: "severity", kind: "status" },
       { path: "where", heading: "where" },
       { path: "message", heading: "message" },
-    ]);
+    ] as const;
+    await printFindings(context, findings, { columns, empty: "No findings. The journal is sound." });
     const problems = findings.filter((finding) => finding.severity === "problem").length;
     if (problems > 0)
       throw new Failure("findings", `The journal is damaged in ${problems === 1 ? "1 place" : `${problems} places`}.`, {
         meaning: "Sound entries are kept; damaged bytes are set aside beside the journal, never thrown away.",
       });
-    if (findings.length === 0) context.output.note("The journal is sound.");
   },
 });

@@ -85,9 +85,8 @@ const view: ListView = { columns: findingColumns, singular: "finding", plural: "
 /** A list of findings in every format; as one document it carries all that the audit came to. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
-  if (output.format === "json" || output.format === "yaml")
-    return output.document(documentOf(report, await whereOf(context)));
-  const writer = output.list(view);
+  if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
+  const writer = output.list({ ...view, empty: `No findings. ${judgedLine(report)}` });
   await writer.page(pageOf(report.findings.map((finding) => JSON.stringify(finding))));
   await writer.end({ nextPageToken: null, hasMore: false });
 }
@@ -96,14 +95,24 @@ async function print(context: Context, report: Report): Promise<void> {
 function tell({ output }: Context, report: Report): void {
   const { unjudged, waived, ended, unused } = report;
   if (!report.complete) output.warn("The list says that there are more keys than it shows: they were not judged.");
-  if (output.format !== "json" && output.format !== "yaml") {
+  if (!isOneDocument(output)) {
     for (const { rule, key_id, key_name, reason } of unjudged)
       output.warn(`${key_id ?? key_name ?? "a key without id"}: ${rule} could not be judged: ${reason}.`);
   }
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
-  output.note(`${report.judged} of ${report.keys} keys judged; revoked ones are left out.`);
+  const isSaid = report.findings.length === 0 && !isOneDocument(output);
+  if (!isSaid) output.note(judgedLine(report));
+}
+
+function judgedLine({ judged, keys }: Report): string {
+  return `${judged} of ${keys} keys judged; revoked ones are left out.`;
+}
+
+/** The document tells everything itself. */
+function isOneDocument({ format }: Context["output"]): boolean {
+  return format === "json" || format === "yaml";
 }
 
 async function found(context: Context, bad: readonly Finding[], { unjudged, complete }: Report): Promise<Failure> {

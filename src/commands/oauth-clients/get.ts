@@ -12,6 +12,6 @@ export const command = defineVerb({
   async run(context, { args: [id] }) {
     const service = await context.connect();
     const answer = await read(context, "get OAuth client", () => service.oauthClients.get(id));
-    await context.output.resource(answer.text, oauthClientView);
+    await context.output.resource(answer.text, { ...oauthClientView, isRead: true });
   },
 });

@@ -33,9 +33,12 @@ export const command = defineVerb({
       columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
       singular: "client",
       plural: "clients",
+      empty:
+        "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
     });
     await list.page(pageOf(rows.map((row) => row.text)));
     await list.end({ nextPageToken: null, hasMore: false });
+    if (rows.length === 0) return;
     context.output.note(
       `The API has no list of clients: these are the ones that this machine's journal knows${options.offline ? ", as last seen" : ""}.`,
     );

@@ -14,7 +14,7 @@ export const command = defineVerb({
     const name = given ?? (await context.profiles.active()).name;
     const stored = store.get(name);
     const region = sandboxRegions.get(name);
-    const view = profileView(stored);
+    const view = { ...profileView(stored), isRead: true };
     if (stored) await context.output.resource(profileRow(stored, store.default), view);
     else if (region) await context.output.resource(sandboxRow(name, region, store.default), view);
     else if (name === "env") await context.output.resource(await environmentRow(context), view);

@@ -3,7 +3,7 @@ import type { Answered, Attempt } from "../../api/http/attempt.ts";
 import { retryRead } from "../../api/http/retry.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
-import type { Column } from "../../output/formats/format.ts";
+import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-line.ts";
 import { pageOf } from "../../output/row-page.ts";
 
@@ -110,10 +110,9 @@ const time = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 export async function printFindings(
   context: Context,
   findings: readonly object[],
-  columns: readonly Column[],
+  { columns, empty }: Pick<ListView, "columns" | "empty">,
 ): Promise<void> {
-  if (findings.length === 0 && context.output.format === "table") return;
-  const list = context.output.list({ columns, singular: "finding", plural: "findings" });
+  const list = context.output.list({ columns, empty, singular: "finding", plural: "findings" });
   await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
   await list.end({ nextPageToken: null, hasMore: false });
 }

@@ -6,6 +6,12 @@ import { printFindings, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { documentVersion } from "../options/values.ts";
 
+const columns = [
+  { path: "severity", heading: "severity", kind: "status" },
+  { path: "subject", heading: "subject" },
+  { path: "detail", heading: "detail" },
+] as const;
+
 export const command = defineVerb({
   configure: (command) =>
     command.option("--contract-version <date>", "Snapshot to compare with (default: the current one)"),
@@ -20,11 +26,8 @@ export const command = defineVerb({
     const { value } = await read(context, "get the published contract", () => service.contract.published(version));
     const { oauth } = await context.profiles.active();
     const findings = compareContract(value, { askedVersion: version, usesOAuth: oauth !== undefined });
-    await printFindings(context, findings, [
-      { path: "severity", heading: "severity", kind: "status" },
-      { path: "subject", heading: "subject" },
-      { path: "detail", heading: "detail" },
-    ]);
+    const isSpoken = `The published contract is what integ speaks (${contractVersion}).`;
+    await printFindings(context, findings, { columns, empty: `No findings. ${isSpoken}` });
     const drifts = findings.filter((finding) => finding.severity === "drift").length;
     if (drifts > 0)
       throw new Failure(
@@ -34,6 +37,6 @@ export const command = defineVerb({
           hint: "Look for a newer integ, or pin a version that it speaks: --service-version",
         },
       );
-    context.output.note(`The published contract is what integ speaks (${contractVersion}).`);
+    if (findings.length > 0) context.output.note(isSpoken);
   },
 });

@@ -65,7 +65,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
     async end() {
       await target.sink.write(header);
       extras.noteThem(target.note);
-      chosen.noteMissing(view.singular, target.note);
+      chosen.tellMissing(view.singular, target.tellMissing);
     },
     async abandon() {
       extras.noteThem(target.note);

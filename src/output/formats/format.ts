@@ -1,4 +1,4 @@
-import type { FieldPath } from "../fields.ts";
+import type { FieldPath, MissingFields } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
 
 export type Format = "table" | "json" | "ndjson" | "csv" | "yaml";
@@ -19,6 +19,8 @@ export interface ListView {
   /** `entity`, `entities`. */
   readonly singular: string;
   readonly plural: string;
+  /** What is said if there is no row: `No entities.` if it is absent. */
+  readonly empty?: string;
 }
 
 /** How a walk ended: as the last page's envelope said it (§2.1). */
@@ -61,6 +63,8 @@ export interface ResourceView {
   readonly nulls?: readonly string[];
   /** The top-level field that holds a one-time secret: a person is told that it is shown once. */
   readonly secretField?: string;
+  /** `--fields` that names none of its fields is a mistake; absent for what a change made, whose outcome wins. */
+  readonly isRead?: boolean;
 }
 
 /** Where the bytes of a list go. */
@@ -84,6 +88,7 @@ export interface ListTarget {
   readonly receiptsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;
+  readonly tellMissing: (missing: MissingFields) => void;
 }
 
 /** A resource on its way to a format: how it is read, and where it goes. */

@@ -32,7 +32,7 @@ export const ndjson: Formatter = {
   list: lineList,
 };
 
-function lineList(view: ListView, { sink, fields, isTerminal, note }: ListTarget): PageWriter {
+function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const lines = (page: RowPage): string => {
     const rows = rowTexts(page).map((text) => (fields === undefined ? compactJson(text) : chosen.of(text)));
@@ -45,12 +45,15 @@ function lineList(view: ListView, { sink, fields, isTerminal, note }: ListTarget
       await sink.write(fields === undefined && !isTerminal ? rowLines(page) : lines(page));
     },
     async end() {
-      chosen.noteMissing(view.singular, note);
+      chosen.tellMissing(view.singular, tellMissing);
     },
   };
 }
 
-function compactList(view: ListView, { sink, fields, rowsBefore = 0, receiptsBefore, note }: ListTarget): PageWriter {
+function compactList(
+  view: ListView,
+  { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
+): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   let isFirst = rowsBefore === 0;
@@ -67,13 +70,13 @@ function compactList(view: ListView, { sink, fields, rowsBefore = 0, receiptsBef
     },
     async end(state) {
       await sink.write(`${isFirst ? head : ""}],${envelopeTail(state).join(",")}}\n`);
-      chosen.noteMissing(view.singular, note);
+      chosen.tellMissing(view.singular, tellMissing);
     },
   };
 }
 
 /** A terminal shows whole lines only, so a row waits for the comma that may have to follow it. */
-function indentedList(view: ListView, { sink, fields, receiptsBefore, note }: ListTarget): PageWriter {
+function indentedList(view: ListView, { sink, fields, receiptsBefore, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';
   let waiting = "";
@@ -89,7 +92,7 @@ function indentedList(view: ListView, { sink, fields, receiptsBefore, note }: Li
       const data = waiting === "" ? `${head}  "data": [],\n` : `${waiting}\n  ],\n`;
       const tail = envelopeTail(state).map((member) => `  ${member.replace('":', '": ')}`);
       await sink.write(`${data}${tail.join(",\n")}\n}\n`);
-      chosen.noteMissing(view.singular, note);
+      chosen.tellMissing(view.singular, tellMissing);
     },
     async abandon() {
       if (waiting !== "") await sink.write(`${waiting}\n`);

@@ -93,11 +93,8 @@ class TableList implements PageWriter {
   }
 
   async end(): Promise<void> {
-    if (this.#widths === undefined) {
-      if (this.#target.isTerminal) this.#target.note(`no ${this.#view.plural}`);
-      else await this.#target.sink.write(await this.#begin([]));
-    }
-    this.#chosen.noteMissing(this.#view.singular, this.#target.note);
+    if (this.#widths === undefined && !this.#target.isTerminal) await this.#target.sink.write(await this.#begin([]));
+    this.#chosen.tellMissing(this.#view.singular, this.#target.tellMissing);
   }
 }
 

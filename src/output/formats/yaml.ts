@@ -26,7 +26,10 @@ export function yamlText(json: string, margin = ""): string {
 }
 
 /** A list as the envelope of §2.1 in YAML, its rows as they come; a broken walk leaves it without its last two keys. */
-function yamlList(view: ListView, { sink, fields, rowsBefore = 0, receiptsBefore, note }: ListTarget): PageWriter {
+function yamlList(
+  view: ListView,
+  { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
+): PageWriter {
   const chosen = new ChosenFields(fields);
   const opening = receiptsBefore ? "" : "object: list\n";
   let isFirst = rowsBefore === 0;
@@ -41,7 +44,7 @@ function yamlList(view: ListView, { sink, fields, rowsBefore = 0, receiptsBefore
       const head = isFirst ? `${opening}data: []\n` : "";
       const token = nextPageToken === null ? "null" : scalar(nextPageToken);
       await sink.write(`${head}next_page_token: ${token}\nhas_more: ${hasMore}\n`);
-      chosen.noteMissing(view.singular, note);
+      chosen.tellMissing(view.singular, tellMissing);
     },
   };
 }

@@ -111,7 +111,7 @@ describe("csv", () => {
   it("has a header when there are no rows", async () => {
     const { out, err } = await printed({ format: "csv", pages: [] });
     expect(out).toBe("id,status,display_name,created_at\r\n");
-    expect(err).toBe("");
+    expect(err).toBe("note: No entities.\n");
   });
 
   it("takes no key for what every object of the language has", async () => {
@@ -196,9 +196,12 @@ describe("table", () => {
     expect((await printed({ tty: true })).out).not.toContain("\u001b");
   });
 
-  it("says that nothing is there: to a person in words, on a pipe by its heading alone", async () => {
-    expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "note: no entities\n" });
-    expect(await printed({ pages: [] })).toMatchObject({ out: "ID  STATUS  NAME  CREATED\n", err: "" });
+  it("says that nothing is there in words, and on a pipe prints its heading", async () => {
+    expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "note: No entities.\n" });
+    expect(await printed({ pages: [] })).toMatchObject({
+      out: "ID  STATUS  NAME  CREATED\n",
+      err: "note: No entities.\n",
+    });
   });
 });
 
@@ -216,11 +219,31 @@ describe("every format", () => {
   });
 
   it.each(formats)("says which field no row had: %s", async (format) => {
-    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(
-      'note: no entity here has the field "emial"\n',
-    );
-    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("");
-    expect((await printed({ format, fields: ["emial"], quiet: true })).err).toBe("");
+    const warning = 'warning: No entity has the field "emial".\n';
+    expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(warning);
+    expect((await printed({ format, fields: ["id", "emial"], quiet: true })).err).toBe(warning);
+    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("note: No entities.\n");
+    expect((await printed({ format, fields: ["emial"] })).err).toBe("");
+  });
+
+  it.each(formats)("ends with a usage error if no row had any field: %s", async (format) => {
+    const after = async (fields: string[], what: "list" | "report" | "read" | "made"): Promise<void> => {
+      const { output } = stage({ format, fields });
+      if (what === "list" || what === "report") {
+        const writer = what === "list" ? output.list(view) : output.report(view).list;
+        await writer.page(pageOf(rows));
+        await writer.end({ nextPageToken: null, hasMore: false });
+      } else await output.resource('{"id":"e1"}', { columns: [], isRead: what === "read" });
+      output.assertFields();
+    };
+    for (const what of ["list", "read"] as const)
+      await expect(after(["emial", "nome"], what)).rejects.toMatchObject({
+        kind: "usage",
+        message: expect.stringMatching(/^(No entity has the|The result has no) fields "emial", "nome"\.$/),
+      });
+    for (const what of ["list", "report", "read", "made"] as const) await after(["id", "emial"], what);
+    // What a change made is shown, whatever was asked to be shown of it.
+    for (const what of ["report", "made"] as const) await after(["emial"], what);
   });
 
   it.each(formats)("goes elsewhere as if to a pipe: %s", async (format) => {
@@ -270,7 +293,8 @@ describe("a list whose columns nobody knows", () => {
   });
 
   it("is nothing where it is empty", async () => {
-    for (const format of ["table", "csv"] as const) expect(await shown({ format, pages: [[]] })).toEqual(["", ""]);
-    expect((await shown({ format: "table", tty: true, pages: [[]] }))[1]).toContain("no rows");
+    for (const format of ["table", "csv", "json", "ndjson", "yaml"] as const)
+      expect((await shown({ format, pages: [[]] }))[1]).toBe("note: No rows.\n");
+    for (const format of ["table", "csv"] as const) expect((await shown({ format, pages: [[]] }))[0]).toBe("");
   });
 });
