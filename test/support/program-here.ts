@@ -1,9 +1,11 @@
-// The built program inside this process, for tables of many commands: the same words, environment and streams, without
-// the cost of a process each. What a process of its own is needed for (signals, exits, terminals) is tested with Home.
+// The built program inside this process: the same words, environment, streams and sockets, without the cost of a process
+// for each command.
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { binary, type Ended, type Home, root, type RunOptions } from "./program.ts";
+import type { Ended, Home, RunOptions } from "./program.ts";
+
+const dist = resolve(import.meta.dirname, "../../dist");
 
 interface Collected {
   readonly stream: Writable;
@@ -22,39 +24,52 @@ function collect(): Collected {
   return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
 }
 
-/** Runs one command to its end, as `home.integ` does; one at a time. */
-export async function integHere(
-  home: Home,
-  words: readonly string[],
-  { env, input = "" }: Pick<RunOptions, "env" | "input"> = {},
-): Promise<Ended> {
-  if (binary) return home.integ(words, { env, input });
-  const dist = join(root, "dist");
+let isBusy = false;
+
+/** As `home.integ`, which decides where a command runs. */
+export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
+  return home.integ(words, options);
+}
+
+type Options = Pick<RunOptions, "env" | "input" | "cwd">;
+
+/** Runs one command to its end in this process. @returns undefined while another one runs here */
+export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
+  if (isBusy) return undefined;
+  isBusy = true;
+  return inFolder(options.cwd ?? home.folder, () => runProgram(home, words, options)).finally(() => (isBusy = false));
+}
+
+/** The children of a command start in the folder of the process. */
+async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T> {
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    return await action();
+  } finally {
+    process.chdir(before);
+  }
+}
+
+async function runProgram(home: Home, words: readonly string[], { env, input = "", cwd }: Options): Promise<Ended> {
   const { main } = createRequire(import.meta.url)(join(dist, "main.cjs")) as typeof import("../../src/main.ts");
   const stdout = collect();
   const stderr = collect();
   const { NODE_OPTIONS: _recording, ...own } = home.env;
   const fake = {
-    argv: [process.execPath, join(root, "bin", "integ.js"), ...words],
+    argv: [process.execPath, resolve(dist, "../bin/integ.js"), ...words],
     env: { ...own, ...env },
     execPath: process.execPath,
     platform: process.platform,
     stdin: Readable.from([Buffer.from(input)]),
     stdout: stdout.stream,
     stderr: stderr.stream,
-    cwd: () => home.folder,
+    cwd: () => cwd ?? home.folder,
     on: () => fake,
     off: () => fake,
     // No compile cache: it would be this process's own.
     getBuiltinModule: (name: string) => (name === "node:module" ? {} : process.getBuiltinModule(name)),
   };
-  // The children of a command start in the folder of the process.
-  const before = process.cwd();
-  process.chdir(home.folder);
-  try {
-    const code = await main(fake as unknown as NodeJS.Process, dist);
-    return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
-  } finally {
-    process.chdir(before);
-  }
+  const code = await main(fake as unknown as NodeJS.Process, dist);
+  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
 }

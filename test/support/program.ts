@@ -3,6 +3,8 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { runHere } from "./program-here.ts";
+import { isFull } from "./sample.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -81,10 +83,18 @@ export class Home {
     });
   }
 
-  /** Runs one command to its end. */
+  /**
+   * Runs one command to its end: in this process where that shows the same, else in one of its own. A full run and one of
+   * another binary give every command its own.
+   */
   integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const child = this.start(words, options);
-    return ended(child, options);
+    const isOwn = isFull || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
+    return (isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options);
+  }
+
+  /** Runs one command to its end in a process of its own. */
+  spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    return ended(this.start(words, options), options);
   }
 
   /** Puts `integ` on the path, as a person has it. @returns the folder it is in */
@@ -100,6 +110,14 @@ export class Home {
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** Whether a command shows something that only a process has: another way to start, traced calls, variables that Node reads. */
+function needsProcess([noun, ...rest]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
+  const isReady = noun === undefined || /^(?:-.*|help|__complete|completion|sandbox)$/.test(noun);
+  const isHelp = rest.some((word) => word === "--help" || word === "-h");
+  const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== recording[name]);
+  return isReady || isHelp || isNode || under !== undefined || timeoutMs !== undefined;
 }
 
 /** Waits for a process; kills it when it takes too long, so that a hang is a failure and not a stuck run. */
