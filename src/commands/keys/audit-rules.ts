@@ -52,7 +52,7 @@ export interface Unjudged {
 export interface Judgement {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
-  /** Keys that were judged: all but the revoked ones. */
+  /** Keys that were judged: all but the revoked ones and those whose status says nothing. */
   readonly judged: number;
 }
 
@@ -92,7 +92,6 @@ export function auditKeys(
   for (const [index, row] of rows.entries()) {
     const key = readAccessKey(row);
     if (key.status === "revoked") continue;
-    judged += 1;
     const facts = { key_id: key.id ?? null, key_name: key.name ?? null };
     const subject: Case = {
       ...at,
@@ -100,8 +99,10 @@ export function auditKeys(
       id: key.id === undefined ? "<id>" : shellWord(key.id),
       has: (member) => Object.hasOwn(row, member),
     };
+    const doubt = doubtOf(subject);
+    if (doubt === undefined) judged += 1;
     for (const rule of ruleNames) {
-      const verdict = judge(rule, subject);
+      const verdict = doubt ?? rules[rule](subject);
       if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
       if (verdict.kind !== "finding") continue;
       const { severity, message, remedy } = verdict;
@@ -123,11 +124,23 @@ function worstFirst(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-function judge(rule: RuleName, subject: Case): Verdict {
-  const { status } = subject.key;
-  // §3.2 knows two states. A third one may mean anything, so nothing is claimed about such a key.
-  if (status !== undefined && status !== "active") return unjudged(`status "${status}" is not documented`);
-  return rules[rule](subject);
+/** One line a key and reason: the rules that it keeps from being judged, or that it keeps all of them. */
+export function unjudgedLines(unjudged: readonly Unjudged[]): string[] {
+  const rules = new Map<string, string[]>();
+  for (const { rule, key_id, key_name, reason } of unjudged) {
+    const why = `${key_id ?? key_name ?? "a key without id"}\0${reason}`;
+    rules.set(why, [...(rules.get(why) ?? []), rule]);
+  }
+  return [...rules].map(([why, names]) => {
+    const [key, reason] = why.split("\0");
+    return `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
+  });
+}
+
+/** §3.2 knows two states. A third one, another spelling included, may mean anything: nothing is claimed about such a key. */
+function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
+  if (status === undefined) return has("status") ? unjudged("its status makes no sense") : undefined;
+  return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {

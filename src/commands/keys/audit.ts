@@ -57,7 +57,7 @@ export const command = defineVerb({
       now,
     };
     await print(context, report);
-    tell(context, report);
+    await tell(context, report);
     const bad = report.findings.filter((finding) => isAsBadAs(finding.severity, options.failOn));
     const isUnsure = options.strict === true && (report.unjudged.length > 0 || !report.complete);
     if (bad.length > 0 || isUnsure) throw await found(context, bad, report);
@@ -92,12 +92,11 @@ async function print(context: Context, report: Report): Promise<void> {
 }
 
 /** What is no finding and must be known all the same. */
-function tell({ output }: Context, report: Report): void {
+async function tell({ output }: Context, report: Report): Promise<void> {
   const { unjudged, waived, ended, unused } = report;
   if (!report.complete) output.warn("The list says that there are more keys than it shows: they were not judged.");
   if (!isOneDocument(output)) {
-    for (const { rule, key_id, key_name, reason } of unjudged)
-      output.warn(`${key_id ?? key_name ?? "a key without id"}: ${rule} could not be judged: ${reason}.`);
+    for (const line of (await import("./audit-rules.ts")).unjudgedLines(unjudged)) output.warn(line);
   }
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);

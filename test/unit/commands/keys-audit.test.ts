@@ -108,11 +108,15 @@ describe("what the data does not tell", () => {
     expect(unjudged.map(({ rule }) => rule)).toEqual(["expired_active"]);
   });
 
-  it("a status that nobody documented: nothing is claimed", () => {
-    const { findings, unjudged } = audit({ ...sound, status: "suspended", scopes: ["*"] });
-    expect(findings).toEqual([]);
-    expect(unjudged).toHaveLength(ruleNames.length);
-  });
+  it.each(["suspended", "Active", "ACTIVE", " active", "", 1, null])(
+    "status %j, which nobody documented: nothing is claimed",
+    (status) => {
+      const { findings, unjudged, judged } = audit({ ...sound, status, scopes: ["*"] });
+      expect(judged).toBe(0);
+      expect(findings).toEqual([]);
+      expect(unjudged).toHaveLength(ruleNames.length);
+    },
+  );
 
   it.each([
     ["a word", "soon"],
