@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, once, EmbeddedSandbox } from "./connections.ts";
+import { actorOf } from "./actor.ts";
 import { configFolder, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
 import { Failure } from "../errors.ts";
@@ -62,7 +63,7 @@ export async function buildContext(
     connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
     journal: once(async () => {
       const { openJournal } = await import("../journal/open-journal.ts");
-      return openJournal({ path: settings.journalPath, now: () => clock.now() });
+      return openJournal({ path: settings.journalPath, now: () => clock.now(), actor: actorOf(env) });
     }),
     secrets: buildSecrets({ env, terminal, settings, profiles, cut, tellNote: (text) => output.note(text) }),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),

@@ -58,7 +58,8 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     journalPath: path,
     async entries() {
       const { openJournal } = await import("../journal/open-journal.ts");
-      return openJournal({ path, now: () => Date.now() }).entries();
+      const { actorOf } = await import("./actor.ts");
+      return openJournal({ path, now: () => Date.now(), actor: actorOf(env) }).entries();
     },
   });
 }

@@ -1,12 +1,15 @@
 // An entry of the journal as data. No field has room for a secret.
 
-export type Operation =
-  | "oauth_client.create"
-  | "oauth_client.revoke"
-  | "oauth_client.rotate"
-  | "access_key.create"
-  | "access_key.rotate"
-  | "access_key.revoke";
+export const operations = [
+  "oauth_client.create",
+  "oauth_client.revoke",
+  "oauth_client.rotate",
+  "access_key.create",
+  "access_key.rotate",
+  "access_key.revoke",
+] as const;
+
+export type Operation = (typeof operations)[number];
 
 export type EntryState =
   | "open"
@@ -24,7 +27,9 @@ export type EntryState =
 /** The states that want something done: what `journal list` shows without `--all`. */
 export const unsettledStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
-const settled: ReadonlySet<string> = new Set<EntryState>(["done", "refused", "unusable", "replaced", "abandoned"]);
+export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
+
+const settled: ReadonlySet<string> = new Set<EntryState>(settledStates);
 
 /** A state that a newer program invented counts as unsettled: better mentioned once too often than forgotten. */
 export function isSettled(state: string): boolean {
@@ -262,6 +267,11 @@ function requestJson(text: string): string {
     return JSON.stringify(text);
   }
   return text;
+}
+
+/** The entry as `journal show --json` shows it: the row of the list, with its history last. */
+export function publicHistory(entry: Entry, history: readonly object[]): string {
+  return `${publicEntry(entry).slice(0, -1)},"history":${JSON.stringify(history)}}`;
 }
 
 /**

@@ -9,16 +9,9 @@ import {
   type LastError,
   type Operation,
 } from "./entry.ts";
-import {
-  type Damage,
-  type Found,
-  isObject,
-  type Scan,
-  type Slice,
-  type SoundRecord,
-  sameBytes,
-  stateOf,
-} from "./file/record.ts";
+import type { Damage, Found, Scan } from "./file/scan.ts";
+import { type Step, stepOf } from "./history.ts";
+import { contentIn, isObject, recordHash, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
 
 type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
@@ -49,6 +42,10 @@ export class Fold {
   readonly damage: Damage[] = [];
   /** Records that were ignored: an old one must not undo what came after it. */
   readonly misplaced: Misplaced[] = [];
+  /** The checksum of the last sound record. */
+  lastSum: string | undefined;
+  /** Entries whose history had a gap when the journal was written anew. */
+  readonly gaps = new Set<string>();
   readonly #slots = new Map<string, Slot>();
   #sorted: readonly Entry[] | undefined;
 
@@ -61,9 +58,11 @@ export class Fold {
 
   #addRecord(found: Found): void {
     const { record } = found;
+    this.lastSum = record.sum;
     if (record.kind === "header") {
       if (this.isJournal) this.misplaced.push({ id: undefined, line: found.line });
       this.format = Math.max(this.format, record.format);
+      for (const id of record.kept?.gaps ?? []) this.gaps.add(id);
     }
     this.isJournal = true;
     if (record.kind !== "entry") return;
@@ -142,10 +141,19 @@ export class Fold {
     return newest;
   }
 
-  /** The last sound record of an entry, as it stands in the file. */
-  lastLine(id: string): Buffer | undefined {
+  /** The sound records of an entry, oldest first. */
+  lines(id: string): Slice[] {
+    return (this.#slots.get(id)?.records ?? []).map(({ line }) => line);
+  }
+
+  history(id: string): Step[] {
+    return this.lines(id).map(stepOf);
+  }
+
+  /** The hash of the newest record of an entry. */
+  newestHash(id: string): string | undefined {
     const line = this.#slots.get(id)?.records.at(-1)?.line;
-    return line?.bytes.subarray(line.start, line.end);
+    return line && recordHash(contentIn(line));
   }
 
   /** Ids whose records are sound and yet have no shape that this program knows. */

@@ -2,8 +2,12 @@
 // server; the file engine does its work synchronously, on the main thread, before it returns.
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
+import type { EntryFilter } from "./filter.ts";
+import type { Finding } from "./finding.ts";
+import type { Step } from "./history.ts";
 
 export type { Intent } from "./admission.ts";
+export type { Finding } from "./finding.ts";
 
 export interface Journal {
   /** Path of the file. */
@@ -12,6 +16,10 @@ export interface Journal {
   entries(): Promise<Entry[]>;
   /** The unsettled ones, the newest first: much cheaper than to filter all in a long journal. */
   unsettled(): Promise<Entry[]>;
+  /** Those that fit, the newest first. */
+  select(filter: EntryFilter): Promise<Entry[]>;
+  /** Each step of an entry's work, the first one first. @param id a whole one */
+  history(id: string): Promise<Step[]>;
   /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */
   find(idOrPrefix: string): Promise<Entry>;
   /**
@@ -82,12 +90,4 @@ export interface Condition {
   readonly damagedPlaces: number;
   /** The file exists and is empty: someone emptied it, or a crash came before its first record. */
   readonly isEmptied: boolean;
-}
-
-export interface Finding {
-  readonly severity: "problem" | "warning";
-  /** File with line and offset, or the entry. */
-  readonly where: string;
-  /** One sentence: what is wrong, and what to do if something can be done. */
-  readonly message: string;
 }

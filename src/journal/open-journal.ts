@@ -1,15 +1,22 @@
 import { Failure } from "../errors.ts";
+import type { Actor } from "./actor.ts";
 import { FileJournal } from "./file/file-journal.ts";
 import type { Journal } from "./journal.ts";
 
+export interface JournalParts {
+  readonly path: string;
+  /** milliseconds since 1970 */
+  readonly now: () => number;
+  readonly actor: Actor;
+}
+
 /**
  * Opens the journal at a path. Nothing on the disk is touched until something is asked of it.
- * @param options.now milliseconds since 1970
  * @throws Failure `usage` if the path is an address
  */
-export function openJournal({ path, now }: { readonly path: string; readonly now: () => number }): Journal {
+export function openJournal({ path, ...parts }: JournalParts): Journal {
   refuseAddress(path);
-  return new FileJournal(path, { now });
+  return new FileJournal(path, parts);
 }
 
 /**

@@ -5,10 +5,11 @@ import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { Fold } from "../../src/journal/fold.ts";
-import { entryLine, scanBytes } from "../../src/journal/file/record.ts";
+import { scanBytes } from "../../src/journal/file/scan.ts";
+import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { openJournal } from "../../src/journal/open-journal.ts";
-import { clock, intent } from "../unit/journal/intent.ts";
+import { ada, clock, intent } from "../unit/journal/intent.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
 
@@ -18,14 +19,14 @@ let whole: Buffer = Buffer.alloc(0);
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
-  return openJournal({ path: at, now: clock(Date.UTC(2026, 10, 22)) });
+  return openJournal({ path: at, now: clock(Date.UTC(2026, 10, 22)), actor: ada });
 }
 
 /** A journal with a life behind it: steps, links, hostile strings, one entry with a single record at each end. */
 beforeEach(async () => {
   path = join(folder(), "journal.ndjson");
   history = new Map();
-  const journal = openJournal({ path, now: clock() });
+  const journal = openJournal({ path, now: clock(), actor: ada });
   const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
     const { lease } = await journal.admit(intent(changes), { fresh: true });
     const shown = [lease.entry];
@@ -60,14 +61,17 @@ function survey(bytes: Buffer): Kept {
 
 /** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */
 function wrong(entries: readonly Entry[]): Entry[] {
-  return entries.filter(
-    (entry) => !(history.get(entry.id) ?? []).some((shown) => entryLine(shown) === entryLine(entry)),
-  );
+  return entries.filter((entry) => !(history.get(entry.id) ?? []).some((shown) => textOf(shown) === textOf(entry)));
+}
+
+/** An entry as a text that can be compared. */
+function textOf(entry: Entry): string {
+  return recordContent(entry, { by: ada });
 }
 
 /** Entries as texts that can be compared. */
 function normal(entries: readonly Entry[]): string[] {
-  return entries.map((entry) => entryLine(entry)).sort();
+  return entries.map(textOf).sort();
 }
 
 /** What must be there when the bytes from `from` to `to` are lost: every entry at its last record outside. */
@@ -166,7 +170,7 @@ test("a damaged file is gone on with: the next record is safe, nothing is thrown
     await lease.release();
     const after = await open(at).entries();
     expect(normal(after.filter((entry) => entry.id !== lease.entry.id))).toEqual(normal(before));
-    expect(normal(after)).toContain(entryLine(lease.entry));
+    expect(normal(after)).toContain(textOf(lease.entry));
     expect(lostBytes(damaged, at)).toBe(0);
     states += 1;
   }

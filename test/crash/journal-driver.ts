@@ -98,6 +98,7 @@ async function run(task: Task): Promise<void> {
   const means = { self: identify(process.pid), kernel: nativeLocks ? loadKernelLock() : undefined };
   const journal = new FileJournal(path, {
     now: Date.now,
+    actor: { user: "ada", host: "desk" },
     locks: { means: () => means, waitMs: task.waitMs ?? 10_000 },
   });
   if (task.marker !== undefined) fs.existsSync(task.marker);

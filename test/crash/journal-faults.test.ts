@@ -14,6 +14,7 @@ import { type Point } from "../support/strace.ts";
 import { countsOnly } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
+import { ada } from "../unit/journal/intent.ts";
 
 const marker = "/integ-journal-marker";
 const home = mkdtempSync(join(tmpdir(), "integ-journal-faults-"));
@@ -92,7 +93,7 @@ function intentOf(fingerprint: string): Intent {
 /** What is true of every journal that somebody else finds afterwards. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
-  const journal = new FileJournal(task.path, { now: Date.now, locks: { means: () => means, waitMs: 300 } });
+  const journal = new FileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
   const sent = sentLine(run);
   const before = await journal.entries();
   if (sent) {
@@ -172,7 +173,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
   test("a prune killed at any of them leaves the old journal or the new one, whole", async () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
-      const journal = openJournal({ path: task.path, now: () => Date.now() - 1000 });
+      const journal = openJournal({ path: task.path, now: () => Date.now() - 1000, actor: ada });
       for (const state of ["done", "open", "done"] as const) {
         const { lease } = await journal.admit(intentOf("the same"), { fresh: true });
         await lease.record({ state });
@@ -186,11 +187,11 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     for (const { call, nth } of points) {
       const where = `killed at ${call} ${nth}`;
       const task = await keeps();
-      const before = await openJournal({ path: task.path, now: Date.now }).entries();
+      const before = await openJournal({ path: task.path, now: Date.now, actor: ada }).entries();
       const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
       const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
       killed += run.lines.length === 0 ? 1 : 0;
-      const journal = openJournal({ path: task.path, now: Date.now });
+      const journal = openJournal({ path: task.path, now: Date.now, actor: ada });
       const open = before.filter((entry) => entry.state === "open");
       expect([before, open], where).toContainEqual(await journal.entries());
       expect(await journal.verify(), where).toEqual([]);

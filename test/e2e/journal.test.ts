@@ -11,6 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, root, shellProgram, type Ended } from "../support/program.ts";
@@ -66,6 +67,66 @@ async function clientCount(): Promise<number> {
 function journalText(at: Home): string {
   return readFileSync(at.path("state", "journal.ndjson"), "utf8");
 }
+
+describe("who did what, and when", () => {
+  const github = {
+    GITHUB_SERVER_URL: "https://github.com",
+    GITHUB_REPOSITORY: "o/r",
+    GITHUB_RUN_ID: "7",
+  };
+  const run = "https://github.com/o/r/actions/runs/7";
+
+  it("is shown of one entry, as a table and as JSON that is else the row of the list", async () => {
+    const at = home();
+    const made = await integHere(at, createWords("--secret-file", "s"), { env: github });
+    expect(made.code).toBe(0);
+    const list = await integHere(at, ["journal", "list", "--all", "--json"]);
+    const row = JSON.parse(list.stdout).data[0];
+    const { history, ...rest } = JSON.parse((await integHere(at, ["journal", "show", row.id, "--json"])).stdout);
+    expect(rest).toEqual(row);
+    expect(history.map(({ state }: { state: string }) => state)).toEqual(["open", "open", "open", "done"]);
+    expect(history[0]).toEqual({
+      at: row.created_at,
+      state: "open",
+      actor: { user: userInfo().username, host: hostname(), run },
+    });
+    expect(history.at(-1).at).toBe(row.updated_at);
+    const table = (await integHere(at, ["journal", "show", row.id, "-o", "table"])).stdout;
+    expect(table).toMatch(/\n\nAT +STATE +USER +HOST +RUN\n/);
+    expect(table.split(run)).toHaveLength(5);
+    expect(table).not.toContain('"actor"');
+  });
+
+  it("filters the list", async () => {
+    const at = home();
+    await integHere(at, createWords("--secret-file", "s"), { env: github });
+    const ids = async (...words: string[]): Promise<number> =>
+      JSON.parse((await integHere(at, ["journal", "list", ...words, "--json"])).stdout).data.length;
+    expect(await ids()).toBe(0);
+    expect(await ids("--all")).toBe(1);
+    expect(await ids("--state", "done")).toBe(1);
+    expect(await ids("--state", "open", "unknown")).toBe(0);
+    expect(await ids("--all", "--actor", run)).toBe(1);
+    expect(await ids("--all", "--actor", "nobody")).toBe(0);
+    expect(await ids("--all", "--operation", "access_key.create")).toBe(0);
+    expect(await ids("--all", "--since", "1h")).toBe(1);
+    expect(await ids("--all", "--since", "2999-01-01T00:00:00Z")).toBe(0);
+    const none = await integHere(at, ["journal", "list", "--actor", "ada"]);
+    expect(none.stdout + none.stderr).toContain("No such changes are unfinished. --all shows the finished ones.");
+  });
+
+  it.each([
+    [["--since", "yesterday"], "--since"],
+    [["--since", "7"], "no unit"],
+    [["--since", "2026-11-01"], "no time with a zone"],
+    [["--state", "finished"], "Allowed choices"],
+    [["--operation", "create"], "Allowed choices"],
+  ])("%j is refused", async (words, told) => {
+    const refused = await integHere(home(), ["journal", "list", ...words]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr.toLowerCase()).toContain(told.toLowerCase());
+  });
+});
 
 describe("a secret that could not be delivered", () => {
   it("is kept 0600, exit 12, handed over once by claim, and then destroyed", async () => {

@@ -1,27 +1,75 @@
-import { defineVerb } from "../verb.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { operations, settledStates, unsettledStates } from "../../journal/entry.ts";
+import type { EntryFilter } from "../../journal/filter.ts";
+import { isTime } from "../../api/json/iso-time.ts";
+import { parseLifetime } from "../options/values.ts";
 import { mentionDamage } from "../running/change.ts";
+import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { entriesView, entriesPage } from "./view.ts";
 
+const addFilters = sharedOptions((command) =>
+  command
+    .option("--all", "Include settled entries")
+    .addOption(
+      command
+        .createOption("--state <state...>", "Show entries in these states, settled or not")
+        .choices([...unsettledStates, ...settledStates]),
+    )
+    .addOption(command.createOption("--operation <operation>", "Show entries of one operation").choices(operations))
+    .option("--actor <name>", "Show entries that a user, a host, user@host or a CI run (its address) worked on")
+    .option("--since <when>", "Show entries updated since a time or within a duration (7d, 2026-11-01T00:00:00Z)"),
+);
+
 export const command = defineVerb({
-  configure: (command) => command.option("--all", "Include settled entries"),
+  configure: (command) => addFilters(command),
   examples: [
     { line: "integ journal list", does: "what is unsettled, newest first, and what to type next" },
     { line: "integ journal list --all --json | jq '.data[].state'", does: "every entry, for a script" },
+    { line: "integ journal list --all --since 7d --actor ada", does: "what ada did this week" },
   ],
   async run(context, { options }) {
-    const { isSettled } = await import("../../journal/entry.ts");
-    const all = await (await context.journal()).entries();
+    const journal = await context.journal();
     await mentionDamage(context);
+    const shown = await journal.select(filterOf(context, options));
     const { profile } = context.settings;
-    const entries = profile === undefined ? all : all.filter((entry) => entry.profile === profile);
-    const shown = options.all ? entries : entries.filter((entry) => !isSettled(entry.state));
-    const list = context.output.list({ ...entriesView, empty: whyNone({ isEmpty: entries.length === 0, profile }) });
+    const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile })).length === 0;
+    const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
+    const list = context.output.list({ ...entriesView, empty });
     await list.page(entriesPage(shown));
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });
 
-function whyNone({ isEmpty, profile }: { readonly isEmpty: boolean; readonly profile: string | undefined }): string {
+type Filters = FlagsOf<typeof addFilters>;
+
+function filterOf({ settings, clock }: Context, { all, state, operation, actor, since }: Filters): EntryFilter {
+  return {
+    all: all === true,
+    states: state,
+    operation,
+    actor,
+    profile: settings.profile,
+    since: since === undefined ? undefined : sinceOf(since, clock.now()),
+  };
+}
+
+/** @throws Failure `usage` for what is neither a time nor a duration */
+function sinceOf(typed: string, now: number): string {
+  if (isTime(typed)) return new Date(typed).toISOString();
+  if (/^\d{4}-/.test(typed))
+    throw new Failure("usage", `--since: "${typed}" is no time with a zone.`, { hint: "--since 2026-11-01T00:00:00Z" });
+  return new Date(now - parseLifetime(typed, "--since")).toISOString();
+}
+
+function whyEmpty(profile: string | undefined): string {
+  return profile === undefined ? "No changes." : `No changes of profile ${profile}.`;
+}
+
+function whyNone({ profile, options }: { readonly profile: string | undefined; readonly options: Filters }): string {
   const of = profile === undefined ? "" : ` of profile ${profile}`;
-  return isEmpty ? `No changes${of}.` : `No unfinished changes${of}. integ journal list --all shows the finished ones.`;
+  const { all, state, operation, actor, since } = options;
+  if ([state, operation, actor, since].every((value) => value === undefined))
+    return `No unfinished changes${of}. integ journal list --all shows the finished ones.`;
+  return all || state ? `No such changes${of}.` : `No such changes${of} are unfinished. --all shows the finished ones.`;
 }

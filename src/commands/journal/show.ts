@@ -1,17 +1,27 @@
-import { publicEntry } from "../../journal/entry.ts";
+import { publicEntry, publicHistory } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
-import { entryView } from "./view.ts";
+import { entryView, historyView } from "./view.ts";
+import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The entry's id, or its beginning"),
   examples: [
-    { line: "integ journal show 6k2f9", does: "one entry: its key, its request, what the last attempt met" },
+    { line: "integ journal show 6k2f9", does: "one entry: its key, its request, each step of it and who made it" },
     { line: "integ journal show 6k2f9 --json | jq .request", does: "the exact request" },
   ],
   asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
-    const entry = await (await context.journal()).find(id);
-    await context.output.resource(publicEntry(entry), { ...entryView, isRead: true });
+    const journal = await context.journal();
+    const entry = await journal.find(id);
+    const history = await journal.history(entry.id);
+    const { output } = context;
+    const isTable = output.format === "table" && output.fields === undefined;
+    await output.resource(isTable ? publicEntry(entry) : publicHistory(entry, history), { ...entryView, isRead: true });
+    if (!isTable) return;
+    await output.text("\n");
+    const steps = output.list(historyView);
+    await steps.page(pageOf(history.map((step) => JSON.stringify(step))));
+    await steps.end({ nextPageToken: null, hasMore: false });
   },
 });

@@ -38,6 +38,19 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
+/** The steps of one entry. */
+export const historyView: ListView = {
+  columns: [
+    { path: "at", heading: "at", kind: "time" },
+    { path: "state", heading: "state", kind: "status" },
+    { path: "actor.user", heading: "user" },
+    { path: "actor.host", heading: "host" },
+    { path: "actor.run", heading: "run" },
+  ],
+  singular: "step",
+  plural: "steps",
+};
+
 /** How the receipt of a change is shown that brought a secret: as the command shows it that was typed first. */
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
   if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;

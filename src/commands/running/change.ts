@@ -162,7 +162,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
-  const unsettled = (await journal.entries()).filter(
+  const unsettled = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
   if (unsettled.length === 0) return;

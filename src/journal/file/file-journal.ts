@@ -2,10 +2,13 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { HeldLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
+import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { findEntry, newEntryId } from "../entry-id.ts";
+import { type EntryFilter, fits, isOfUnsettled } from "../filter.ts";
 import type { Fold } from "../fold.ts";
+import type { Step } from "../history.ts";
 import type {
   Admission,
   AdmissionChoice,
@@ -18,9 +21,10 @@ import type {
   PruneOptions,
 } from "../journal.ts";
 import { prunable } from "../prunable.ts";
+import { recordContent } from "../record.ts";
+import { chainFindings } from "./chain.ts";
 import { JournalFile } from "./journal-file.ts";
 import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
-import { entryLine } from "./record.ts";
 import { assertCurrent, journalFailure, nothingSent } from "./safety.ts";
 import { findings } from "./verify.ts";
 
@@ -36,17 +40,27 @@ const ofItsEntries: ReadonlySet<string> = new Set([
   "prune the journal",
 ]);
 
+export interface FileJournalParts {
+  /** milliseconds since 1970 */
+  readonly now: () => number;
+  /** Who makes the records of this process. */
+  readonly actor: Actor;
+  readonly locks?: LockParts;
+}
+
 /** See `Journal`. */
 export class FileJournal implements Journal {
   readonly path: string;
   readonly #now: () => number;
+  readonly #actor: Actor;
   readonly #file: JournalFile;
   readonly #locks: JournalLocks;
   #swept = false;
 
-  constructor(path: string, { now, locks = realLocks }: { readonly now: () => number; readonly locks?: LockParts }) {
+  constructor(path: string, { now, actor, locks = realLocks }: FileJournalParts) {
     this.path = path;
     this.#now = now;
+    this.#actor = actor;
     this.#file = new JournalFile(path, now);
     this.#locks = new JournalLocks(path, locks);
   }
@@ -57,6 +71,16 @@ export class FileJournal implements Journal {
 
   async unsettled(): Promise<Entry[]> {
     return this.#read().unsettled();
+  }
+
+  async select(filter: EntryFilter): Promise<Entry[]> {
+    const fold = this.#read();
+    const entries = isOfUnsettled(filter) ? fold.unsettled() : fold.entries();
+    return entries.filter((entry) => fits(entry, filter, () => fold.history(entry.id)));
+  }
+
+  async history(id: string): Promise<Step[]> {
+    return this.#read().history(id);
   }
 
   async find(idOrPrefix: string): Promise<Entry> {
@@ -147,7 +171,7 @@ export class FileJournal implements Journal {
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
-      this.#file.append(entryLine(entry));
+      this.#file.append(() => [recordContent(entry, { by: this.#actor })]);
       lock.bind();
     } catch (error) {
       lock.release();
@@ -216,7 +240,7 @@ export class FileJournal implements Journal {
     try {
       const lock = this.#locks.holdFile({ meaning });
       try {
-        this.#file.append(entryLine(entry));
+        this.#file.append((fold) => [recordContent(entry, { by: this.#actor, prev: fold.newestHash(entry.id) })]);
       } finally {
         lock.release();
       }
@@ -229,11 +253,13 @@ export class FileJournal implements Journal {
     try {
       let reading = this.#file.read();
       if (reading.size === 0) return findings(this.path, reading);
+      let scan = this.#file.scan();
       const found: Finding[] = [];
       try {
         const lock = this.#locks.holdFile({ atMostMs: 1000 });
         try {
           reading = this.#file.read();
+          scan = this.#file.scan();
           this.#file.setAside(reading);
         } finally {
           lock.release();
@@ -244,7 +270,7 @@ export class FileJournal implements Journal {
         const message = `it was read without its lock: ${failure.message}`;
         found.push({ severity: "warning", where: this.path, message });
       }
-      return [...findings(this.path, reading), ...found];
+      return [...findings(this.path, reading), ...chainFindings(this.path, scan), ...found];
     } catch (error) {
       throw this.#failure(error, "read the journal");
     }

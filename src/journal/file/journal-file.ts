@@ -7,7 +7,9 @@ import { failedCall, isMissing } from "../../disk/error-words.ts";
 import { careful, syncFolder, writeAll } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
-import { type Damage, headerLine, type Scan, scanBytes } from "./record.ts";
+import { historyFindings } from "../history.ts";
+import { digestOf, headerLine, type KeptPart, seal, type Slice, sumIn } from "../record.ts";
+import { type Damage, type Scan, scanBytes } from "./scan.ts";
 import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
@@ -61,6 +63,16 @@ export class JournalFile {
     try {
       checkFile(fd, this.path);
       return this.#refresh(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /** All that stands in the file, in its order. */
+  scan(): Scan {
+    const fd = fs.openSync(this.path, O_RDONLY | careful);
+    try {
+      return scanBytes(readBytes(fd, 0, fs.fstatSync(fd).size), { offset: 0, line: 1 });
     } finally {
       fs.closeSync(fd);
     }
@@ -128,18 +140,25 @@ export class JournalFile {
 
   /**
    * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
-   * @param lines whole lines, newline included.
+   * @param make gives their contents, from what stands in the file now
    * @throws Failure, or the error of the file call.
    */
-  append(lines: string): void {
+  append(make: (fold: Fold) => readonly string[]): void {
     this.#assertTrusted();
     let fd: number | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
       checkFile(fd, this.path, { repair: true });
-      const size = this.#readyToAppend(fd);
+      const { size, fold } = this.#readyToAppend(fd);
       const ended = size === 0 || readBytes(fd, size - 1, 1)[0] === newline;
-      this.#write(fd, { bytes: Buffer.from(`${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}${lines}`), size });
+      const start = `${ended ? "" : "\n"}${size === 0 ? this.#header() : ""}`;
+      let after = size === 0 ? sumIn(start) : fold.lastSum;
+      const lines = make(fold).map((content) => {
+        const line = seal(content, after);
+        after = sumIn(line);
+        return line;
+      });
+      this.#write(fd, { bytes: Buffer.from(`${start}${lines.join("")}`), size });
     } catch (error) {
       throw this.#noteFailedSync(error);
     } finally {
@@ -147,19 +166,21 @@ export class JournalFile {
     }
   }
 
-  /** Sets aside what is damaged or torn. @returns the size of what stays */
-  #readyToAppend(fd: number): number {
+  /** Sets aside what is damaged or torn. @returns what stays, and its size */
+  #readyToAppend(fd: number): { size: number; fold: Fold } {
     const reading = this.#refresh(fd);
     assertCurrent(reading.fold, this.path);
     this.#keepDamage(reading);
-    if (!reading.torn) return reading.size;
-    this.#keepTorn(reading.torn);
-    fs.ftruncateSync(fd, reading.torn.offset);
-    return reading.torn.offset;
+    const { fold, torn } = reading;
+    if (!torn) return { size: reading.size, fold };
+    this.#keepTorn(torn);
+    fs.ftruncateSync(fd, torn.offset);
+    return { size: torn.offset, fold };
   }
 
-  #header(): string {
-    return headerLine(randomBytes(9).toString("base64url"), new Date(this.#now()).toISOString());
+  #header(kept?: KeptPart): string {
+    const file = randomBytes(9).toString("base64url");
+    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept });
   }
 
   #assertTrusted(): void {
@@ -237,8 +258,8 @@ export class JournalFile {
   }
 
   /**
-   * Writes the journal again with the last record of each entry that stays: aside, synced, renamed. Damaged bytes are
-   * set aside first. The caller holds the journal's lock.
+   * Writes the journal again with the records of each entry that stays: aside, synced, renamed. Damaged bytes are set
+   * aside first. The caller holds the journal's lock.
    * @param going ids of the entries that are forgotten.
    */
   replace(reading: Reading, going: ReadonlySet<string>): void {
@@ -248,16 +269,19 @@ export class JournalFile {
       this.#keepDamage(reading);
       if (reading.torn) this.#keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: nobody else writes one under this lock
-      const parts: Buffer[] = [Buffer.from(this.#header())];
-      for (const id of reading.fold.ids()) {
-        const line = going.has(id) ? undefined : reading.fold.lastLine(id);
-        if (line) parts.push(line, Buffer.from("\n"));
-      }
-      replaceFile(this.path, Buffer.concat(parts));
+      const staying = reading.fold.ids().filter((id) => !going.has(id));
+      const lines = staying.flatMap((id) => reading.fold.lines(id)).map(textOf);
+      const gaps = staying.filter((id) => historyFindings(id, reading.fold.lines(id)).length > 0);
+      const kept = { records: lines.length, digest: digestOf(lines.map(sumIn)), gaps };
+      replaceFile(this.path, Buffer.from(`${this.#header(kept)}${lines.map((line) => `${line}\n`).join("")}`));
     } catch (error) {
       throw this.#noteFailedSync(error);
     }
   }
+}
+
+function textOf({ bytes, start, end }: Slice): string {
+  return bytes.toString("utf8", start, end);
 }
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */

@@ -5,7 +5,7 @@ import { makeFolders } from "../../disk/folders.ts";
 import { isAt } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
-import { recordStart } from "./record.ts";
+import { recordStart } from "../record.ts";
 
 const writableByOthers = 0o022;
 const anyOther = 0o077;

@@ -4,8 +4,9 @@ import { basename, dirname, join } from "node:path";
 import { type Entry, formatVersion } from "../entry.ts";
 import type { Finding } from "../journal.ts";
 import type { Misplaced } from "../fold.ts";
+import { historyFindings } from "../history.ts";
 import type { Reading } from "./journal-file.ts";
-import type { Damage } from "./record.ts";
+import type { Damage } from "./scan.ts";
 import { octal } from "./safety.ts";
 
 /** All findings of what was read; the file's own modes and what stands beside it are looked at here. */
@@ -46,6 +47,10 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
     });
   }
   found.push(...misplacedFindings(path, fold.misplaced));
+  for (const id of fold.ids()) {
+    const severity: Finding["severity"] = fold.gaps.has(id) ? "warning" : "problem";
+    found.push(...historyFindings(id, fold.lines(id)).map((finding) => ({ ...finding, severity })));
+  }
   for (const id of fold.unreadable()) {
     found.push({ severity: "problem", where: `entry ${id}`, message: "its records are whole and make no entry" });
   }

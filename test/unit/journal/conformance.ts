@@ -2,13 +2,17 @@
 // hands itself in. What only a file or only a server can meet (torn bytes, a lost connection) is tested with the engine.
 import { describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
+import type { Actor } from "../../../src/journal/actor.ts";
+import type { EntryFilter } from "../../../src/journal/filter.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
-import { intent } from "./intent.ts";
+import { ada, intent } from "./intent.ts";
+
+const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
 /** One journal, and how another process opens it. */
 export interface JournalStore {
   /** @param options.waitMs how long a living holder is waited for; not long where nothing else is said */
-  open(options?: { readonly waitMs?: number; readonly now?: () => number }): Journal;
+  open(options?: { readonly waitMs?: number; readonly now?: () => number; readonly actor?: Actor }): Journal;
 }
 
 export interface JournalEngine {
@@ -349,6 +353,55 @@ function reading(engine: JournalEngine): void {
   });
 }
 
+function histories(engine: JournalEngine): void {
+  test("each step is told with its time and who made it, oldest first", async () => {
+    const store = await engine.store();
+    const { lease } = await store.open().admit(intent());
+    const { id, created_at } = lease.entry;
+    await lease.record({ state: "unknown", attempts: 1 });
+    await lease.release();
+    const next = await store.open({ actor: eve }).lease(id);
+    const { updated_at } = await next.record({ state: "done" });
+    await next.release();
+    const history = await store.open().history(id);
+    expect(history).toMatchObject([
+      { at: created_at, state: "open", actor: ada },
+      { state: "unknown", actor: ada },
+      { at: updated_at, state: "done", actor: eve },
+    ]);
+    expect(history.map(({ at }) => at)).toEqual(history.map(({ at }) => at).toSorted());
+    expect(await store.open().verify()).toEqual([]);
+  });
+
+  test("a list is filtered by state, operation, profile, actor and time", async () => {
+    const store = await engine.store();
+    const made = await left(store.open(), "done");
+    const theirs = await left(store.open({ actor: eve }), "unknown", { profile: "other", fingerprint: "2" });
+    const revoked = await left(store.open(), "refused", { operation: "oauth_client.revoke", fingerprint: "3" });
+    const { updated_at } = await store.open().find(theirs);
+    const ids = async (filter: EntryFilter): Promise<string[]> =>
+      (await store.open().select(filter)).map(({ id }) => id);
+    expect(await ids({})).toEqual([theirs]);
+    expect(await ids({ all: true })).toEqual([revoked, theirs, made]);
+    expect(await ids({ states: ["done", "refused"] })).toEqual([revoked, made]);
+    expect(await ids({ states: ["done"], all: true })).toEqual([made]);
+    expect(await ids({ all: true, operation: "oauth_client.create" })).toEqual([theirs, made]);
+    expect(await ids({ all: true, profile: "other" })).toEqual([theirs]);
+    expect(await ids({ all: true, since: updated_at })).toEqual([revoked, theirs]);
+    for (const actor of ["eve", "laptop", "eve@laptop", "https://ci.example.com/1"])
+      expect(await ids({ all: true, actor })).toEqual([theirs]);
+    for (const actor of ["ev", "eve@desk", ""]) expect(await ids({ all: true, actor })).toEqual([]);
+    expect(await ids({ all: true, actor: "ada", states: ["refused"], operation: "oauth_client.revoke" })).toEqual([
+      revoked,
+    ]);
+    const again = await store.open({ actor: eve }).lease(made);
+    await again.record({ state: "done" });
+    await again.release();
+    expect(await ids({ all: true, actor: "eve" })).toEqual([theirs, made]);
+    expect(await ids({ all: true, actor: "ada" })).toEqual([revoked, made]);
+  });
+}
+
 function pruning(engine: JournalEngine): void {
   test("settled entries that are old go, whole works at a time", async () => {
     const store = await engine.store();
@@ -391,6 +444,7 @@ function pruning(engine: JournalEngine): void {
 /** All that an engine promises. */
 export function journalConformance(engine: JournalEngine): void {
   describe(engine.name, () => {
-    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, pruning]) part(engine);
+    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, histories, pruning])
+      part(engine);
   });
 }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import { entryLine } from "../../../src/journal/file/record.ts";
+import { recordContent, seal } from "../../../src/journal/record.ts";
 import { readEntry } from "../../../src/journal/fold.ts";
-import { intent } from "./intent.ts";
+import { ada, intent } from "./intent.ts";
 
 const file = { kind: "file", path: "/s", format: "env", force: false } as const;
 
@@ -54,6 +54,6 @@ test.each([
 /** An entry with parts that its type would not let in, written and read. */
 function reread(changes: object): Entry | undefined {
   const entry = newEntry(intent(), { id: "1rs6rsqksj", key: "k", at: "2026-11-21T00:00:00.000Z" });
-  const bytes = Buffer.from(entryLine({ ...entry, ...changes }));
+  const bytes = Buffer.from(seal(recordContent({ ...entry, ...changes }, { by: ada })));
   return readEntry({ bytes, start: 0, end: bytes.length - 1 }, { record: 1, entry: 1 });
 }

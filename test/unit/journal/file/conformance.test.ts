@@ -2,7 +2,7 @@ import { identify } from "../../../../src/disk/lock-owner.ts";
 import { loadKernelLock } from "../../../../src/disk/kernel-lock.ts";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import { journalConformance } from "../conformance.ts";
-import { clock, journalPath } from "../intent.ts";
+import { ada, clock, journalPath } from "../intent.ts";
 
 const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
 
@@ -12,6 +12,9 @@ journalConformance({
   store: async () => {
     const path = journalPath();
     const shared = clock();
-    return { open: ({ waitMs = 60, now = shared } = {}) => new FileJournal(path, { now, locks: { means, waitMs } }) };
+    return {
+      open: ({ waitMs = 60, now = shared, actor = ada } = {}) =>
+        new FileJournal(path, { now, actor, locks: { means, waitMs } }),
+    };
   },
 });

@@ -16,10 +16,11 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
-import { entryLine } from "../../../../src/journal/file/record.ts";
+import { recordContent, seal } from "../../../../src/journal/record.ts";
+import type { Entry } from "../../../../src/journal/entry.ts";
 import type { Finding } from "../../../../src/journal/journal.ts";
 import { openJournal } from "../../../../src/journal/open-journal.ts";
-import { clock, folder, intent, journalAt as at, journalPath } from "../intent.ts";
+import { ada, clock, folder, intent, journalAt as at, journalPath } from "../intent.ts";
 
 async function admitted(path: string, count = 1): Promise<string[]> {
   const ids: string[] = [];
@@ -29,6 +30,11 @@ async function admitted(path: string, count = 1): Promise<string[]> {
     ids.push(lease.entry.id);
   }
   return ids;
+}
+
+/** A record as somebody without the journal's locks may append it. */
+function recordLine(entry: Entry): string {
+  return seal(recordContent(entry, { by: ada }));
 }
 
 async function thrown(work: () => Promise<unknown>): Promise<Failure> {
@@ -205,7 +211,7 @@ test("a record that gives an entry another body is damage: one key, one body", a
   const path = journalPath();
   const { lease } = await at(path).admit(intent());
   await lease.release();
-  appendFileSync(path, entryLine({ ...lease.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
+  appendFileSync(path, recordLine({ ...lease.entry, request_text: '{"scopes":["everything"]}', state: "done" }));
   expect(await at(path).find(lease.entry.id)).toEqual(lease.entry);
   expect(await problems(path)).toMatchObject([{ message: expect.stringContaining("contradicts") }]);
 });
@@ -214,7 +220,7 @@ test("two entries with one key are told", async () => {
   const path = journalPath();
   const { lease } = await at(path).admit(intent(), { key: "k" });
   await lease.release();
-  appendFileSync(path, entryLine(newEntry(intent(), { id: "zzzzzzzzzz", key: "k", at: "2026-11-21T00:00:00.000Z" })));
+  appendFileSync(path, recordLine(newEntry(intent(), { id: "zzzzzzzzzz", key: "k", at: "2026-11-21T00:00:00.000Z" })));
   expect(await problems(path)).toMatchObject([{ where: "entry zzzzzzzzzz" }]);
 });
 
@@ -250,7 +256,7 @@ test("entries of a newer format are shown and never changed", async () => {
 
 test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
   const path = journalPath();
-  const standing = openJournal({ path, now: clock() });
+  const standing = openJournal({ path, now: clock(), actor: ada });
   const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
     const { lease } = await standing.admit(intent(changes), { fresh: true });
     if (state !== "open") await lease.record({ state });
@@ -264,7 +270,7 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const child = await settle({ parent: rotation }, "done");
   const driven = await standing.admit(intent(), { fresh: true });
   await driven.lease.record({ state: "done" });
-  const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1) });
+  const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1), actor: ada });
   expect(await other.prune(400 * 86_400_000)).toMatchObject({ removed: 0 });
   expect(await other.prune(86_400_000)).toMatchObject({ removed: 3 });
   const left = [driven.lease.entry.id, replacement, lost];

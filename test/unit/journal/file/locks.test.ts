@@ -6,7 +6,7 @@ import { loadKernelLock } from "../../../../src/disk/kernel-lock.ts";
 import { identify } from "../../../../src/disk/lock-owner.ts";
 import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import type { Journal } from "../../../../src/journal/journal.ts";
-import { clock, folder, intent, journalAt } from "../intent.ts";
+import { ada, clock, folder, intent, journalAt } from "../intent.ts";
 
 const withoutKernel = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 60 };
 
@@ -91,7 +91,7 @@ test("through a symbolic link to its folder it is the same journal, with the ker
     mkdirSync(join(at, "state"), { mode: 0o700 });
     symlinkSync(join(at, "state"), link);
     const journal = (path: string): Journal =>
-      locks ? new FileJournal(path, { now: clock(), locks }) : journalAt(path);
+      locks ? new FileJournal(path, { now: clock(), actor: ada, locks }) : journalAt(path);
     const { lease } = await journal(join(at, "state", "journal.ndjson")).admit(intent());
     expect(await journal(join(link, "journal.ndjson")).tryLease(lease.entry.id)).toBeNull();
     await lease.release();
@@ -100,7 +100,7 @@ test("through a symbolic link to its folder it is the same journal, with the ker
 
 test("without the kernel's locks a journal that has a second name is refused, and said why", async () => {
   const { path, id } = await twoPaths(linkSync);
-  const journal = new FileJournal(path, { now: clock(), locks: withoutKernel });
+  const journal = new FileJournal(path, { now: clock(), actor: ada, locks: withoutKernel });
   const refusal = { kind: "usage", message: expect.stringContaining("another path") };
   await expect(journal.admit(intent(), { fresh: true })).rejects.toMatchObject(refusal);
   await expect(journal.lease(id)).rejects.toMatchObject(refusal);

@@ -1,15 +1,23 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { newEntry } from "../../../../src/journal/admission.ts";
-import { type Entry, formatVersion } from "../../../../src/journal/entry.ts";
-import { entryLine, headerLine, readLine, type Slice } from "../../../../src/journal/file/record.ts";
-import { readEntry } from "../../../../src/journal/fold.ts";
-import { intent } from "../intent.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
+import {
+  contentIn,
+  headerLine,
+  readLine,
+  recordContent,
+  recordHash,
+  seal,
+  type Slice,
+} from "../../../src/journal/record.ts";
+import { readEntry } from "../../../src/journal/fold.ts";
+import { ada, intent } from "./intent.ts";
 
 const at = "2026-11-21T00:00:00.000Z";
 
 function lineOf(entry: Entry): Buffer {
-  return Buffer.from(entryLine(entry).slice(0, -1));
+  return Buffer.from(seal(recordContent(entry, { by: ada })).slice(0, -1));
 }
 
 function all(bytes: Buffer): Slice {
@@ -61,8 +69,8 @@ test("every flipped bit and every truncation of a record is seen", () => {
 });
 
 test("the first record names the format", () => {
-  const line = Buffer.from(headerLine("f", at).slice(0, -1));
-  expect(readLine(all(line))).toEqual({ kind: "header", format: formatVersion });
+  const line = Buffer.from(headerLine({ file: "f", createdAt: at }).slice(0, -1));
+  expect(readLine(all(line))).toMatchObject({ kind: "header", format: formatVersion });
 });
 
 test("steps of one entry share the text of what never changes, and nothing else does", () => {
@@ -90,4 +98,19 @@ test("steps of one entry share the text of what never changes, and nothing else 
   ]) {
     expect(intentOf({ ...entry, ...changed })).not.toBe(intentOf(entry));
   }
+});
+
+test("the hash of a record is the same wherever it stands, and another for every byte of it", () => {
+  const entry = newEntry(intent(), { id: "1rs6rsqksj", key: "k", at });
+  const content = recordContent(entry, { by: ada, prev: "0".repeat(64) });
+  const lines = [seal(content), seal(content, "0123456789abcdef")].map((line) => Buffer.from(line.slice(0, -1)));
+  expect(lines.map((line) => contentIn(all(line)))).toEqual([content, content]);
+  expect(lines.map((line) => readLine(all(line))?.after)).toEqual([undefined, "0123456789abcdef"]);
+  for (const line of lines) expect(readLine(all(line))).toMatchObject({ kind: "entry", sequence: 1 });
+  for (const by of [
+    { ...ada, user: "eve" },
+    { ...ada, run: "https://ci.example.com/1" },
+  ])
+    expect(recordHash(recordContent(entry, { by, prev: "0".repeat(64) }))).not.toBe(recordHash(content));
+  expect(recordHash(recordContent({ ...entry, updated_at: "later" }, { by: ada }))).not.toBe(recordHash(content));
 });

@@ -1,0 +1,37 @@
+// Who made a record: the user and the host, and in CI the address of the run.
+
+export interface Actor {
+  readonly user: string;
+  readonly host: string;
+  /** Where the log of the CI run is. */
+  readonly run?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The run's address as GitHub, GitLab and Jenkins tell it; nothing elsewhere. */
+export function runIn(env: Environment): string | undefined {
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
+  const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
+  return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
+}
+
+/** Without what may be a credential: an address is written down where many read it. */
+function plainAddress(address: string | undefined): string | undefined {
+  if (!address || !URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  return /^https?:$/.test(url.protocol) ? `${url.origin}${url.pathname}` : undefined;
+}
+
+/** Whether a person who names an actor so means this one: the user, the host, `user@host`, or the run's address. */
+export function isActor({ user, host, run }: Actor, named: string): boolean {
+  return [user, host, `${user}@${host}`, run].includes(named);
+}
+
+/** What a record tells of its actor; nothing where its shape is another. */
+export function readActor(value: unknown): Actor | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { user, host, run } = value as Partial<Record<keyof Actor, unknown>>;
+  if (typeof user !== "string" || typeof host !== "string") return null;
+  return typeof run === "string" ? { user, host, run } : { user, host };
+}

@@ -1,0 +1,90 @@
+// How the bytes of a file are cut into sound records and damage.
+import { readLine, recordStart, type Slice, type SoundRecord } from "../record.ts";
+
+const newline = 10;
+
+/** A place in the file that holds no sound record. */
+export interface Damage {
+  readonly offset: number;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly bytes: Buffer;
+  readonly reason: string;
+}
+
+export interface Found {
+  readonly record: SoundRecord;
+  readonly offset: number;
+  readonly line: number;
+  readonly text: Slice;
+}
+
+export interface Scan {
+  readonly found: Found[];
+  readonly damage: Damage[];
+  /** What stands after the last newline and is no sound record: an append that a crash cut short, or one under way. */
+  readonly torn: Damage | undefined;
+}
+
+/**
+ * Cuts bytes that begin at the start of a line into records. Blank lines are no damage: a torn end is followed by one.
+ * @param from where the bytes begin in the file
+ */
+export function scanBytes(bytes: Buffer, from: { readonly offset: number; readonly line: number }): Scan {
+  const scan: Draft = { found: [], damage: [], torn: undefined };
+  let line = from.line;
+  for (let start = 0; start < bytes.length; line += 1) {
+    const cut = bytes.indexOf(newline, start);
+    const end = cut < 0 ? bytes.length : cut;
+    if (end > start) {
+      const text = { bytes, start, end };
+      const record = readLine(text);
+      if (record !== undefined) scan.found.push({ record, offset: from.offset + start, line, text });
+      else scanBadLine(text, { base: from.offset, line, ended: cut >= 0, scan });
+    }
+    start = end + 1;
+  }
+  return scan;
+}
+
+interface Draft {
+  readonly found: Found[];
+  readonly damage: Damage[];
+  torn: Damage | undefined;
+}
+
+/**
+ * A line that is not sound as a whole: two records whose newline was lost, or damage. Every start of a record in it is
+ * tried up to the next start, then without the one byte before that (the former newline).
+ */
+function scanBadLine(text: Slice, at: { base: number; line: number; ended: boolean; scan: Draft }): void {
+  const { base, line, ended, scan } = at;
+  const { bytes } = text;
+  const starts = recordStarts(text);
+  for (const [index, start] of starts.entries()) {
+    const next = starts[index + 1] ?? text.end;
+    let left = start;
+    for (const end of [next - 1, next]) {
+      const record = readLine({ bytes, start, end });
+      if (record === undefined) continue;
+      scan.found.push({ record, offset: base + start, line, text: { bytes, start, end } });
+      left = end;
+    }
+    if (left === next) continue;
+    const rest = { offset: base + left, line, bytes: bytes.subarray(left, next) };
+    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an append that was cut short" };
+    else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not fit" });
+    else scan.damage.push({ ...rest, reason: "a byte that ended a line is another" });
+  }
+}
+
+/** Where records may begin in a bad line: its beginning and every place that looks like one. */
+function recordStarts(text: Slice): number[] {
+  const { bytes, start, end } = text;
+  const starts = [start];
+  for (let at = bytes.indexOf(recordStart, start + 1, "latin1"); at >= 0 && at < end; ) {
+    starts.push(at);
+    at = bytes.indexOf(recordStart, at + 1, "latin1");
+  }
+  return starts;
+}

@@ -1,0 +1,31 @@
+// Which entries a list is to show. Pure.
+import { isActor } from "./actor.ts";
+import { type Entry, isSettled, type Operation } from "./entry.ts";
+import type { Step } from "./history.ts";
+
+export interface EntryFilter {
+  /** Settled ones too; where `states` are named, those alone. */
+  readonly all?: boolean;
+  readonly states?: readonly string[];
+  readonly operation?: Operation;
+  readonly profile?: string;
+  /** Whoever made a step of it: the user, the host, `user@host` or the address of the CI run. */
+  readonly actor?: string;
+  /** ISO 8601 UTC: touched then or later. */
+  readonly since?: string;
+}
+
+/** True where no settled entry can fit: those are not even read. */
+export function isOfUnsettled({ all, states }: EntryFilter): boolean {
+  return all !== true && states === undefined;
+}
+
+/** @param history asked only where nothing else has excluded the entry */
+export function fits(entry: Entry, filter: EntryFilter, history: () => readonly Step[]): boolean {
+  const { states, operation, profile, actor, since } = filter;
+  if (states ? !states.includes(entry.state) : filter.all !== true && isSettled(entry.state)) return false;
+  if (operation !== undefined && entry.operation !== operation) return false;
+  if (profile !== undefined && entry.profile !== profile) return false;
+  if (since !== undefined && entry.updated_at < since) return false;
+  return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
+}

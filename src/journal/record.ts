@@ -1,0 +1,212 @@
+// How a record is written as a line with a checksum, and read.
+//
+// {"sum":"<16 hex of SHA-256 over all that follows>","v":2,"intent":{…what never changes…},"now":{…what a step changed…},
+//  "by":{…who…},"prev":"<hash of the record before in its entry>","n":2,"after":"<sum of the line before in its file>"}
+// Every record of an entry carries the whole entry: a damaged one costs a transition, never a key. Its hash is that of its
+// content, from `v` to `n`: the same in every journal that it is copied to.
+import { hash } from "node:crypto";
+import type { Actor } from "./actor.ts";
+import { type Entry, formatVersion } from "./entry.ts";
+
+/** How every record begins; it cannot occur inside one, where quotes are escaped. */
+export const recordStart = '{"sum":"';
+const sumDigits = 16;
+const bodyStart = recordStart.length + sumDigits + 2; // `",`
+const intentStart = '"intent":{"id":"';
+const nowStart = '},"now":{"';
+/** Long enough for checksum, version and what kind of record it is. */
+const headLength = 80;
+
+/** Some of the bytes that were read: offsets cost nothing, a buffer for every line would. */
+export interface Slice {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A sound line. `intent` is the text of what never changes, compared as it stands; undefined in a newer format. */
+export type SoundRecord = { readonly format: number; readonly sum: string; readonly after?: string | undefined } & (
+  | { readonly kind: "header"; readonly kept?: KeptPart | undefined }
+  | { readonly kind: "other" }
+  | {
+      readonly kind: "entry";
+      readonly id: string;
+      readonly line: Slice;
+      readonly intent: Slice | undefined;
+      /** Counts the records of its entry; undefined in those of earlier versions. */
+      readonly sequence: number | undefined;
+    }
+);
+
+/** What a journal that was written anew begins with: so many records, and a digest of their checksums. */
+export interface KeptPart {
+  readonly records: number;
+  readonly digest: string;
+  /** Entries whose history had a gap already: what was damaged or removed cannot be had again. */
+  readonly gaps: readonly string[];
+}
+
+/** Who makes a record, and the hash of the one before in its entry. */
+export interface RecordMaking {
+  readonly by: Actor;
+  readonly prev?: string | undefined;
+}
+
+export function sameBytes(one: Slice, other: Slice): boolean {
+  return one.bytes.compare(other.bytes, other.start, other.end, one.start, one.end) === 0;
+}
+
+function sumOf(body: Buffer | string): string {
+  return hash("sha256", body, "hex").slice(0, sumDigits);
+}
+
+function contentOf(record: object): string {
+  return JSON.stringify(record).slice(1, -1);
+}
+
+/** A whole line. @param after the checksum of the line before it in its file */
+export function seal(content: string, after?: string): string {
+  const body = `${content}${after === undefined ? "" : `,"after":"${after}"`}}`;
+  return `${recordStart}${sumOf(body)}",${body}\n`;
+}
+
+/** The checksum of a line that was sealed here. */
+export function sumIn(line: string): string {
+  return line.slice(recordStart.length, recordStart.length + sumDigits);
+}
+
+/**
+ * The first record of a file.
+ * @param about.file a random name of this file: a rewritten journal has another one
+ */
+export function headerLine(about: { file: string; createdAt: string; kept?: KeptPart | undefined }): string {
+  const { file, createdAt, kept } = about;
+  return seal(contentOf({ v: formatVersion, journal: "integ", file, created_at: createdAt, kept }));
+}
+
+/** A digest of the checksums of records, in their order. */
+export function digestOf(sums: readonly string[]): string {
+  return hash("sha256", sums.join(""), "hex");
+}
+
+/** A record of an entry, without what belongs to the place where it stands. */
+export function recordContent(entry: Entry, { by, prev }: RecordMaking): string {
+  const intent = {
+    id: entry.id, // first: found without parsing
+    operation: entry.operation,
+    idempotency_key: entry.idempotency_key,
+    profile: entry.profile,
+    profile_id: entry.profile_id,
+    organization_id: entry.organization_id,
+    region: entry.region,
+    base_url: entry.base_url,
+    service_version: entry.service_version,
+    method: entry.method,
+    path: entry.path,
+    request_text: entry.request_text,
+    twin: entry.fingerprint,
+    replaces: entry.replaces,
+    parent: entry.parent,
+    created_at: entry.created_at,
+  };
+  const now = {
+    state: entry.state,
+    resource_id: entry.resource_id,
+    attempts: entry.attempts,
+    updated_at: entry.updated_at,
+    last_error: entry.last_error,
+    destination: entry.destination,
+    replaced_by: entry.replaced_by,
+    detail: entry.detail,
+  };
+  return contentOf({ v: formatVersion, intent, now, by, prev, n: entry.sequence });
+}
+
+/**
+ * A line without its newline as a record, or undefined where it is not sound. The checksum covers every byte after it,
+ * so that any flipped bit is seen. Version and checksum stand at the same place in every format to come.
+ */
+export function readLine(line: Slice): SoundRecord | undefined {
+  const { bytes, start, end } = line;
+  const head = bytes.toString("latin1", start, Math.min(end, start + headLength));
+  if (!head.startsWith(recordStart) || !head.startsWith('",', bodyStart - 2)) return undefined;
+  const sum = head.slice(recordStart.length, recordStart.length + sumDigits);
+  if (sum !== sumOf(bytes.subarray(start + bodyStart, end))) return undefined;
+  const version = /^"v":([1-9][0-9]{0,8}),/.exec(head.slice(bodyStart));
+  if (version === null) return undefined;
+  const format = Number(version[1]);
+  if (format > formatVersion) return newerRecord(line, { format, sum });
+  return ownRecord(line, { head, format, sum, at: bodyStart + version[0].length });
+}
+
+interface Head {
+  readonly head: string;
+  readonly format: number;
+  readonly sum: string;
+  readonly at: number;
+}
+
+function ownRecord(line: Slice, { head, format, sum, at }: Head): SoundRecord | undefined {
+  const { bytes, start, end } = line;
+  const { sequence, after } = tailOf(line);
+  if (head.startsWith('"journal":"integ"', at)) return { kind: "header", format, sum, kept: keptIn(line) };
+  if (!head.startsWith(intentStart, at)) return { kind: "other", format, sum, after };
+  const idAt = at + intentStart.length;
+  const id = head.slice(idAt, head.indexOf('"', idAt));
+  const nowAt = bytes.indexOf(nowStart, start + idAt, "latin1");
+  if (nowAt < 0 || nowAt >= end) return undefined;
+  const intent = { bytes, start: start + at, end: nowAt };
+  return { kind: "entry", format, sum, after, id, line, intent, sequence };
+}
+
+const tailPattern = /(?:,"n":([1-9][0-9]{0,14}))?(?:,"after":"([0-9a-f]{16})")?\}$/;
+
+/** Read without parsing the rest: they stand at the end, where earlier versions have `}}`. */
+function tailOf({ bytes, start, end }: Slice): { sequence: number | undefined; after: string | undefined } {
+  const [, digits, after] = tailPattern.exec(bytes.toString("latin1", Math.max(start, end - 60), end)) ?? [];
+  return { sequence: digits === undefined ? undefined : Number(digits), after };
+}
+
+function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
+  const { kept } = JSON.parse(bytes.toString("utf8", start, end)) as { kept?: unknown };
+  if (!isObject(kept)) return undefined;
+  const { records, digest, gaps } = kept;
+  if (typeof records !== "number" || typeof digest !== "string" || !Array.isArray(gaps)) return undefined;
+  return { records, digest, gaps: gaps.filter((id) => typeof id === "string") };
+}
+
+/** The content of a sound line, as `recordContent` made it. */
+export function contentIn({ bytes, start, end }: Slice): string {
+  return bytes.toString("utf8", start + bodyStart, end).replace(/(?:,"after":"[0-9a-f]{16}")?\}$/, "");
+}
+
+/** What the next record of its entry names as the one before. */
+export function recordHash(content: string): string {
+  return hash("sha256", content, "hex");
+}
+
+/** The state that a record of our own format sets, read without parsing the rest; undefined of a newer one. */
+export function stateOf(record: SoundRecord): string | undefined {
+  if (record.kind !== "entry" || record.intent === undefined) return undefined;
+  const { bytes, end } = record.intent;
+  const from = end + '},"now":{"state":"'.length;
+  const text = bytes.toString("latin1", from, Math.min(record.line.end, from + 20));
+  return text.slice(0, text.indexOf('"'));
+}
+
+function newerRecord(line: Slice, { format, sum }: Pick<Head, "format" | "sum">): SoundRecord | undefined {
+  try {
+    const read: unknown = JSON.parse(line.bytes.toString("utf8", line.start, line.end));
+    if (!isObject(read)) return undefined;
+    if (read.journal === "integ") return { kind: "header", format, sum };
+    const { intent } = read;
+    if (!isObject(intent) || typeof intent.id !== "string") return { kind: "other", format, sum };
+    return { kind: "entry", format, sum, id: intent.id, line, intent: undefined, sequence: undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { isActor, runIn } from "../../../src/journal/actor.ts";
+
+const github = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "o/r", GITHUB_RUN_ID: "7" };
+
+test.each<[string, Record<string, string>, string | undefined]>([
+  ["nothing of a CI", {}, undefined],
+  ["GitHub", github, "https://github.com/o/r/actions/runs/7"],
+  ["GitHub without a run", { ...github, GITHUB_RUN_ID: "" }, undefined],
+  ["GitLab", { CI_JOB_URL: "https://gitlab.example.com/g/p/-/jobs/9" }, "https://gitlab.example.com/g/p/-/jobs/9"],
+  [
+    "GitLab, a pipeline",
+    { CI_PIPELINE_URL: "https://gitlab.com/p/-/pipelines/1" },
+    "https://gitlab.com/p/-/pipelines/1",
+  ],
+  ["Jenkins", { BUILD_URL: "http://jenkins:8080/job/x/3/" }, "http://jenkins:8080/job/x/3/"],
+  [
+    "a credential in it",
+    { BUILD_URL: "https://me:secret@ci.example.com/1?token=secret#secret" },
+    "https://ci.example.com/1",
+  ],
+  ["what is no address", { BUILD_URL: "3" }, undefined],
+  ["another scheme", { BUILD_URL: "javascript:alert(1)" }, undefined],
+])("the run's address: %s", (_, env, run) => {
+  expect(runIn(env)).toBe(run);
+});
+
+test("an actor is named by the user, the host, both, or the run, exactly", () => {
+  const actor = { user: "ada", host: "desk", run: "https://ci.example.com/1" };
+  for (const named of ["ada", "desk", "ada@desk", "https://ci.example.com/1"]) expect(isActor(actor, named)).toBe(true);
+  for (const named of ["ad", "ADA", "ada@", "@desk", "", "undefined"]) expect(isActor(actor, named)).toBe(false);
+  expect(isActor({ user: "ada", host: "desk" }, "undefined")).toBe(false);
+});
