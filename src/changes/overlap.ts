@@ -10,7 +10,7 @@ import {
   type DestinationRecord,
   type OneTimeSecret,
 } from "../secrets/destination.ts";
-import type { Successor } from "./revocation.ts";
+import { type Proof, proofIn, type Successor } from "./revocation.ts";
 import { recordAfterwards, recoveryStep, wait, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
@@ -46,8 +46,6 @@ export interface RotationContract {
   learned(newId: string): Partial<EntryProgress>;
   /** Whether the new one may take the old one's place at all. @throws Failure if not */
   checkNew?(child: Entry): Promise<void>;
-  /** Why no proof is due, as the rotation was begun. */
-  readonly noProof?: "no token endpoint" | undefined;
   /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or nobody answers */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
@@ -275,13 +273,8 @@ async function prove(
   // An overlap runs only once all of this was answered.
   if (lease.entry.state === "waiting") return;
   await contract.checkNew?.(child);
-  if (lease.entry.detail.proven !== undefined) return;
-  const mark = async (how: Successor["proof"]): Promise<void> =>
-    void (await lease.record(proven(bench, lease.entry, how)));
-  if (contract.noProof !== undefined) {
-    bench.tell.note("Not proven by a token exchange: the profile that began it has no token endpoint.");
-    return mark(contract.noProof);
-  }
+  if (proofIn(lease.entry.detail) !== undefined) return;
+  const mark = async (how: Proof): Promise<void> => void (await lease.record(proven(bench, lease.entry, how)));
   const known = secret ?? (await rereadSecret(bench, child));
   if (known !== undefined && (await contract.prove(child, known))) return mark("token exchange");
   if (await options.mayRevokeUnproven(lease.entry)) return mark("by the person");
@@ -290,7 +283,7 @@ async function prove(
     "pending",
     `The new ${noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
     {
-      meaning: `The old ${noun} is untouched. If the new one works for you, go on with --yes.`,
+      meaning: `The old ${noun} is not revoked. If the new one works for you, continue with --yes.`,
       ...recoveryStep(lease.entry.id, " --yes"),
     },
   );
@@ -303,7 +296,7 @@ async function rereadSecret(bench: Workbench, { destination }: Entry): Promise<{
 }
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */
-export function proven(bench: Workbench, { detail }: Entry, how: Successor["proof"]): Pick<EntryProgress, "detail"> {
+export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
   const until = new Date(bench.clock.now() + (detail.overlap_ms ?? 0)).toISOString();
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
@@ -332,8 +325,7 @@ async function successorOf(
   { newId, watched }: { readonly newId: string; readonly watched: WatchedDestination },
 ): Promise<Successor> {
   const { detail } = lease.entry;
-  const { proven: proof } = detail;
-  if (proof === undefined) throw new Error(`${lease.entry.id} comes to its revocation without a proof`);
+  const proof = proofIn(detail);
   const isJustMade = watched.secret !== undefined && (detail.overlap_ms ?? 0) === 0;
   if (isJustMade) return { id: newId, proof, seen: "just made" };
   await assertWorks(contract, newId);

@@ -3,6 +3,7 @@
 // may have arrived.
 import type { Attempt } from "../api/http/attempt.ts";
 import { Failure } from "../errors.ts";
+import type { Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import {
   delayBeforeNext,
@@ -24,11 +25,19 @@ export type RevocationGrounds =
   /** It exists, nobody has its secret, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost"; readonly entry: string };
 
+/** How it was shown that a new credential works. What else an entry may say is no evidence. */
+const evidence = ["token exchange", "by the person"] as const;
+export type Proof = (typeof evidence)[number];
+
+/** The evidence that an entry has of its new credential. */
+export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
+  return evidence.find((known) => known === proven);
+}
+
 /** A new credential whose secret is delivered: what is known of it when the old one is to go. */
 export interface Successor {
   readonly id: string;
-  /** How it was shown that it works; `by the person`: somebody said so. */
-  readonly proof: string;
+  readonly proof: Proof | undefined;
   /** When it was last seen to work: made in this process just now, or asked for just now. */
   readonly seen: "just made" | "looked at";
 }
@@ -72,10 +81,13 @@ export async function revoke<T, R>(bench: Workbench, { send, read, grounds, mark
   }
 }
 
-/** @throws Failure `failed` if the grounds are none: what works stays */
+/** @throws Failure if the grounds are none: what works stays */
 function assertGrounds(grounds: RevocationGrounds): void {
-  if (grounds.kind === "replaced" && grounds.by.id === "")
-    throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
+  if (grounds.kind !== "replaced") return;
+  const { id, proof } = grounds.by;
+  if (proof === undefined)
+    throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
+  if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
 }
 
 export interface JournalledRevocation<R> {

@@ -82,7 +82,10 @@ async function liveDeploy(): Promise<string[]> {
 
 describe("docs/ci.md", () => {
   it("the profile", async () => {
-    const { code, stderr } = await run(sh, snippet("sh", "profiles add"), { ADMIN_KEY: own.secret });
+    const { code, stderr } = await run(sh, snippet("sh", "profiles add"), {
+      ADMIN_KEY: own.secret,
+      ADMIN_KEY_ID: own.id,
+    });
     expect(code, stderr).toBe(0);
     expect((await at.integ(["keys", "list", "-p", "rotator"])).code).toBe(0);
   });

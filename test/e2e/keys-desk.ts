@@ -109,7 +109,7 @@ export class KeysDesk {
   }
 
   /**
-   * A home with the profile `p`, which lives on a key of its own and exchanges its secret at the endpoint.
+   * A home with the profile `p`, which lives on a key of its own, knows it, and exchanges its secret at the endpoint.
    * @param more further words of `profiles add`; OWN is the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {
@@ -134,7 +134,9 @@ export class KeysDesk {
         "--api-key-stdin",
         "--access-token-endpoint",
         access_token_endpoint,
-        ...more.map((word) => word.replace("OWN", own.id)),
+        ...(more.includes("--api-key-id") ? more : ["--api-key-id", "OWN", ...more]).map((word) =>
+          word.replace("OWN", own.id),
+        ),
       ],
       {
         input: own.secret,

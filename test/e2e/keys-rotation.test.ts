@@ -1,5 +1,6 @@
 // Rotation of access keys in place, where a lost answer is told and never repeated by itself, and of the key that the
 // profile itself lives on. By replacement: keys-replacement.test.ts.
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -8,13 +9,17 @@ import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unsettled } fr
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
-function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
+function refusable(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-/** A profile that was told which key is its own. */
+/** With the yes that a rotation in place wants where nobody can be asked. */
+function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
+  return refusable(at, id, "--yes", ...flags);
+}
+
 async function knownOwn(): Promise<{ at: Home; id: string }> {
-  const { at, own } = await desk.withProfile("--api-key-id", "OWN");
+  const { at, own } = await desk.withProfile();
   await desk.service.calm();
   return { at, id: own.id };
 }
@@ -107,6 +112,54 @@ describe("in place", () => {
   });
 });
 
+describe("off a terminal", () => {
+  it("wants --yes in place, of any key, and sends nothing without it", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "in-place" });
+    await desk.service.calm();
+    const { code, stderr } = await refusable(at, old.id, "--secret-file", "x");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("the same command with --yes")]);
+    expect(await desk.sent("POST", /access-keys/)).toBe(0);
+    expect((await rotate(at, old.id, "--secret-file", "x")).code).toBe(0);
+  });
+
+  it.each([
+    ["in place", []],
+    ["by replacement", ["--by-replacement"]],
+  ])(
+    "%s, a key that may be the caller's own is refused; --yes locks it out and says how to repair it",
+    async (_how, how) => {
+      const { at, own } = await desk.withProfile("--api-key-id", "");
+      await desk.service.calm();
+      const words = [own.id, ...how, "--secret-file", "x"] as const;
+      const { code, stderr } = await refusable(at, ...words);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("integ profiles edit p --api-key-id ")]);
+      expect(await desk.sent("POST", /access-keys/)).toBe(0);
+      const agreed = await rotate(at, ...words);
+      expect(agreed.code, agreed.stderr).toBe(0);
+      const repair = /Repair it: integ (.+) < (\S+)$/m.exec(agreed.stderr);
+      expect(repair, agreed.stderr).not.toBeNull();
+      expect((await at.integ(["keys", "list"])).code).toBe(3);
+      const repaired = await at.integ(repair![1]!.split(" "), { input: readFileSync(at.path(repair![2]!), "utf8") });
+      expect(repaired.code, repaired.stderr).toBe(0);
+      expect((await at.integ(["keys", "list"])).code).toBe(0);
+    },
+  );
+
+  it("a key for ingestion only is nobody's own, and another one than the caller's is not asked about", async () => {
+    const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
+    const { code, stderr } = await refusable(desk.withToken(), push.id, "--by-replacement");
+    expect(stderr).not.toContain("lock");
+    // A bearer token alone proves nothing: both keys stay.
+    expect(code, stderr).toBe(8);
+    const { at } = await desk.withProfile();
+    const other = await desk.makeKey({ name: "other" });
+    const replaced = await refusable(at, other.id, "--by-replacement", "--secret-file", "x");
+    expect(replaced.code, replaced.stderr).toBe(0);
+    expect(replaced.stderr).not.toContain("Repair");
+  });
+});
+
 describe("the key that the profile lives on", () => {
   it("--update-profile proves the new secret, puts it in the profile, and the profile works on", async () => {
     const { at, own } = await desk.withProfile();
@@ -124,7 +177,7 @@ describe("the key that the profile lives on", () => {
   it("is not touched without being asked to, once the profile knows it", async () => {
     const { at, id } = await knownOwn();
     for (const flags of [[], ["--by-replacement"], ["--secret-file", "x"]]) {
-      const { code, stderr } = await rotate(at, id, ...flags);
+      const { code, stderr } = await refusable(at, id, ...flags);
       expect(code).toBe(2);
       expect(stderr).toContain("--update-profile");
     }
@@ -134,10 +187,10 @@ describe("the key that the profile lives on", () => {
   });
 
   it("--secret-profile with its own name is the same work; the profile knows its key from then on", async () => {
-    const { at, own } = await desk.withProfile();
+    const { at, own } = await desk.withProfile("--api-key-id", "");
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
-    expect((await rotate(at, own.id, "--secret-file", "x")).code).toBe(2);
+    expect((await refusable(at, own.id, "--secret-file", "x")).code).toBe(2);
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
@@ -188,7 +241,15 @@ describe("the key that the profile lives on", () => {
   it("a proof that nobody can make for a moment does not lock the profile out", async () => {
     const { at, own } = await desk.withProfile();
     await desk.service.fault("POST /api/v1/access-tokens status=503 after=1 times=100");
-    const { code, stderr } = await at.integ(["keys", "rotate", own.id, "--update-profile", "--retry-for", "0"]);
+    const { code, stderr } = await at.integ([
+      "keys",
+      "rotate",
+      own.id,
+      "--update-profile",
+      "--retry-for",
+      "0",
+      "--yes",
+    ]);
     expect(code, stderr).toBe(0);
     expect(stderr).toContain("could not be proven");
     await desk.service.calm();

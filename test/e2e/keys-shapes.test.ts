@@ -221,7 +221,7 @@ describe("by replacement, what the API does not tell of the old key", () => {
   ] as const)("%s must come by flag: exit 2, nothing made", async (member, flags) => {
     const { [member]: _, ...rest } = told;
     list([rest]);
-    const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"]);
+    const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
     expect(code).toBe(2);
     expect(stderr).toContain(flags[0]);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
@@ -229,13 +229,13 @@ describe("by replacement, what the API does not tell of the old key", () => {
 
   it("and all of it at once where the list tells nothing", async () => {
     list([{ id: "ak_1" }]);
-    const { stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"]);
+    const { stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
     for (const flag of ["--name", "--type", "--scope", "--expires-in"]) expect(stderr).toContain(flag);
   });
 
   it("a scope that no new key can have is not widened: exit 2", async () => {
     list([{ ...told, scopes: ["reports:*"] }]);
-    expect((await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement"])).code).toBe(2);
+    expect((await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"])).code).toBe(2);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@
 // so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost answer is
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
 import { rotatedKeyDifferences } from "../../api/access-keys.ts";
+import type { Attempt } from "../../api/http/attempt.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -147,6 +148,14 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
+/** True if the caller's credential is not accepted: neither for the request nor for the token that it needs. */
+export function isCredentialRefused(answer: Attempt<unknown>): boolean {
+  return (
+    (answer.kind === "refused" && answer.status === 401) ||
+    (answer.kind === "not_sent" && answer.failure?.kind === "auth")
+  );
+}
+
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
@@ -162,10 +171,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
     return unknown(
       "The profile's secret still works now. Whether a second one was made nobody can tell; rotating again settles it.",
     );
-  const isRefused =
-    (answer.kind === "refused" && answer.status === 401) ||
-    (answer.kind === "not_sent" && answer.failure?.kind === "auth");
-  if (!isRefused) return unknown(`${unknownWords} ${againWords}`);
+  if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",

@@ -109,7 +109,6 @@ export function finishClientRotation(
     oldId,
     deliverNew: (destination) => deliverNewClient(bench, lease, { ...options, destination }),
     learned: (newId) => ({ resource_id: newId }),
-    noProof: proof === null ? "no token endpoint" : undefined,
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
       await proveClient({ clientId, secret }, due).catch((error: unknown) => {
@@ -118,9 +117,11 @@ export function finishClientRotation(
       return true;
     },
     whyUnproven: (_child, hasSecret) =>
-      hasSecret
-        ? "cannot be proven: neither the entry nor the profile names a token endpoint"
-        : "could not be proven: its secret left this machine before a crash",
+      due === null
+        ? "cannot be proven: the profile that the rotation began with names no token endpoint"
+        : hasSecret
+          ? "could not be proven"
+          : "could not be proven: its secret left this machine before a crash",
     statusOf: async (newId) =>
       (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get OAuth client" })).status,
     again: `integ oauth-clients rotate ${oldId}`,

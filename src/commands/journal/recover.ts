@@ -4,7 +4,14 @@ import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import { mayReplace, mentionDamage, overlapNote, whereSecretIs, workbenchOf } from "../running/change.ts";
+import {
+  mayReplace,
+  mayRevokeUnproven,
+  mentionDamage,
+  overlapNote,
+  whereSecretIs,
+  workbenchOf,
+} from "../running/change.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
@@ -52,7 +59,7 @@ export const command = defineVerb({
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
-      mayRevokeUnproven: async () => context.settings.yes,
+      mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
       overlap: options.now ? "end" : "leave",
       benchFor: async (entry) => {
         await refuseGone(context, entry);

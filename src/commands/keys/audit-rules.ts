@@ -1,7 +1,6 @@
-// What makes an access key a risk (§2.4, §3.2), from its row alone: findings, what the row does not let anyone judge, and
-// waivers: findings that someone has accepted, each until a day.
+// What makes an access key a risk (§2.4, §3.2), from its row alone: findings, and what the row does not let anyone judge.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
-import { Failure } from "../../errors.ts";
+import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
 
@@ -65,6 +64,17 @@ interface Case extends KeyAt {
   /** As commands write it. */
   readonly id: string;
   readonly limits: Thresholds;
+  readonly ownership: Ownership;
+  readonly caller: Caller;
+}
+
+/** Who asks for the audit: no remedy may lock it out. */
+export interface Caller {
+  /** As it stands in a sentence. */
+  readonly name: string;
+  /** integ can put a new secret in the place of its own. */
+  readonly takesSecret: boolean;
+  readonly ownership: (id: string) => Ownership;
 }
 
 const fine: Verdict = { kind: "fine" };
@@ -84,7 +94,7 @@ function unjudged(reason: string): Verdict {
  */
 export function auditKeys(
   rows: readonly Readonly<Record<string, unknown>>[],
-  at: { readonly now: number; readonly limits: Thresholds },
+  at: { readonly now: number; readonly limits: Thresholds; readonly caller: Caller },
 ): Judgement {
   const findings: Finding[] = [];
   const open: Unjudged[] = [];
@@ -97,6 +107,7 @@ export function auditKeys(
       ...at,
       key,
       id: key.id === undefined ? "<id>" : shellWord(key.id),
+      ownership: key.id === undefined ? "maybe" : at.caller.ownership(key.id),
       has: (member) => Object.hasOwn(row, member),
     };
     const doubt = doubtOf(subject);
@@ -159,12 +170,12 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "medium",
       `expires at ${key.expiresAt}, in ${days(expiry - now)}`,
-      `${replace(subject)} --expires-in 90d`,
+      replace(subject, "--expires-in 90d"),
     );
   },
   no_expiry(subject) {
     const expiry = expiryOf(subject);
-    if (expiry === null) return finding("medium", "has no expiry", `${replace(subject)} --expires-in 90d`);
+    if (expiry === null) return finding("medium", "has no expiry", replace(subject, "--expires-in 90d"));
     return typeof expiry === "string" ? unjudged(expiry) : fine;
   },
   never_used(subject) {
@@ -193,7 +204,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "medium",
       `was created at ${subject.key.createdAt}, ${days(age)} ago`,
-      `${replace(subject)} --overlap 1d`,
+      replace(subject, "--overlap 1d"),
     );
   },
   full_access(subject) {
@@ -201,13 +212,14 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes make no sense" : "the answer has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    return finding(
-      "medium",
-      "may do everything (scope *); pushing data alone takes push-ingest:*",
-      `${replace(subject)} --scope 'push-ingest:*'`,
-    );
+    const remedy =
+      subject.ownership === "own"
+        ? `keep its scope: ${subject.caller.name} administers keys with it`
+        : replace(subject, "--scope 'push-ingest:*'");
+    return finding("medium", "may do everything (scope *); pushing data alone takes push-ingest:*", remedy);
   },
-  user_bound({ key, id, has }) {
+  user_bound(subject) {
+    const { key, has } = subject;
     if (key.keyType === undefined)
       return unjudged(has("keyType") ? "its keyType makes no sense" : "the answer has no keyType");
     if (key.keyType !== "user_bound") return fine;
@@ -215,17 +227,27 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "low",
       `is bound to ${whose}: it stands and falls with that account`,
-      `integ keys rotate ${id} --by-replacement --type service_account`,
+      replace(subject, "--type service_account"),
     );
   },
 };
 
-function revoke({ id }: Case): string {
-  return `integ keys revoke ${id}`;
+function revoke(subject: Case): string {
+  if (subject.ownership === "own") return replace(subject, "");
+  return unlessOwn(subject, `integ keys revoke ${subject.id}`);
 }
 
-function replace({ id }: Case): string {
-  return `integ keys rotate ${id} --by-replacement`;
+function replace(subject: Case, flags: string): string {
+  const { id, ownership, caller } = subject;
+  if (ownership === "own" && !caller.takesSecret)
+    return `give ${caller.name} another key, then: integ keys revoke ${id}`;
+  const own = ownership === "own" ? " --update-profile" : "";
+  return unlessOwn(subject, `integ keys rotate ${id} --by-replacement${own} ${flags}`.trimEnd());
+}
+
+/** A command that may lock the caller out says so, and is none that can be pasted. */
+function unlessOwn({ ownership, caller }: Case, command: string): string {
+  return ownership === "maybe" ? `${command} (unless ${caller.name} uses this key)` : command;
 }
 
 /** The service's word as one word of a command that somebody may copy into a shell. */
@@ -283,100 +305,4 @@ export function days(ms: number): string {
   if (hours < 1) return "less than an hour";
   const [count, unit] = hours < 48 ? [hours, "hour"] : [Math.floor(hours / 24), "day"];
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
-
-export interface Waiver {
-  readonly rule: RuleName;
-  /** Id of the key. */
-  readonly key: string;
-  /** As written. */
-  readonly until: string;
-  /** The first moment at which it no longer holds, milliseconds since 1970. */
-  readonly endsAt: number;
-  readonly reason: string | null;
-}
-
-/** What waivers leave of the findings. */
-export interface Waived {
-  readonly findings: readonly Finding[];
-  readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** Waivers whose day has passed, and whose finding is back. */
-  readonly ended: readonly Waiver[];
-  /** Waivers that no finding needs any more. */
-  readonly unused: readonly Waiver[];
-}
-
-/** A waiver that ends in ten years does not end. */
-const longestMs = 366 * 86_400_000;
-
-const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
-
-/**
- * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, which counts to its end in
- * UTC, or a time; at most a year ahead.
- * @param at `path` for messages; `now` in milliseconds since 1970
- * @throws Failure `usage` for anything else: a mistyped waiver would hide nothing or too much
- */
-export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
-  const refuse = (why: string): Failure =>
-    new Failure("usage", `${at.path}: ${why}.`, { meaning: `It looks like ${example}` });
-  let file: unknown;
-  try {
-    file = JSON.parse(text);
-  } catch {
-    throw refuse("it is not valid JSON");
-  }
-  const list = typeof file === "object" && file !== null ? (file as { waivers?: unknown }).waivers : undefined;
-  if (!Array.isArray(list)) throw refuse('there is no list under "waivers"');
-  return list.map((item: unknown, index) => {
-    const found = readWaiver(item, at.now);
-    if (typeof found === "string") throw refuse(`waiver ${index + 1}: ${found}`);
-    return found;
-  });
-}
-
-const members = new Set(["rule", "key", "until", "reason"]);
-
-function readWaiver(item: unknown, now: number): Waiver | string {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is no object";
-  const { rule, key, until, reason = null } = item as Record<string, unknown>;
-  const stranger = Object.keys(item).find((name) => !members.has(name));
-  if (stranger !== undefined) return `it has an unknown member "${stranger}"`;
-  const known = ruleNames.find((name) => name === rule);
-  if (known === undefined) return `"${String(rule)}" is no rule (${ruleNames.join(", ")})`;
-  if (typeof key !== "string" || key === "") return '"key" must be the id of a key';
-  if (reason !== null && typeof reason !== "string") return '"reason" must be a text';
-  const endsAt = typeof until === "string" ? endOf(until) : undefined;
-  if (typeof until !== "string" || endsAt === undefined) return '"until" must be a date like 2027-01-31: a waiver ends';
-  if (endsAt - now > longestMs) return `it lasts until ${until}: a year is the longest`;
-  return { rule: known, key, until, endsAt, reason };
-}
-
-function endOf(until: string): number | undefined {
-  const day = /^(\d{4})-(\d{2})-(\d{2})$/.exec(until);
-  if (!day) return timeOf(until);
-  const [year, month, date] = day.slice(1).map(Number) as [number, number, number];
-  const start = new Date(Date.UTC(year, month - 1, date));
-  // The 31st of February is no day, and Date would call it the 3rd of March.
-  return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
-}
-
-/** Takes the waived findings out, and tells which waivers ended or are not needed. */
-export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  const waiverOf = (finding: Finding): Waiver | undefined =>
-    waivers.filter((waiver) => covers(waiver, finding)).toSorted((a, b) => b.endsAt - a.endsAt)[0];
-  const pairs = findings.map((finding) => ({ finding, waiver: waiverOf(finding) }));
-  const holds = (waiver: Waiver | undefined): waiver is Waiver => waiver !== undefined && waiver.endsAt > now;
-  return {
-    findings: pairs.filter(({ waiver }) => !holds(waiver)).map(({ finding }) => finding),
-    waived: pairs.flatMap(({ finding, waiver }) =>
-      holds(waiver) ? [{ ...finding, until: waiver.until, reason: waiver.reason }] : [],
-    ),
-    ended: pairs.flatMap(({ waiver }) => (waiver !== undefined && !holds(waiver) ? [waiver] : [])),
-    unused: waivers.filter((waiver) => !findings.some((finding) => covers(waiver, finding))),
-  };
-}
-
-function covers(waiver: Waiver, finding: Finding): boolean {
-  return waiver.rule === finding.rule && waiver.key === finding.key_id;
 }

@@ -1,12 +1,16 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Finding, Judgement, Severity, Thresholds, Waived } from "./audit-rules.ts";
+import type { Caller, Finding, Judgement, Severity, Thresholds } from "./audit-rules.ts";
+import type { Waived } from "./audit-waivers.ts";
 import { findingColumns } from "./keys.ts";
+import { callerOf, isKept, ownershipOf } from "./own-key.ts";
 import { parseLifetime } from "../options/values.ts";
 import { read, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 
@@ -37,16 +41,18 @@ export const command = defineVerb({
       expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
     const now = context.clock.now();
-    const { applyWaivers, auditKeys, isAsBadAs, readWaivers } = await import("./audit-rules.ts");
+    const { auditKeys, isAsBadAs } = await import("./audit-rules.ts");
+    const { applyWaivers, readWaivers } = await import("./audit-waivers.ts");
     const waivers =
       options.waivers === undefined
         ? []
         : readWaivers(textOf(context, options.waivers), { path: options.waivers, now });
-    const service = await context.connect();
+    const profile = await context.profiles.active();
+    const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     const judgement = auditKeys(
       value.rows.map((row) => row.value),
-      { now, limits },
+      { now, limits, caller: callerIn(profile, value, now) },
     );
     const report = {
       ...judgement,
@@ -63,6 +69,11 @@ export const command = defineVerb({
     if (bad.length > 0 || isUnsure) throw await found(context, bad, report);
   },
 });
+
+function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
+  const own = { keyId: profile.keyId, rows, now };
+  return { name: callerOf(profile), takesSecret: isKept(profile), ownership: (id) => ownershipOf(id, own) };
+}
 
 /** A waiver file of this size is another file. */
 const longestFile = 1024 * 1024;

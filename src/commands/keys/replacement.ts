@@ -33,11 +33,14 @@ export interface Rotation {
   readonly takesOwn: boolean;
 }
 
-/** Makes a key like the old one, and revokes the old one once the new one is proven. */
+/**
+ * Makes a key like the old one, and revokes the old one once the new one is proven.
+ * @returns the new key's id; undefined if the old one still works, until an overlap ends
+ */
 export async function rotateByReplacement(
   context: Context,
   { id, options, destination, takesOwn }: Rotation,
-): Promise<void> {
+): Promise<string | undefined> {
   const { output } = context;
   const bench = await workbenchOf(context);
   const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: takesOwn };
@@ -77,6 +80,7 @@ export async function rotateByReplacement(
       : overlapNote({ entry, old: oldId, dueAt }, context.clock.now()),
   );
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");
+  return dueAt === undefined ? newId : undefined;
 }
 
 async function requestOf(

@@ -1,7 +1,8 @@
 import { revokeAccessKey } from "../../changes/access-key/revoke.ts";
 import { Failure } from "../../errors.ts";
-import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import { tellIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
@@ -13,11 +14,11 @@ export const command = defineVerb({
   asks: askKey("Which key is to be revoked?"),
   async run(context, { args: [id] }) {
     if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys revoke <id>" });
-    await (await context.profiles.active()).legacy();
+    const profile = await context.profiles.active();
+    await profile.legacy();
     const bench = await workbenchOf(context);
-    const { profile, region, keyId } = bench.account;
-    const own = keyId === id ? " It is the key that this profile lives on: the profile can do nothing afterwards." : "";
-    const agreed = await context.output.confirm(`Revoke key ${id} as profile ${profile} (${region})?${own}`, {
+    const own = profile.keyId === id ? " This profile uses it: the profile can do nothing afterwards." : "";
+    const agreed = await context.output.confirm(`${actingAs(bench)}: revoke key ${id}?${own}`, {
       destructive: true,
     });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
@@ -28,5 +29,6 @@ export const command = defineVerb({
       context.output.note(
         "The service accepted the revocation; neither its answer nor its list tells the key's status.",
       );
+    await tellIfLockedOut(context, profile, { id });
   },
 });

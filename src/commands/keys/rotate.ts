@@ -1,9 +1,10 @@
 // `integ keys rotate`: the API's own rotation in place, or one by replacement.
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
+import { refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -27,10 +28,10 @@ export const command = defineVerb({
       line: "integ keys rotate ak_123 --by-replacement --overlap 36h --secret-command 'gh secret set API_KEY'",
       does: "create, deliver, prove; journal recover revokes the old key in 36 hours",
     },
-    { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself lives on" },
+    { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself uses" },
     {
       line: "integ keys rotate ak_123 --secret-file ./key.secret",
-      does: "in place: the old secret is dead at once, and a lost answer can leave none that works",
+      does: "in place: the old secret stops working immediately, and a lost answer can leave none that works",
     },
   ],
   more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: what the API does not tell of the old key must be given, and nothing is widened silently.",
@@ -39,18 +40,17 @@ export const command = defineVerb({
     checkFlags(id, options);
     const profile = await context.profiles.active();
     const { updateProfile = false, secretProfile, byReplacement: byReplacing } = options;
-    const choice = { id, updateProfile, secretProfile, yes: context.settings.yes, byReplacement: byReplacing };
-    const own = refuseToLockOut(profile, choice);
     if (updateProfile) await checkUpdatable(context, profile, id);
     // Named by hand, the profile's own place is the same work in the same order.
-    const takesOwn = updateProfile || (own && secretProfile === profile.name);
+    const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
     const destination = await destinationOf(context, profile, options);
     await profile.legacy();
-    const warning = lockOutWarning(profile, choice);
-    if (warning !== undefined) context.output.note(warning);
-    if (!options.byReplacement) return inPlace(context, { id, options, destination, takesOwn, own });
-    const { rotateByReplacement } = await import("./replacement.ts");
-    return rotateByReplacement(context, { id, options, destination, takesOwn });
+    await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement: byReplacing });
+    const rotation = { id, options, destination, takesOwn };
+    const rotate = byReplacing ? (await import("./replacement.ts")).rotateByReplacement : inPlace;
+    const newId = await rotate(context, rotation);
+    if (takesOwn || secretProfile === profile.name || newId === undefined) return;
+    await tellIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile });
   },
 });
 
@@ -80,70 +80,22 @@ function destinationOf(context: Context, profile: ActiveProfile, options: Rotate
   );
 }
 
-async function inPlace(
-  context: Context,
-  { id, options, destination, takesOwn, own }: Rotation & { readonly own: boolean },
-): Promise<void> {
+async function inPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {
   const { output } = context;
   const bench = await workbenchOf(context);
-  const agreed =
-    !output.interactive ||
-    (await output.confirm(
-      `Rotate key ${id} as profile ${bench.account.profile} (${bench.account.region})? Its old secret is dead at once${own ? ", and it is the one that this profile lives on" : ""}.`,
-      { destructive: true },
-    ));
-  if (!agreed) throw new Failure("usage", "Not rotated: the answer was no.");
+  const whose = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
+  const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret stops working immediately${whose}.`;
+  if (!(await output.confirm(question, { destructive: true })))
+    throw new Failure("usage", "Not rotated: the answer was no.");
   await mentionUnsettled(context);
   output.note(
-    "In place the old secret may be dead before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
+    "In place the old secret may stop working before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
   );
   const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) await showMade(() => output.resource(receipt, deliveredKeyView));
-}
-
-export interface OwnKeyChoice {
-  readonly id: string;
-  readonly updateProfile: boolean;
-  /** `--secret-profile` */
-  readonly secretProfile?: string;
-  readonly yes: boolean;
-  readonly byReplacement?: boolean;
-}
-
-/**
- * Refuses to take the profile's own secret away without being asked to, where the profile knows its key.
- * @returns true where the key is the profile's own for certain
- * @throws Failure `usage`
- */
-export function refuseToLockOut(
-  profile: ActiveProfile,
-  { id, updateProfile, secretProfile, yes, byReplacement = false }: OwnKeyChoice,
-): boolean {
-  const own = profile.keyId === id;
-  if (!own || updateProfile || yes || secretProfile === profile.name) return own;
-  throw new Failure(
-    "usage",
-    `${id} is the key that profile ${profile.name} itself lives on: rotated, the profile could do nothing more.`,
-    {
-      meaning: "Nothing was sent. The new secret can take the old one's place in the profile.",
-      hint: `integ keys rotate ${id}${byReplacement ? " --by-replacement" : ""} --update-profile`,
-    },
-  );
-}
-
-/** What a person must know where the profile does not know which key it lives on; undefined where there is nothing to say. */
-export function lockOutWarning(
-  profile: Pick<ActiveProfile, "name" | "keyId">,
-  { id, updateProfile, secretProfile, yes }: OwnKeyChoice,
-): string | undefined {
-  if (profile.keyId !== undefined || updateProfile || yes || secretProfile === profile.name) return undefined;
-  const [home, way] =
-    profile.name === "env"
-      ? ["the environment holds", "its new secret must take the old one's place there"]
-      : [`profile ${profile.name} itself lives on`, "add --update-profile"];
-  return `If ${id} is the key that ${home}, ${way}: without it nothing more can be done.`;
+  return id;
 }
 
 /**
@@ -170,5 +122,5 @@ export async function checkUpdatable(context: Context, profile: ActiveProfile, i
       "--secret-command puts the new secret to where that command reads it",
     );
   if (profile.keyId !== undefined && profile.keyId !== id)
-    throw refuse(`the profile ${profile.name} lives on another key, ${profile.keyId}`);
+    throw refuse(`the profile ${profile.name} uses another key, ${profile.keyId}`);
 }

@@ -8,6 +8,7 @@ import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { read } from "../running/read.ts";
 import {
   mayReplace,
+  mayRevokeUnproven,
   ShownMeanwhile,
   actingAs,
   mentionUnsettled,
@@ -64,7 +65,7 @@ export const command = defineVerb({
         destination,
         waitMs,
         mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
-        mayRevokeUnproven: async () => context.settings.yes,
+        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
         // Not at the end: whatever the rest comes to, a script wants to know the new client.
         delivered: async (receipt, dueAt) => {
           const text = withDueTime(receipt, dueAt);

@@ -1,4 +1,4 @@
-import { addProfileOptions, askSecret, settingsOf } from "./settings.ts";
+import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
@@ -57,8 +57,9 @@ export const command = defineVerb({
       { use: options.use === true },
     );
     for (const note of notes) output.note(note);
+    const shown = options.apiKeyId === undefined ? await withLearnedKey(context, profile) : profile;
     const store = await context.profiles.store();
-    await output.resource(profileRow(profile, store.default), profileView(profile));
+    await output.resource(profileRow(shown, store.default), profileView(shown));
   },
 });
 

@@ -1,7 +1,7 @@
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
-import { addProfileOptions, settingsOf } from "./settings.ts";
+import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { profileRow, profileView } from "./view.ts";
 
 export const command = defineVerb({
@@ -27,6 +27,9 @@ export const command = defineVerb({
       throw new Failure("usage", "Nothing to change was named.", { hint: "integ help profiles edit" });
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
-    await context.output.resource(profileRow(profile, (await context.profiles.store()).default), profileView(profile));
+    const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;
+    const isAsked = hasNewKey && options.apiKeyId === undefined;
+    const shown = isAsked ? await withLearnedKey(context, profile) : profile;
+    await context.output.resource(profileRow(shown, (await context.profiles.store()).default), profileView(shown));
   },
 });

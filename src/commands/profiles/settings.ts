@@ -1,4 +1,5 @@
 // The flags of a profile and its credential, and how they become settings; shared by `add` and `edit`.
+import { learnKeyId } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -232,4 +233,17 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   if (flags[one] === undefined || flags[other] === undefined) return;
   const spelled = [one, other].map((name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
   throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
+}
+
+/** The profile with the id of its own access key, if the service's list leaves no doubt; else a person learns how to say it. */
+export async function withLearnedKey(context: Context, profile: Profile): Promise<Profile> {
+  const { credential, legacy, name } = profile;
+  if (credential?.kind !== "api_key" || credential.key_id !== undefined || legacy === undefined) return profile;
+  const key_id = await learnKeyId(context, profile);
+  context.output.note(
+    key_id === undefined
+      ? `Which key this is was not learned: with integ profiles edit ${name} --api-key-id <id> a rotation cannot lock the profile out.`
+      : `The profile uses the key ${key_id}, the only one that may list keys.`,
+  );
+  return key_id === undefined ? profile : (await context.profiles.edit(name, { key: { key_id } })).profile;
 }

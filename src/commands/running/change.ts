@@ -132,6 +132,16 @@ export async function mayReplace(
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 
+/** Whether the old credential may go although the new one is not proven: `--yes`, or a yes. Off a terminal it stays without. */
+export async function mayRevokeUnproven(
+  { output, settings }: Context,
+  { resource_id, detail, profile, region }: Entry,
+): Promise<boolean> {
+  const { old_client: old = detail.old_key } = detail;
+  const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and is ${old} to be revoked?`;
+  return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
+}
+
 /** What `--dry-run` shows. @param headers those that are the request's own */
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
   context.output.note("Nothing was sent, and nothing is in the journal.");

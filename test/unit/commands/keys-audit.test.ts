@@ -1,7 +1,13 @@
 // Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { auditKeys, isAsBadAs, ruleNames, type Judgement } from "../../../src/commands/keys/audit-rules.ts";
+import {
+  auditKeys,
+  type Caller,
+  isAsBadAs,
+  ruleNames,
+  type Judgement,
+} from "../../../src/commands/keys/audit-rules.ts";
 
 const day = 86_400_000;
 const now = Date.parse("2026-11-21T12:00:00.000Z");
@@ -23,8 +29,10 @@ const sound = {
   scopes: ["push-ingest:*"],
 };
 
+const caller: Caller = { name: "profile p", takesSecret: true, ownership: () => "other" };
+
 function audit(...keys: object[]): Judgement {
-  return auditKeys(keys as Record<string, unknown>[], { now, limits });
+  return auditKeys(keys as Record<string, unknown>[], { now, limits, caller });
 }
 
 function rulesOf(change: object): string[] {
@@ -171,19 +179,44 @@ describe("properties", () => {
   it("any row whatever is judged or listed: no rule both finds and doubts, none throws", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
-        const { findings, unjudged, judged } = auditKeys(rows, { now, limits });
+        const { findings, unjudged, judged } = auditKeys(rows, { now, limits, caller });
         expect(judged).toBeLessThanOrEqual(rows.length);
         for (const { id, severity } of findings) {
           expect(id).toContain(":");
           expect(isAsBadAs(severity, "low")).toBe(true);
         }
         for (const [index] of rows.entries()) {
-          const alone = auditKeys([rows[index]!], { now, limits });
+          const alone = auditKeys([rows[index]!], { now, limits, caller });
           const found = alone.findings.map(({ rule }) => rule);
           expect(alone.unjudged.filter(({ rule }) => found.includes(rule))).toEqual([]);
         }
         expect(unjudged.every(({ reason }) => reason !== "")).toBe(true);
       }),
     );
+  });
+});
+
+describe("the key that the caller itself uses", () => {
+  const risky = { ...sound, scopes: ["*"], keyType: "user_bound", expiresAt: null, createdAt: at(-100 * day) };
+  const remedies = (how: Partial<Caller>): string[] => {
+    const at = { now, limits, caller: { ...caller, ...how } };
+    const rows = [risky, { ...risky, lastUsedAt: null }, { ...risky, expiresAt: at.now }] as Record<string, unknown>[];
+    return auditKeys(rows, at).findings.map(({ remedy }) => remedy);
+  };
+
+  it("gets no remedy that locks the caller out: it is replaced in its profile, or kept", () => {
+    const own = remedies({ ownership: () => "own" });
+    expect(own.length).toBeGreaterThan(8);
+    for (const remedy of own)
+      expect(remedy).toMatch(/ --update-profile|^keep its scope: profile p administers keys with it$/);
+    for (const remedy of own) expect(remedy).not.toContain("push-ingest");
+    for (const remedy of remedies({ ownership: () => "own", takesSecret: false, name: "the environment" }))
+      expect(remedy).toMatch(/^(give the environment another key, then|keep its scope): /);
+  });
+
+  it("may it be the one, no remedy can be pasted as it stands", () => {
+    for (const remedy of remedies({ ownership: () => "maybe" }))
+      expect(remedy).toMatch(/ \(unless profile p uses this key\)$/);
+    for (const remedy of remedies({})) expect(remedy).toMatch(/^integ keys (revoke|rotate) ak_1/);
   });
 });

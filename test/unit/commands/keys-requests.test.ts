@@ -1,11 +1,9 @@
-// The pure rules beside the commands: expiries, what a replacement must be told, whose key is whose, which columns to show.
+// The pure rules beside the commands: expiries, what a replacement must be told, which columns to show.
 import { describe, expect, it } from "vitest";
-import { lockOutWarning, refuseToLockOut } from "../../../src/commands/keys/rotate.ts";
 import { oldKeyOf, replacementOf } from "../../../src/commands/keys/replacement.ts";
 import { expiryOf } from "../../../src/commands/keys/new-key.ts";
 import { columnsFor } from "../../../src/commands/running/read.ts";
 import { Failure } from "../../../src/errors.ts";
-import type { ActiveProfile } from "../../../src/profiles/profile.ts";
 
 const now = Date.parse("2026-11-21T00:00:00.000Z");
 
@@ -59,43 +57,6 @@ describe("a replacement", () => {
     expect(oldKeyOf({ ...rows({ id: "b" }), saysMore: true }, "a")).toEqual({});
     expect(oldKeyOf(rows({ name: "no id" }), "a")).toEqual({});
     expect(() => oldKeyOf(rows({ id: "a", status: "revoked" }), "a")).toThrow("revoked");
-  });
-});
-
-describe("the profile's own key", () => {
-  const profile = { name: "p", keyId: "a" } as ActiveProfile;
-  const choice = { id: "a", updateProfile: false, yes: false };
-
-  it("is not taken away without being asked to", () => {
-    expect(() => refuseToLockOut(profile, choice)).toThrow(Failure);
-    expect(() => refuseToLockOut(profile, { ...choice, secretProfile: "q" })).toThrow(Failure);
-    for (const agreed of [{ updateProfile: true }, { yes: true }, { secretProfile: "p" }])
-      expect(refuseToLockOut(profile, { ...choice, ...agreed })).toBe(true);
-  });
-
-  it("where it is not known, or another one, nothing is refused", () => {
-    expect(refuseToLockOut({ name: "p" } as ActiveProfile, choice)).toBe(false);
-    expect(refuseToLockOut(profile, { ...choice, id: "b" })).toBe(false);
-  });
-
-  it("the way out that is named rotates as it was asked to", () => {
-    for (const [byReplacement, hint] of [
-      [false, "integ keys rotate a --update-profile"],
-      [true, "integ keys rotate a --by-replacement --update-profile"],
-    ] as const)
-      expect(() => refuseToLockOut(profile, { ...choice, byReplacement })).toThrow(
-        expect.objectContaining({ details: expect.objectContaining({ hint }) }),
-      );
-  });
-
-  it("where it is not known, a person is told what would lock the profile out, and not who has answered that", () => {
-    expect(lockOutWarning({ name: "p" }, choice)).toContain("--update-profile");
-    // The profile env is not kept by integ, and refuses --update-profile.
-    expect(lockOutWarning({ name: "env" }, choice)).toContain("environment");
-    expect(lockOutWarning({ name: "env" }, choice)).not.toContain("--update-profile");
-    for (const told of [{ updateProfile: true }, { yes: true }, { secretProfile: "p" }])
-      expect(lockOutWarning({ name: "p" }, { ...choice, ...told })).toBeUndefined();
-    expect(lockOutWarning(profile, { ...choice, id: "b" })).toBeUndefined();
   });
 });
 

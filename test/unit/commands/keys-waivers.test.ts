@@ -1,7 +1,7 @@
 // The waiver file: only what is written exactly counts, and every waiver ends.
 import { describe, expect, it } from "vitest";
 import { auditKeys } from "../../../src/commands/keys/audit-rules.ts";
-import { applyWaivers, readWaivers } from "../../../src/commands/keys/audit-rules.ts";
+import { applyWaivers, readWaivers } from "../../../src/commands/keys/audit-waivers.ts";
 import { Failure } from "../../../src/errors.ts";
 
 const day = 86_400_000;
@@ -20,7 +20,7 @@ const { findings } = auditKeys(
       keyType: "service_account",
     },
   ],
-  { now, limits },
+  { now, limits, caller: { name: "profile p", takesSecret: true, ownership: () => "other" } },
 );
 
 function file(...waivers: object[]): string {

@@ -60,7 +60,14 @@ const both = ["oc_old", "oc_2"];
 const rows: Record<string, Row> = {
   "proven and revoked": { ends: "done", state: "done", live: ["oc_2"] },
   "--keep-old": { how: { keepOld: true }, ends: "done", state: "done", live: both },
-  "no token endpoint": { setting: { proves: false }, ends: "done", state: "done", live: ["oc_2"] },
+  "no token endpoint": { setting: { proves: false }, ends: "pending", state: "pending", live: both },
+  "no token endpoint, and a yes": {
+    setting: { proves: false },
+    how: { agrees: true },
+    ends: "done",
+    state: "done",
+    live: ["oc_2"],
+  },
   "a short overlap": { how: { overlapMs: 60_000 }, ends: "done", state: "done", live: ["oc_2"] },
   "a long overlap": { how: { overlapMs: 36 * 3_600_000 }, ends: "done", state: "waiting", live: both },
   "the proof is refused": {

@@ -1,0 +1,166 @@
+// Which access key the caller itself authenticates with: rotated without its profile, or revoked, it locks the caller out.
+import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import { isCredentialRefused } from "../../changes/access-key/rotate.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
+
+/** Whether a key is the one that the caller authenticates with. */
+export type Ownership = "own" | "maybe" | "other";
+
+/** What is known of the caller's own key. */
+export interface OwnKey {
+  /** As the profile says. */
+  readonly keyId?: string | undefined;
+  /** The list of keys; undefined if it cannot be had. */
+  readonly rows?: Rows | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/**
+ * @returns ids of the keys of which one is the caller's, undefined if the list may leave it out
+ * @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys
+ */
+function candidatesIn({ rows, now }: OwnKey): string[] | undefined {
+  const keys = rows?.rows.map((row) => readAccessKey(row.value)) ?? [];
+  const found = keys.filter((key) => mayAdminister(key, now)).map(({ id }) => id);
+  const isWhole = rows?.saysMore === false && found.every((id) => id !== undefined);
+  return isWhole && found.length > 0 ? found.filter((id) => id !== undefined) : undefined;
+}
+
+function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): boolean {
+  const hasExpired = typeof expiresAt === "string" && Date.parse(expiresAt) <= now;
+  return status !== "revoked" && !hasExpired && (scopes === undefined || scopes.includes("*"));
+}
+
+export function ownershipOf(id: string, own: OwnKey): Ownership {
+  if (own.keyId !== undefined) return own.keyId === id ? "own" : "other";
+  const row = own.rows?.rows.map(({ value }) => readAccessKey(value)).find((key) => key.id === id);
+  if (row !== undefined && !mayAdminister(row, own.now)) return "other";
+  const candidates = candidatesIn(own);
+  if (candidates === undefined) return "maybe";
+  if (!candidates.includes(id)) return "other";
+  return candidates.length === 1 ? "own" : "maybe";
+}
+
+/** The list of keys in one attempt, for what can do without it. */
+async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Rows | undefined> {
+  try {
+    const answer = await (await context.connect(profile, { timeoutMs: 5000 })).accessKeys.list();
+    return answer.kind === "answered" ? answer.value : undefined;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+/** Learns which key a profile authenticates with, where the service's list leaves no doubt. */
+export async function learnKeyId(context: Context, { name, credential, legacy }: Profile): Promise<string | undefined> {
+  if (credential?.kind !== "api_key" || credential.source === "command" || legacy === undefined) return undefined;
+  if (credential.key_id !== undefined) return undefined;
+  const rows = await keysSeenBy(context, await context.profiles.named(name));
+  const candidates = candidatesIn({ rows, now: context.clock.now() }) ?? [];
+  return candidates.length === 1 ? candidates[0] : undefined;
+}
+
+export interface OwnKeyChoice {
+  readonly id: string;
+  readonly updateProfile: boolean;
+  /** `--secret-profile` */
+  readonly secretProfile?: string;
+  readonly byReplacement?: boolean;
+}
+
+/**
+ * The one gate in front of a rotation: the caller's own key is rotated only into its profile, or with `--yes`.
+ * @throws Failure `usage` if the key is the caller's, or if it may be and nobody can be asked; nothing is changed
+ */
+export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
+  const { id, updateProfile, secretProfile } = choice;
+  if (updateProfile || context.settings.yes || secretProfile === profile.name) return;
+  const { keyId } = profile;
+  const rows = keyId === undefined ? await keysSeenBy(context, profile) : undefined;
+  const ownership = ownershipOf(id, { keyId, rows, now: context.clock.now() });
+  if (ownership === "own") throw ownKey(profile, { ...choice, isAsked: context.output.interactive });
+  if (ownership === "other") return;
+  if (!context.output.interactive) throw unknownKey(profile, choice);
+  context.output.note(
+    `If ${id} is the key that ${callerOf(profile)} uses, ${wayOut(profile)}: without it ${callerOf(profile)} is locked out.`,
+  );
+}
+
+function ownKey(
+  profile: ActiveProfile,
+  { id, byReplacement = false, isAsked }: OwnKeyChoice & { readonly isAsked: boolean },
+): Failure {
+  const caller = callerOf(profile);
+  const again = `integ keys rotate ${id}${byReplacement ? " --by-replacement" : ""}`;
+  return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
+    meaning: isKept(profile)
+      ? "Nothing was changed. The new secret can take the old one's place in the profile."
+      : `Nothing was changed. With --yes it is rotated anyway: ${wayOut(profile)}.`,
+    hint: isKept(profile)
+      ? `${again} --update-profile${isAsked || byReplacement ? "" : " --yes"}`
+      : `${again} --yes --secret-command '…'`,
+  });
+}
+
+function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
+  const caller = callerOf(profile);
+  return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
+    meaning: `Nothing was changed. If it is, ${wayOut(profile)}; if it is another key, add --yes.`,
+    hint: isKept(profile)
+      ? `integ profiles edit ${profile.name} --api-key-id <id of its own key>`
+      : "a profile that knows its key: integ profiles add <name> … --api-key-id <id>",
+  });
+}
+
+/** True of a profile whose secret integ keeps, and can replace. */
+export function isKept({ name }: Pick<ActiveProfile, "name">): boolean {
+  return name !== "env" && !name.startsWith("sandbox");
+}
+
+export function callerOf({ name }: Pick<ActiveProfile, "name">): string {
+  return name === "env" ? "the environment" : `profile ${name}`;
+}
+
+function wayOut(profile: Pick<ActiveProfile, "name">): string {
+  return isKept(profile) ? "add --update-profile" : "its new secret must take the old one's place there";
+}
+
+/**
+ * Says, after a rotation or revocation that was agreed to, that the caller can do nothing more, and how to repair it.
+ * @param change.secretFile where the new secret is, if it is in a file
+ */
+export async function tellIfLockedOut(
+  context: Context,
+  profile: ActiveProfile,
+  change: { readonly id: string; readonly newId?: string; readonly secretFile?: string },
+): Promise<void> {
+  const { id, newId = id, secretFile } = change;
+  if (profile.keyId !== undefined && profile.keyId !== id) return;
+  if (profile.keyId === undefined && !(await isRefusedNow(context, profile))) return;
+  const caller = callerOf(profile);
+  const { credential } = (await context.profiles.store()).get(profile.name) ?? {};
+  const edit = `integ profiles edit ${profile.name} --api-key-stdin --api-key-id ${newId}`;
+  const repair =
+    credential?.kind !== "api_key" || credential.source === "command"
+      ? `Put the new secret where ${caller} gets its key from.`
+      : `Repair it: ${edit} < ${secretFile ?? "<file with the new secret>"}`;
+  context.output.warn(
+    `${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and can do nothing any more. ${repair}`,
+  );
+}
+
+/** Whether the caller's credential is refused, asked anew. */
+async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
+  try {
+    const again = await context.profiles.named(profile.name);
+    return isCredentialRefused(await (await context.connect(again, { timeoutMs: 5000 })).accessKeys.list());
+  } catch (error) {
+    if (error instanceof Failure) return error.kind === "auth";
+    throw error;
+  }
+}
