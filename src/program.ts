@@ -92,6 +92,19 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
     ],
   },
   {
+    heading: "Policy:",
+    lines: [
+      {
+        name: "policy",
+        summary: "Write and check a policy: which credentials should exist",
+        verbs: [
+          ["init", "Write a first policy file", () => import("./commands/policy/init.ts")],
+          ["check", "Check a policy file", () => import("./commands/policy/check.ts")],
+        ],
+      },
+    ],
+  },
+  {
     heading: "Setup:",
     lines: [
       {
@@ -126,6 +139,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["check", "Compare the published contract with what integ speaks", () => import("./commands/spec/check.ts")],
         ],
       },
+      ["schema", "Print the JSON Schema of a file or an output", () => import("./commands/schema/print.ts")],
       ["completion", "Print a shell completion script", () => import("./commands/completion/print.ts")],
       [
         "commands",

@@ -30,6 +30,7 @@ const everyRoom = [
   "profiles",
   "output",
   "completion",
+  "policy",
   "sandbox",
 ];
 
@@ -68,7 +69,7 @@ const table: Readonly<Record<string, Room>> = {
   "errors.ts": { rooms: [], packages: [] },
   "context.ts": { rooms: [], types: everyRoom, packages: [] },
   commands: {
-    rooms: ["context.ts", "errors.ts", "changes"],
+    rooms: ["context.ts", "errors.ts", "changes", "policy"],
     types: everyRoom,
     rules: pureRules,
     packages: ["@commander-js/extra-typings", "commander", "zod"],
@@ -89,6 +90,7 @@ const table: Readonly<Record<string, Room>> = {
   profiles: { rooms: ["errors.ts", "disk"], types: ["api"], packages: ["zod", "conf", "@napi-rs/keyring"] },
   output: { rooms: ["errors.ts", "disk"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },
+  policy: { rooms: ["errors.ts"], types: ["api", "journal", "secrets"], rules: pureRules, packages: ["yaml", "zod"] },
   sandbox: { rooms: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 

@@ -1,4 +1,4 @@
-// Which texts are times and dates of ISO 8601 as the service has them (§2.4, §9.1). Pure.
+// Which texts are times and dates of ISO 8601 as the service has them (§2.4, §9.1), and which are durations. Pure.
 
 /** A date that a calendar has: `Date.parse` takes the 30th of February for the 2nd of March. */
 export function isDate(text: string): boolean {
@@ -15,4 +15,39 @@ export function isTime(text: string): boolean {
 /** @returns the time with milliseconds and in UTC, which is how the service writes it; what is no time stays as it is */
 export function fullTime(text: string): string {
   return isTime(text) ? new Date(text).toISOString() : text;
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
+/** ISO 8601 durations without years and months, whose length is not fixed. */
+const iso =
+  /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+const longestMs = 100 * 365 * 86_400_000;
+
+/**
+ * A duration such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds.
+ * @returns whole milliseconds, up to a hundred years; nothing for any other text
+ */
+export function durationMs(text: string): number | undefined {
+  const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
+  return ms === undefined || !(ms <= longestMs) ? undefined : Math.round(ms);
+}
+
+function simpleMs(text: string): number | undefined {
+  const match = simple.exec(text);
+  return match ? Number(match[1]) * (unitMs[match[2] ?? "s"] ?? 0) : undefined;
+}
+
+function isoMs(text: string): number | undefined {
+  const match = iso.exec(text);
+  if (!match || text === "P" || text.endsWith("T")) return undefined;
+  const [, w, d, h, m, s] = match.map((part) => Number(part ?? 0));
+  return ((((w ?? 0) * 7 + (d ?? 0)) * 24 + (h ?? 0)) * 60 + (m ?? 0)) * 60_000 + (s ?? 0) * 1000;
 }

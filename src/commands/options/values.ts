@@ -1,22 +1,8 @@
 // Values of options that several commands read alike.
 import { noVersion } from "../../api/contract-headers.ts";
 import type { Context } from "../../context.ts";
-import { isDate } from "../../api/json/iso-time.ts";
+import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import { Failure } from "../../errors.ts";
-
-const unitMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
-const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
-/** ISO 8601 durations without years and months, whose length is not fixed. */
-const iso =
-  /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
-const longestMs = 100 * 365 * 86_400_000;
 
 /**
  * @param text what was typed
@@ -31,10 +17,9 @@ export function parseDuration(text: string, name: string): number {
 const forms = "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S";
 
 function durationOf(text: string, { name, hint }: { readonly name: string; readonly hint: string }): number {
-  const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
-  if (ms === undefined || !(ms <= longestMs))
-    throw new Failure("usage", `${name}: "${text}" is not a duration.`, { hint });
-  return Math.round(ms);
+  const ms = durationMs(text);
+  if (ms === undefined) throw new Failure("usage", `${name}: "${text}" is not a duration.`, { hint });
+  return ms;
 }
 
 /**
@@ -48,18 +33,6 @@ export function parseLifetime(text: string, name: string): number {
       hint: `${name} ${text.trim()}d`,
     });
   return durationOf(text, { name, hint: `${forms}.` });
-}
-
-function simpleMs(text: string): number | undefined {
-  const match = simple.exec(text);
-  return match ? Number(match[1]) * (unitMs[match[2] ?? "s"] ?? 0) : undefined;
-}
-
-function isoMs(text: string): number | undefined {
-  const match = iso.exec(text);
-  if (!match || text === "P" || text.endsWith("T")) return undefined;
-  const [, w, d, h, m, s] = match.map((part) => Number(part ?? 0));
-  return ((((w ?? 0) * 7 + (d ?? 0)) * 24 + (h ?? 0)) * 60 + (m ?? 0)) * 60_000 + (s ?? 0) * 1000;
 }
 
 /**

@@ -1,0 +1,61 @@
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { PolicyFinding } from "../../policy/findings.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { printFindings } from "../running/read.ts";
+import { defineVerb } from "../verb.ts";
+import { destinationOptions, writtenPlaces } from "./destinations.ts";
+import { addPolicyFile, loadPolicy } from "./policy-file.ts";
+
+const columns = [
+  { path: "rule", heading: "rule" },
+  { path: "item", heading: "item" },
+  { path: "message", heading: "message" },
+];
+
+export const command = defineVerb({
+  configure: (command) => addPolicyFile(command).option("--offline", "Check the file alone, not its destinations"),
+  examples: [
+    { line: "integ policy check", does: "check ./integ.yaml and whether its destinations can take a secret" },
+    {
+      line: "integ policy check -f prod.yaml --offline --json",
+      does: "check a file in a pull request, without a credential",
+    },
+  ],
+  more: "An invalid file ends with exit 2 and names every defect with its line and column. Findings that are not errors end with exit 10. No command of the file is run.",
+  neverAsks: true,
+  async run(context, { options }) {
+    const { policy, file } = await loadPolicy(context, options.file);
+    const { findingsOf } = await import("../../policy/findings.ts");
+    const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];
+    await printFindings(context, findings, columns);
+    const { length: count } = policy.items;
+    context.output.note(`${file} is valid: ${count} ${count === 1 ? "item" : "items"}.`);
+    if (findings.length > 0)
+      throw new Failure(
+        "findings",
+        `${findings.length === 1 ? "1 finding" : `${findings.length} findings`} in ${file}.`,
+      );
+  },
+});
+
+/** Destinations that could not take a secret now. */
+async function destinationFindings(context: Context, { items }: Policy): Promise<PolicyFinding[]> {
+  const { policyFinding } = await import("../../policy/findings.ts");
+  const written = await writtenPlaces(context);
+  const found: PolicyFinding[] = [];
+  for (const { name, kind, destination } of items) {
+    if (destination === undefined) continue;
+    try {
+      const place = await context.secrets.destination(
+        { ...destinationOptions(destination, written), yields: kind },
+        async () => {},
+      );
+      await place.check();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      found.push(policyFinding("destination", name, error.message));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,55 @@
+// The policy file of a command: where it is, its text, and the profile that it belongs to.
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { type FlagsOf, sharedOptions } from "../verb.ts";
+
+export const standardFile = "integ.yaml";
+
+export const addPolicyFile = sharedOptions((command) =>
+  command.option("-f, --file <path>", "Policy file", standardFile),
+);
+export type PolicyFileFlags = FlagsOf<typeof addPolicyFile>;
+
+export interface LoadedPolicy {
+  readonly policy: Policy;
+  /** As it was named. */
+  readonly file: string;
+}
+
+/** @throws Failure `usage` if the file cannot be read or is not a valid policy: before anything is read from the network */
+export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
+  const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
+  const path = resolve(settings.cwd, file);
+  let text: string;
+  try {
+    if (statSync(path).size > 2 * longestPolicy)
+      throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`);
+    text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const why = isMissing
+      ? "it does not exist"
+      : error instanceof TypeError
+        ? "it is not UTF-8"
+        : (error as Error).message;
+    throw new Failure("usage", `The policy file ${file} cannot be read: ${why}.`, {
+      meaning: "Nothing was read from the network, nothing was sent.",
+      hint: isMissing && file === standardFile ? "integ policy init" : "Name another one with --file <path>.",
+    });
+  }
+  const policy = readPolicy({ text, file, folder: dirname(path), nowMs: clock.now() });
+  if (policy.profile !== undefined && settings.profile !== undefined && policy.profile !== settings.profile)
+    throw new Failure(
+      "usage",
+      `${file} belongs to profile ${policy.profile}, and profile ${settings.profile} was chosen.`,
+      {
+        meaning: "Nothing was read from the network, nothing was sent.",
+        hint: `Leave --profile out, or change profile: in ${file}.`,
+      },
+    );
+  return { policy, file };
+}

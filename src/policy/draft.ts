@@ -1,0 +1,62 @@
+// A first policy file for what exists already: the text that `integ policy init` writes.
+
+export interface DraftItem {
+  readonly kind: "oauth_client" | "access_key";
+  readonly id: string;
+  /** What it is called elsewhere: the base of its name in the file. */
+  readonly called: string;
+  /** The lines below its name; values are JSON, which is YAML. */
+  readonly lines: readonly string[];
+}
+
+const age = "90d";
+
+/** @returns the file's text; it needs no change to be valid */
+export function draftPolicy(
+  items: readonly DraftItem[],
+  { profile }: { readonly profile: string | undefined },
+): string {
+  const names = namesFor(items);
+  const section = (kind: DraftItem["kind"], heading: string): string[] => {
+    const mine = items.filter((item) => item.kind === kind);
+    return mine.length === 0 ? [] : [`${heading}:`, ...mine.flatMap((item) => linesOf(item, names.get(item)!))];
+  };
+  return [
+    "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Make it so: integ apply.",
+    "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
+    "version: 1",
+    ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
+    "defaults: { overlap: 24h, max_failures: 3 }",
+    "limits: { changes_per_run: 20, keep_free_slots: 0 }",
+    ...section("oauth_client", "oauth_clients"),
+    ...section("access_key", "access_keys"),
+    "unmanaged: report",
+    "",
+  ].join("\n");
+}
+
+function linesOf({ id, lines }: DraftItem, name: string): string[] {
+  return [
+    `  ${JSON.stringify(name)}: # ${id.replaceAll(/[^\w.:-]/g, "?")}`,
+    ...lines.map((line) => `    ${line}`),
+    `    rotate: { every: ${age} }`,
+  ];
+}
+
+/** A name of its own for each: of what it is called, as far as a name may have its letters. */
+function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
+  const taken = new Set<string>();
+  return new Map(
+    items.map((item) => {
+      const base =
+        item.called
+          .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
+          .replace(/^[._-]+/, "")
+          .slice(0, 90) || item.kind.replace("_", "-");
+      let name = base;
+      for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
+      taken.add(name);
+      return [item, name];
+    }),
+  );
+}

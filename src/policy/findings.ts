@@ -1,0 +1,66 @@
+// What is allowed in a policy file and yet most likely not meant.
+import type { Policy, PolicyItem } from "./policy.ts";
+
+export interface PolicyFinding {
+  readonly object: "finding";
+  /** `<rule>:<item>`. */
+  readonly id: string;
+  readonly rule:
+    | "secret_unknown"
+    | "no_rotation"
+    | "expires_first"
+    | "age_too_long"
+    | "too_many_clients"
+    | "destination";
+  /** Name of the item, or of the service account. */
+  readonly item: string;
+  readonly message: string;
+}
+
+const day = 86_400_000;
+/** §8: clients that a service account may have. */
+export const slotsOfAccount = 20;
+
+export function policyFinding(rule: PolicyFinding["rule"], item: string, message: string): PolicyFinding {
+  return { object: "finding", id: `${rule}:${item}`, rule, item, message };
+}
+
+/** Findings that need nothing but the file. */
+export function findingsOf({ items }: Policy): PolicyFinding[] {
+  return [...items.flatMap(findingsOfItem), ...crowdedAccounts(items)];
+}
+
+function findingsOfItem(item: PolicyItem): PolicyFinding[] {
+  const { name, rotate, destination } = item;
+  const found: PolicyFinding[] = [];
+  const add = (rule: PolicyFinding["rule"], message: string): void =>
+    void found.push(policyFinding(rule, name, message));
+  if (destination === undefined)
+    add("secret_unknown", "the destination of its secret is unknown: it cannot be created or rotated");
+  if (rotate === undefined) add("no_rotation", "it has no rotate rule: it is created and never rotated");
+  if (rotate?.everyMs !== undefined && rotate.everyMs > 366 * day)
+    add("age_too_long", "it is rotated less than once a year");
+  if (item.kind !== "access_key" || rotate === undefined) return found;
+  const { expiresInMs, expiresAt } = item;
+  const isFirst =
+    rotate.beforeExpiryMs === undefined &&
+    (expiresAt !== undefined || (expiresInMs ?? Infinity) <= (rotate.everyMs ?? 0));
+  if (isFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer life");
+  return found;
+}
+
+/** During a rotation an account needs one slot more. */
+function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
+  const counts = new Map<string, number>();
+  for (const item of items)
+    if (item.kind === "oauth_client") counts.set(item.serviceAccount, (counts.get(item.serviceAccount) ?? 0) + 1);
+  return [...counts]
+    .filter(([, count]) => count >= slotsOfAccount)
+    .map(([account, count]) =>
+      policyFinding(
+        "too_many_clients",
+        account,
+        `it has ${count} clients in the file; ${slotsOfAccount} are allowed, and a rotation needs one more while it runs`,
+      ),
+    );
+}

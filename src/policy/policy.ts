@@ -1,0 +1,66 @@
+// A policy as the planner works with it: which credentials should exist, how old they may get and where their secrets go.
+import type { SecretFormat } from "../secrets/destination.ts";
+
+export type ItemKind = "oauth_client" | "access_key";
+
+/** Where the secret of an item goes. Paths are absolute. */
+export type ItemDestination =
+  | { readonly file: string; readonly format?: SecretFormat | undefined }
+  | { readonly command: string; readonly format?: SecretFormat | undefined }
+  | { readonly profile: string };
+
+/** When an item is rotated. Durations are milliseconds. */
+export interface RotationRule {
+  readonly everyMs?: number | undefined;
+  readonly beforeExpiryMs?: number | undefined;
+  readonly overlapMs: number;
+  /** What is done if the age is not known. */
+  readonly unknownAge: "report" | "rotate";
+}
+
+interface AnyItem {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly rotate?: RotationRule | undefined;
+  /** Nothing: not known yet. */
+  readonly destination?: ItemDestination | undefined;
+}
+
+export interface ClientItem extends AnyItem {
+  readonly kind: "oauth_client";
+  readonly serviceAccount: string;
+}
+
+export interface KeyItem extends AnyItem {
+  readonly kind: "access_key";
+  readonly type: "user_bound" | "service_account";
+  readonly expiresInMs?: number | undefined;
+  /** ISO 8601, UTC. */
+  readonly expiresAt?: string | undefined;
+}
+
+export type PolicyItem = ClientItem | KeyItem;
+
+/** A part of each day, in minutes after midnight of its zone; `to` is not part of it. */
+export interface DailyWindow {
+  readonly from: number;
+  readonly to: number;
+  readonly zone: string;
+}
+
+export interface Policy {
+  readonly profile?: string | undefined;
+  readonly items: readonly PolicyItem[];
+  readonly window?: DailyWindow | undefined;
+  /** Failures in a row after which an item is not tried again by itself. */
+  readonly maxFailures: number;
+  readonly changesPerRun: number;
+  readonly keepFreeSlots: number;
+  readonly unmanaged: "report" | "ignore";
+}
+
+/** A destination in words that have no command in them: that may hold a credential. */
+export function destinationName(destination: ItemDestination): string {
+  if ("file" in destination) return destination.file;
+  return "profile" in destination ? `profile ${destination.profile}` : "a command";
+}

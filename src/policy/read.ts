@@ -1,0 +1,217 @@
+// A policy file's text as a policy, or every defect of it with its line and column. Nothing is read but the text.
+import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLError } from "yaml";
+import { Failure } from "../errors.ts";
+import type { Policy } from "./policy.ts";
+import { type Path, type Position, Positions } from "./positions.ts";
+import { type Defect, policyFrom } from "./rules.ts";
+import { policyJsonSchema, policySchema } from "./schema.ts";
+
+/** The largest policy file, bytes: a thousand items need a fifth of it. */
+export const longestPolicy = 1024 * 1024;
+const deepestNesting = 100;
+const mostShown = 20;
+
+export interface PolicySource {
+  readonly text: string;
+  /** As messages name it. */
+  readonly file: string;
+  /** What relative paths in it are relative to. */
+  readonly folder: string;
+  readonly nowMs: number;
+}
+
+/** @throws Failure `usage` that names file, line, column, value and what is allowed of every defect */
+export function readPolicy({ text, file, folder, nowMs }: PolicySource): Policy {
+  const source = text.replace(/^\uFEFF/, "");
+  refuseHuge(source, file);
+  const lines = new LineCounter();
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: false, stringKeys: true });
+  const positions = new Positions(document, lines);
+  refuse(file, [...yamlDefects(document, positions), ...foreignNodes(document, positions)]);
+  const parsed = policySchema.safeParse(document.toJS());
+  const locate = ({ path, message, isKey }: Defect): LocatedDefect => ({
+    message,
+    ...(isKey ? positions.ofKey(path) : positions.ofValue(path)),
+  });
+  if (!parsed.success) refuse(file, schemaDefects(parsed.error.issues, document).map(locate));
+  const { policy, defects } = policyFrom(parsed.data!, { folder, nowMs });
+  refuse(file, defects.map(locate));
+  return policy;
+}
+
+interface LocatedDefect extends Position {
+  readonly message: string;
+}
+
+function refuseHuge(source: string, file: string): void {
+  if (source.length > longestPolicy)
+    throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`, { meaning: nothingSent });
+  // The YAML library needs memory that grows with the depth of nesting: a million brackets would end the process.
+  let depth = 0;
+  for (const [index, line] of source.split("\n").entries()) {
+    const items = /^\s*(?:- )*/.exec(line)![0].split("-").length - 1;
+    for (const letter of line) {
+      if (letter === "[" || letter === "{") depth += 1;
+      else if ((letter === "]" || letter === "}") && depth > 0) depth -= 1;
+      if (depth + items <= deepestNesting) continue;
+      refuse(file, [{ line: index + 1, column: 1, message: `nested too deep. Allowed: ${deepestNesting} levels` }]);
+    }
+  }
+}
+
+const nothingSent = "Nothing was read from the network, nothing was sent.";
+
+/** @throws Failure `usage` if there is any defect */
+function refuse(file: string, defects: readonly LocatedDefect[]): void {
+  if (defects.length === 0) return;
+  const sorted = [...defects].sort((a, b) => a.line - b.line || a.column - b.column);
+  const [first = "", ...more] = sorted.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}.`);
+  const shown = more.slice(0, mostShown);
+  const left = more.length - shown.length;
+  const meaning = [...shown, ...(left > 0 ? [`${left} more defects.`] : []), nothingSent].join("\n");
+  throw new Failure("usage", first, { meaning, hint: "Correct the file, then: integ policy check --offline" });
+}
+
+/** What is no YAML, or says a key twice. */
+function yamlDefects(document: Document, positions: Positions): LocatedDefect[] {
+  return [...document.errors, ...document.warnings].map((error) => ({
+    ...positions.at(error.pos[0]),
+    message: wordsOf(error),
+  }));
+}
+
+function wordsOf({ code, message }: YAMLError): string {
+  switch (code) {
+    case "DUPLICATE_KEY":
+      return "the key stands twice in this map. Allowed: each key once";
+    case "TAB_AS_INDENT":
+      return "a tab indents the line. Allowed: spaces";
+    case "MULTIPLE_DOCS":
+      return "a second document begins. Allowed: one document";
+    case "NON_STRING_KEY":
+      return "the key is not a text. Allowed: a name";
+    default:
+      return `not valid YAML: ${message.replace(/\.$/, "")}`;
+  }
+}
+
+/** Anchors, aliases and tags: a policy says what it means where it stands. */
+function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
+  const found: LocatedDefect[] = [];
+  visit(document, (_key, node) => {
+    if (!isNode(node)) return;
+    const at = positions.at(node.range?.[0] ?? 0);
+    if (isScalar(node) && node.value === "__proto__")
+      found.push({ ...at, message: 'the name "__proto__". Allowed: another name' });
+    else if (isAlias(node)) found.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
+    else if (node.anchor !== undefined)
+      found.push({ ...at, message: `the anchor "&${node.anchor}". Allowed: values without anchors` });
+    else if (node.tag !== undefined)
+      found.push({ ...at, message: `the tag "${node.tag}". Allowed: values without tags` });
+  });
+  return found;
+}
+
+type Issue =
+  ReturnType<typeof policySchema.safeParse> extends { error?: infer E }
+    ? NonNullable<E> extends { issues: (infer I)[] }
+      ? I
+      : never
+    : never;
+
+function schemaDefects(issues: readonly Issue[], document: Document, above: Path = []): Defect[] {
+  return issues.flatMap((issue): Defect[] => {
+    const path = [...above, ...(issue.path as (string | number)[])];
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => ({
+        path: [...path, key],
+        isKey: true,
+        message: `unknown key "${key}" in ${nameOf(path)}. Allowed: ${keysAllowed(path)}`,
+      }));
+    if (issue.code === "invalid_union") {
+      const inner = closest(issue.errors as Issue[][], valueAt(document, path));
+      if (inner) return schemaDefects(inner, document, path);
+    }
+    const value = valueAt(document, path);
+    const isKey = issue.code === "invalid_key";
+    const allowed = isKey ? namesAllowed(path) : allowedAt(path);
+    const what = isKey
+      ? `the name ${shown(path.at(-1))}`
+      : value === undefined
+        ? `${nameOf(path)} is missing`
+        : `${nameOf(path)} is ${shown(value)}`;
+    return [{ path, isKey, message: `${what}. Allowed: ${allowed}` }];
+  });
+}
+
+/** Of the forms that a value may have, the errors of the one that it was meant to be: that whose first key it has. */
+function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const meant = errors.flatMap((issues): Issue[][] =>
+    issues.length === 1 && issues[0]!.code === "invalid_union" ? (issues[0]!.errors as Issue[][]) : [issues],
+  );
+  return meant.find((issues) =>
+    issues.every(({ path, code }) =>
+      path.length > 0 ? valueIn(value, path[0]!) !== undefined : code === "unrecognized_keys",
+    ),
+  );
+}
+
+function valueAt(document: Document, path: Path): unknown {
+  const node = document.getIn(path, true);
+  return isScalar(node) ? node.value : isNode(node) ? node.toJS(document) : node;
+}
+
+function valueIn(value: object, key: PropertyKey): unknown {
+  return Object.hasOwn(value, key) ? (value as Record<PropertyKey, unknown>)[key] : undefined;
+}
+
+function nameOf(path: Path): string {
+  return path.length === 0 ? "the file" : path.join(".");
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+interface JsonSchema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | false;
+  readonly propertyNames?: JsonSchema;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+}
+
+function schemaAt(path: Path): JsonSchema[] {
+  let found: JsonSchema[] = [policyJsonSchema()];
+  for (const step of path)
+    found = found
+      .flatMap(formsOf)
+      .flatMap(({ properties, additionalProperties, items }) => [
+        properties?.[step] ?? (additionalProperties || (typeof step === "number" && items) || undefined),
+      ])
+      .filter((schema) => schema !== undefined);
+  return found;
+}
+
+/** A schema, and the forms that it leaves the choice of. */
+function formsOf(schema: JsonSchema): JsonSchema[] {
+  return [schema, ...(schema.anyOf ?? []).flatMap(formsOf)];
+}
+
+function allowedAt(path: Path): string {
+  return schemaAt(path).find(({ description }) => description !== undefined)?.description ?? "another value";
+}
+
+function namesAllowed(path: Path): string {
+  return schemaAt(path.slice(0, -1))[0]?.propertyNames?.description ?? "another name";
+}
+
+function keysAllowed(path: Path): string {
+  const keys = schemaAt(path)
+    .flatMap(formsOf)
+    .flatMap(({ properties = {} }) => Object.keys(properties));
+  return keys.length > 0 ? [...new Set(keys)].join(", ") : allowedAt(path);
+}

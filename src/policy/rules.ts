@@ -1,0 +1,220 @@
+// What the schema of a policy file cannot say: durations, dates and windows that are none, scopes over the limits, names and
+// destinations that stand twice, an overlap longer than the age. Together with it, the file's values as a policy.
+import { resolve } from "node:path";
+import { checkAccessKey } from "../api/access-keys.ts";
+import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
+import { checkCreation } from "../api/oauth-client-creation.ts";
+import { validationMessage } from "../errors.ts";
+import type { ItemDestination, Policy, PolicyItem, RotationRule } from "./policy.ts";
+import type { Path } from "./positions.ts";
+import type { PolicyFile } from "./schema.ts";
+import { readWindow } from "./window.ts";
+
+/** One defect: where it is, and in words what is wrong and what is allowed. */
+export interface Defect {
+  readonly path: Path;
+  readonly message: string;
+  /** The key is wrong, not what stands under it. */
+  readonly isKey?: boolean;
+}
+
+interface About {
+  readonly folder: string;
+  readonly nowMs: number;
+}
+
+/** @returns the policy, true to the file only if there is no defect */
+export function policyFrom(file: PolicyFile, about: About): { policy: Policy; defects: Defect[] } {
+  const rules = new Rules(file, about);
+  return { policy: rules.policy(), defects: rules.defects };
+}
+
+type ClientFile = NonNullable<PolicyFile["oauth_clients"]>[string];
+type KeyFile = NonNullable<PolicyFile["access_keys"]>[string];
+type RotateFile = { every?: string; before_expiry?: string; overlap?: string; unknown_age?: "report" | "rotate" };
+
+const standard = { overlap: "24h", maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0 };
+
+class Rules {
+  readonly defects: Defect[] = [];
+  readonly #file: PolicyFile;
+  readonly #about: About;
+
+  constructor(file: PolicyFile, about: About) {
+    this.#file = file;
+    this.#about = about;
+  }
+
+  policy(): Policy {
+    const {
+      profile,
+      defaults = {},
+      limits = {},
+      unmanaged = "report",
+      oauth_clients = {},
+      access_keys = {},
+    } = this.#file;
+    const items = [
+      ...Object.entries(oauth_clients).map(([name, client]) => this.#client(name, client)),
+      ...Object.entries(access_keys).map(([name, key]) => this.#key(name, key)),
+    ];
+    this.#refuseDoubles(items);
+    const window = defaults.window === undefined ? undefined : readWindow(defaults.window);
+    if (defaults.window !== undefined && window === undefined)
+      this.#add(
+        ["defaults", "window"],
+        defaults.window,
+        'a window such as "02:00-04:00 UTC"; the zone is UTC or a name like Europe/Berlin',
+      );
+    return {
+      profile,
+      items,
+      window,
+      unmanaged,
+      maxFailures: defaults.max_failures ?? standard.maxFailures,
+      changesPerRun: limits.changes_per_run ?? standard.changesPerRun,
+      keepFreeSlots: limits.keep_free_slots ?? standard.keepFreeSlots,
+    };
+  }
+
+  #client(name: string, { service_account, scopes, rotate, secret }: ClientFile): PolicyItem {
+    const path = ["oauth_clients", name];
+    this.#scopes(path, scopes, (some) => checkCreation({ service_account_id: service_account, scopes: some }));
+    return {
+      kind: "oauth_client",
+      name,
+      serviceAccount: service_account,
+      scopes,
+      rotate: this.#rotation([...path, "rotate"], rotate),
+      destination: this.#destination(secret),
+    };
+  }
+
+  #key(name: string, { type, scopes, expires_in, expires_at, rotate, secret }: KeyFile): PolicyItem {
+    const path = ["access_keys", name];
+    const { nowMs } = this.#about;
+    this.#scopes(path, scopes, (some) => checkAccessKey({ name, scopes: some }, nowMs));
+    const expiresInMs = this.#duration([...path, "expires_in"], expires_in);
+    if (expiresInMs === 0) this.#add([...path, "expires_in"], expires_in, "a duration longer than nothing");
+    if (expires_at !== undefined && expires_in !== undefined)
+      this.#add([...path, "expires_at"], expires_at, "expires_in or expires_at, not both");
+    if (expires_at !== undefined && (!isTime(expires_at) || Date.parse(expires_at) <= nowMs))
+      this.#add(
+        [...path, "expires_at"],
+        expires_at,
+        "an ISO 8601 time with a zone, in the future, such as 2027-01-31T00:00:00Z",
+      );
+    const rule = this.#rotation([...path, "rotate"], rotate);
+    if (rule?.beforeExpiryMs !== undefined && (expiresInMs === undefined || rule.beforeExpiryMs >= expiresInMs))
+      this.#add(
+        [...path, "rotate", "before_expiry"],
+        rotate?.before_expiry,
+        expiresInMs === undefined ? "before_expiry together with expires_in" : `less than expires_in (${expires_in})`,
+      );
+    const expiresAt = expires_at === undefined ? undefined : fullTime(expires_at);
+    return {
+      kind: "access_key",
+      name,
+      type,
+      scopes,
+      expiresInMs,
+      expiresAt,
+      rotate: rule,
+      destination: this.#destination(secret),
+    };
+  }
+
+  #rotation(path: Path, rotate: RotateFile | undefined): RotationRule | undefined {
+    if (rotate === undefined) return undefined;
+    const { overlap: standardOverlap, unknown_age } = this.#file.defaults ?? {};
+    const everyMs = this.#duration([...path, "every"], rotate.every);
+    const beforeExpiryMs = this.#duration([...path, "before_expiry"], rotate.before_expiry);
+    const overlap = rotate.overlap ?? standardOverlap ?? standard.overlap;
+    const isOwn = rotate.overlap !== undefined;
+    const overlapPath = isOwn ? [...path, "overlap"] : standardOverlap === undefined ? path : ["defaults", "overlap"];
+    const overlapMs = this.#duration(overlapPath, overlap) ?? 0;
+    if (
+      everyMs === undefined &&
+      beforeExpiryMs === undefined &&
+      rotate.every === undefined &&
+      rotate.before_expiry === undefined
+    )
+      this.#add(path, rotate, "every or before_expiry");
+    if (everyMs === 0) this.#add([...path, "every"], rotate.every, "a duration longer than nothing");
+    for (const [key, ms] of [
+      ["every", everyMs],
+      ["before_expiry", beforeExpiryMs],
+    ] as const) {
+      if (ms === undefined || ms === 0 || overlapMs < ms) continue;
+      const said = isOwn ? overlap : `${overlap} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
+      this.#add(
+        isOwn ? overlapPath : [...path, key],
+        said,
+        `an overlap shorter than ${key} (${rotate[key]})`,
+        "overlap",
+      );
+    }
+    return { everyMs, beforeExpiryMs, overlapMs, unknownAge: rotate.unknown_age ?? unknown_age ?? "report" };
+  }
+
+  #duration(path: Path, text: string | undefined): number | undefined {
+    if (text === undefined) return undefined;
+    const ms = /^\d+(\.\d+)?$/.test(text.trim()) ? undefined : durationMs(text);
+    if (ms === undefined) this.#add(path, text, "a duration with its unit, such as 36h or 90d");
+    return ms;
+  }
+
+  #scopes(path: Path, scopes: readonly string[], check: (scopes: readonly string[]) => void): void {
+    const first = new Map<string, number>();
+    let isSound = true;
+    for (const [index, scope] of scopes.entries()) {
+      const at = [...path, "scopes", index];
+      const message = validationMessage(() => check([scope]));
+      if (message !== undefined) this.#say(at, message);
+      else if (first.has(scope)) this.#add(at, scope, "each scope once", "scope");
+      isSound &&= message === undefined;
+      first.set(scope, index);
+    }
+    const message = isSound ? validationMessage(() => check(scopes)) : undefined;
+    if (message !== undefined) this.#say([...path, "scopes"], message);
+  }
+
+  #destination(secret: ClientFile["secret"]): ItemDestination | undefined {
+    if (secret === "unknown") return undefined;
+    return "file" in secret ? { ...secret, file: resolve(this.#about.folder, secret.file) } : secret;
+  }
+
+  /** A name, or a destination, of two items: the one would take the place of the other. */
+  #refuseDoubles(items: readonly PolicyItem[]): void {
+    const names = new Set<string>();
+    const places = new Map<string, string>();
+    for (const { name, kind, destination } of items) {
+      const path = [kind === "oauth_client" ? "oauth_clients" : "access_keys", name];
+      if (names.has(name))
+        this.defects.push({
+          path,
+          isKey: true,
+          message: `the name "${name}" stands twice. Allowed: names that are unique in the file`,
+        });
+      names.add(name);
+      if (destination === undefined) continue;
+      const { format: _, ...place } = destination as ItemDestination & { format?: string };
+      const text = JSON.stringify(place);
+      const other = places.get(text);
+      if (other !== undefined)
+        this.#say(
+          [...path, "secret"],
+          `the secret of ${name} goes where that of ${other} goes. Allowed: a destination of its own for each item`,
+        );
+      else places.set(text, name);
+    }
+  }
+
+  #add(path: Path, value: unknown, allowed: string, name = path.join(".")): void {
+    this.#say(path, `${name} is ${JSON.stringify(value)}. Allowed: ${allowed}`);
+  }
+
+  #say(path: Path, message: string): void {
+    this.defects.push({ path, message: message.replace(/\.$/, "") });
+  }
+}

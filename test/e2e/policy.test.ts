@@ -1,0 +1,146 @@
+// Policies as a person uses them: a first file, its check, its schema, and invalid input before anything is sent.
+import { readFileSync, writeFileSync } from "node:fs";
+import Ajv2020 from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+import { Account } from "../support/account.ts";
+
+let service: Service;
+let home: Home;
+const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
+const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
+
+beforeAll(async () => {
+  service = await startService();
+  const { us } = service;
+  home = new Home({
+    ...service.env,
+    INTEG_ACCESS_TOKEN: us.access_token,
+    INTEG_TOKEN_ENDPOINT: us.token_endpoint,
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  home?.remove();
+});
+
+const policy = (items = "", secret = "{ file: a.secret }"): string =>
+  `version: 1\noauth_clients:\n  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: ${secret}\n${items}`;
+
+describe("integ policy check", () => {
+  it("accepts a sound file, and runs no command of it", async () => {
+    write(
+      policy(
+        'access_keys:\n  k:\n    type: service_account\n    scopes: ["*"]\n    rotate: { every: 60d }\n    secret: { command: "touch ran" }\n',
+      ),
+    );
+    expect(await integ("policy", "check")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "note: integ.yaml is valid: 2 items.\n",
+    });
+    expect(() => readFileSync(home.path("ran"))).toThrow();
+  });
+
+  it("reports what is allowed and most likely not meant, exit 10", async () => {
+    write(
+      policy(
+        'access_keys:\n  k:\n    type: service_account\n    scopes: ["*"]\n    secret: { file: no/such/folder }\n',
+        "unknown",
+      ),
+    );
+    const { code, stdout } = await integ("policy", "check", "--json");
+    const rules = (JSON.parse(stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
+    expect({ code, rules }).toEqual({ code: 10, rules: ["secret_unknown:a", "no_rotation:k", "destination:k"] });
+    const offline = await integ("policy", "check", "--json", "--offline");
+    expect((JSON.parse(offline.stdout) as { data: unknown[] }).data).toHaveLength(2);
+  });
+
+  it("needs neither a profile nor the network with --offline", async () => {
+    write(policy());
+    const env = {
+      INTEG_BASE_URL: "",
+      INTEG_API_KEY: "",
+      INTEG_ACCESS_TOKEN: "",
+      INTEG_REGION: "",
+      INTEG_ORGANIZATION_ID: "",
+      INTEG_TOKEN_ENDPOINT: "",
+    };
+    expect(await integHere(home, ["policy", "check", "--offline"], { env })).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ["a file that does not exist", undefined, ["-f", "none.yaml"], "none.yaml cannot be read: it does not exist"],
+    [
+      "a defect",
+      "version: 1\nlimits: { changes_per_run: 0 }\n",
+      [],
+      "integ.yaml:2:28: limits.changes_per_run is 0. Allowed: a whole number from 1 to 1000.",
+    ],
+    [
+      "another profile",
+      "version: 1\nprofile: prod\n",
+      ["-p", "sandbox"],
+      "belongs to profile prod, and profile sandbox was chosen",
+    ],
+    ["a file of 10 MB", `version: 1\n#${"x".repeat(10_000_000)}\n`, [], "too large"],
+    ["a file that is no text", "\xff\xfe", [], "it is not UTF-8"],
+  ])("refuses %s with exit 2, and sends nothing", async (_what, text, words, told) => {
+    if (text !== undefined) writeFileSync(home.path("integ.yaml"), text, "latin1");
+    await service.calm();
+    const { code, stdout, stderr } = await integ("policy", "check", ...words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(told);
+    expect(await new Account(service).requests()).toEqual([]);
+  });
+});
+
+describe("integ policy init", () => {
+  it("writes what exists as a file that is valid, and never over another", async () => {
+    const made = await integ(
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+      "--secret-file",
+      "made.secret",
+      "--json",
+    );
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    expect(await integ("policy", "init", "-f", "first.yaml")).toMatchObject({ code: 0, stdout: "" });
+    const text = readFileSync(home.path("first.yaml"), "utf8");
+    const { oauth_clients, access_keys } = parse(text) as Record<
+      string,
+      Record<string, { secret: unknown; scopes: unknown }>
+    >;
+    expect(text).toContain(`# ${id}`);
+    expect(Object.values(oauth_clients!).map(({ secret, scopes }) => ({ secret, scopes }))).toEqual([
+      { secret: { file: home.path("made.secret") }, scopes: ["entity:read"] },
+    ]);
+    expect(Object.keys(access_keys!).length).toBeGreaterThan(0);
+    expect((await integ("policy", "check", "-f", "first.yaml", "--offline")).code).toBe(10);
+    const again = await integ("policy", "init", "-f", "first.yaml");
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("it exists");
+    expect(readFileSync(home.path("first.yaml"), "utf8")).toBe(text);
+  });
+});
+
+describe("integ schema policy", () => {
+  it("is a JSON Schema that takes a sound policy and refuses a defective one", async () => {
+    const { code, stdout } = await integ("schema", "policy");
+    expect(code).toBe(0);
+    const validate = new Ajv2020({ strict: false }).compile(JSON.parse(stdout));
+    expect(validate(parse(policy()))).toBe(true);
+    expect(validate(parse(`${policy()}extra: 1\n`))).toBe(false);
+  });
+
+  it("of anything else is exit 2", async () => {
+    expect(await integ("schema", "__proto__")).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,237 @@
+// A policy file: what it says as a policy, and every defect with its line, its column, the value and what is allowed.
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import type { Policy } from "../../../src/policy/policy.ts";
+import { readPolicy } from "../../../src/policy/read.ts";
+
+const now = Date.parse("2026-11-22T03:00:00.000Z");
+
+function read(text: string): Policy {
+  return readPolicy({ text, file: "integ.yaml", folder: "/work", nowMs: now });
+}
+
+/** All that a person is told about a file that is refused. */
+function refusal(text: string): string {
+  try {
+    read(text);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    expect(error.kind).toBe("usage");
+    return `${error.message}\n${error.details.meaning ?? ""}`;
+  }
+  return "accepted";
+}
+
+const client = (more = "", secret = "{ file: a }"): string =>
+  `version: 1\noauth_clients:\n  a:\n    service_account: sa_1\n    scopes: [entity:read]\n    secret: ${secret}\n${more}`;
+const key = (more = ""): string =>
+  `version: 1\naccess_keys:\n  k:\n    type: service_account\n    scopes: ["*"]\n    secret: unknown\n${more}`;
+const many = (count: number): string =>
+  `version: 1\noauth_clients:\n  a:\n    service_account: sa\n    secret: unknown\n    scopes: [${Array.from({ length: count }, (_, i) => `s${i}`).join(", ")}]\n`;
+
+describe("a policy file", () => {
+  it("is read with its defaults", () => {
+    const policy = read(`version: 1
+profile: prod
+defaults: { overlap: 12h, window: "02:00-04:00 UTC", max_failures: 5, unknown_age: rotate }
+limits: { changes_per_run: 7, keep_free_slots: 2 }
+oauth_clients:
+  reporting:
+    service_account: sa_reporting
+    scopes: [entity:read, cohort:read]
+    rotate: { every: 60d }
+    secret: { command: deploy, format: json }
+access_keys:
+  deploy:
+    type: service_account
+    scopes: ["push-ingest:*"]
+    expires_in: 90d
+    rotate: { before_expiry: 14d, overlap: 36h, unknown_age: report }
+    secret: { file: keys/deploy }
+unmanaged: ignore
+`);
+    const [day, hour] = [86_400_000, 3_600_000];
+    expect(policy).toEqual({
+      profile: "prod",
+      unmanaged: "ignore",
+      window: { from: 120, to: 240, zone: "UTC" },
+      maxFailures: 5,
+      changesPerRun: 7,
+      keepFreeSlots: 2,
+      items: [
+        {
+          kind: "oauth_client",
+          name: "reporting",
+          serviceAccount: "sa_reporting",
+          scopes: ["entity:read", "cohort:read"],
+          rotate: { everyMs: 60 * day, beforeExpiryMs: undefined, overlapMs: 12 * hour, unknownAge: "rotate" },
+          destination: { command: "deploy", format: "json" },
+        },
+        {
+          kind: "access_key",
+          name: "deploy",
+          type: "service_account",
+          scopes: ["push-ingest:*"],
+          expiresInMs: 90 * day,
+          expiresAt: undefined,
+          rotate: { everyMs: undefined, beforeExpiryMs: 14 * day, overlapMs: 36 * hour, unknownAge: "report" },
+          destination: { file: "/work/keys/deploy" },
+        },
+      ],
+    });
+  });
+
+  it("may be empty of items, written on Windows, or JSON", () => {
+    expect(read("\uFEFFversion: 1\r\naccess_keys: {}\r\n").items).toEqual([]);
+    expect(read('{"$schema":"./policy.json","version":1}').items).toEqual([]);
+  });
+
+  it.each<readonly [what: string, text: string, at: string, ...words: string[]]>([
+    ["nothing", "", "1:1", "the file is null", "a map with version: 1"],
+    ["no map", "- 1\n", "1:1", "the file is [1]"],
+    ["no YAML", "version: [1\n", "2:1", "not valid YAML"],
+    ["another version", "version: 2\n", "1:10", "version is 2", "Allowed: 1."],
+    ["no version", "unmanaged: report\n", "1:1", "version is missing"],
+    ["an unknown key", "version: 1\nlimit: {}\n", "2:1", 'unknown key "limit"', "limits"],
+    ["an unknown key of an item", client("    rotat: {}\n"), "7:5", 'unknown key "rotat" in oauth_clients.a', "rotate"],
+    [
+      "an unknown key of a destination",
+      client("", "{ file: a, mode: 1 }"),
+      "6:24",
+      'unknown key "mode"',
+      "file, format",
+    ],
+    ["a key twice", "version: 1\nversion: 1\n", "2:1", "stands twice"],
+    ["an item twice", `${client()}  a: {}\n`, "7:3", "stands twice"],
+    ["a tab", "version: 1\ndefaults:\n\toverlap: 1h\n", "3:1", "a tab"],
+    ["an anchor", "version: &v 1\n", "1:13", "anchor"],
+    ["an alias", "version: &v 1\nunmanaged: *v\n", "2:12", 'alias "*v"'],
+    ["a tag", "version: !!int 1\n", "1:16", "tag"],
+    ["two documents", "version: 1\n---\nversion: 1\n", "2:1", "second document"],
+    ["a key that is no text", "version: 1\n? [a]\n: 1\n", "2:3", "not a text"],
+    ["deep nesting", `version: ${"[".repeat(1000)}\n`, "1:1", "nested too deep"],
+    ["a name with a space", "version: 1\naccess_keys:\n  a b: {}\n", "3:3", 'the name "a b"', "letters, digits"],
+    ["a name of the language", "version: 1\naccess_keys:\n  __proto__: {}\n", "3:3", "__proto__"],
+    [
+      "no service account",
+      "version: 1\noauth_clients: { a: { scopes: [x], secret: unknown } }\n",
+      "2:21",
+      "service_account is missing",
+    ],
+    [
+      "a service account that is a number",
+      client().replace("sa_1", "7"),
+      "4:22",
+      "service_account is 7",
+      "id of a service account",
+    ],
+    ["no scope", client().replace("[entity:read]", "[]"), "5:13", "scopes is []", "1 to 100 scopes"],
+    ["101 scopes", many(101), "6:13", "1 to 100 scopes"],
+    ["a wildcard", client().replace("entity:read", '"entity:*"'), "5:14", "wildcard"],
+    ["two scopes in one", client().replace("[entity:read]", '["a b"]'), "5:14", "not one scope"],
+    ["a scope twice", client().replace("[entity:read]", "[a, b, a]"), "5:20", 'scope is "a"', "each scope once"],
+    ["scopes of 4,097 characters", client().replace("entity:read", "x".repeat(4097)), "5:", "4096"],
+    ["a scope that no key has", key().replace('"*"', "entity:read"), "5:14", '"entity:read" is no scope of a key'],
+    [
+      "another type",
+      key().replace("service_account", "robot"),
+      "4:11",
+      'type is "robot"',
+      "user_bound or service_account",
+    ],
+    ["a date that is none", key("    expires_at: 2027-02-30T00:00:00Z\n"), "7:17", "2027-02-30", "ISO 8601"],
+    ["a date that is past", key("    expires_at: 2026-01-01T00:00:00Z\n"), "7:17", "in the future"],
+    ["two expiries", key("    expires_at: 2027-03-01T00:00:00Z\n    expires_in: 90d\n"), "7:17", "not both"],
+    ["a duration without a unit", client('    rotate: { every: "90" }\n'), "7:22", '"90"', "with its unit"],
+    ["a duration that is a number", client("    rotate: { every: 90 }\n"), "7:22", "every is 90", "60d"],
+    ["a duration that is none", client("    rotate: { every: soon }\n"), "7:22", '"soon"', "90d"],
+    ["an age of nothing", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than nothing"],
+    ["an empty rule", key("    rotate: {}\n"), "7:13", "every or before_expiry"],
+    [
+      "an overlap longer than the age",
+      client("    rotate: { every: 1d, overlap: 2d }\n"),
+      "7:35",
+      'overlap is "2d"',
+      "1d",
+    ],
+    ["the default overlap longer than the age", client("    rotate: { every: 12h }\n"), "7:22", "24h (the default)"],
+    [
+      "an overlap longer than what is left",
+      key("    expires_in: 90d\n    rotate: { before_expiry: 1d, overlap: 1d }\n"),
+      "8:43",
+      "before_expiry (1d)",
+    ],
+    [
+      "due from the start",
+      key("    expires_in: 10d\n    rotate: { before_expiry: 10d }\n"),
+      "8:30",
+      "less than expires_in (10d)",
+    ],
+    [
+      "due by an expiry that it does not have",
+      key("    rotate: { before_expiry: 10d }\n"),
+      "7:30",
+      "together with expires_in",
+    ],
+    [
+      "no destination",
+      "version: 1\naccess_keys: { k: { type: user_bound, scopes: ['*'] } }\n",
+      "2:19",
+      "secret is missing",
+    ],
+    ["another destination", client("", "{ vault: a }"), "6:13", "{ file: <path> }"],
+    ["another format", client("", "{ file: a, format: xml }"), "6:32", '"xml"', "raw (the default), json or env"],
+    ["an empty file name", client("", '{ file: "" }'), "6:21", "a path"],
+    [
+      "a window that is none",
+      'version: 1\ndefaults: { window: "25:00-04:00 UTC" }\n',
+      "2:21",
+      "25:00",
+      "02:00-04:00 UTC",
+    ],
+    ["a window of nothing", 'version: 1\ndefaults: { window: "04:00-04:00 UTC" }\n', "2:21", "04:00-04:00"],
+    ["a time zone that is none", 'version: 1\ndefaults: { window: "02:00-04:00 Mars/X" }\n', "2:21", "Europe/Berlin"],
+    ["too many failures", "version: 1\ndefaults: { max_failures: 0 }\n", "2:27", "from 1 to 100"],
+    ["too many slots kept", "version: 1\nlimits: { keep_free_slots: 20 }\n", "2:28", "from 0 to 19"],
+  ])("is refused with %s", (_what, text, at, ...words) => {
+    const told = refusal(text);
+    expect(told).toContain(`integ.yaml:${at}`);
+    for (const word of words) expect(told).toContain(word);
+    expect(told).toContain("Allowed:".slice(0, told.includes("Allowed:") ? 8 : 0));
+    expect(told).toContain("nothing was sent");
+  });
+
+  it("is refused with a name in both kinds, and two items on one destination", () => {
+    const both = `${client()}${key().replace("version: 1\n", "").replace("  k:", "  a:")}`;
+    expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" stands twice');
+    const shared = `${client()}  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: { file: ./x/../a, format: json }\n`;
+    expect(refusal(shared)).toContain("integ.yaml:10:13: the secret of b goes where that of a goes");
+  });
+
+  it("is told of all its defects at once, in their order", () => {
+    const told = refusal("version: 3\nunmanaged: x\nlimits: 1\n").split("\n");
+    expect(told.slice(0, 3).map((line) => line.slice(0, 14))).toEqual([
+      "integ.yaml:1:1",
+      "integ.yaml:2:1",
+      "integ.yaml:3:9",
+    ]);
+  });
+
+  it("is refused above 1 MiB before it is parsed", () => {
+    expect(refusal(`version: 1\n#${"x".repeat(10_000_000)}`)).toContain("too large. Allowed: up to 1 MiB");
+    expect(refusal("[".repeat(1_000_000))).toContain("nested too deep");
+    expect(refusal("- ".repeat(500_000))).toContain("nested too deep");
+    expect(refusal("[\n".repeat(500_000))).toContain("nested too deep");
+  });
+
+  it("may hold a thousand items", () => {
+    const items = Array.from(
+      { length: 1000 },
+      (_, i) =>
+        `  c${i}: { service_account: sa_${i % 60}, scopes: [a], rotate: { every: 60d }, secret: { file: c${i} } }`,
+    );
+    const started = performance.now();
+    expect(read(`version: 1\noauth_clients:\n${items.join("\n")}\n`).items).toHaveLength(1000);
+    expect(performance.now() - started).toBeLessThan(3000);
+  });
+});
