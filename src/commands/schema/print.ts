@@ -19,6 +19,6 @@ export const command = defineVerb({
       throw new Failure("usage", `"${object}" has no schema.`, {
         hint: `Choose one of: ${Object.keys(schemas).join(", ")}.`,
       });
-    await output.document(schema);
+    await (output.format === "table" ? output.text(JSON.stringify(schema, null, 2)) : output.document(schema));
   },
 });

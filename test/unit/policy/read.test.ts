@@ -232,6 +232,6 @@ unmanaged: ignore
     );
     const started = performance.now();
     expect(read(`version: 1\noauth_clients:\n${items.join("\n")}\n`).items).toHaveLength(1000);
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 });
