@@ -1,8 +1,6 @@
 // A policy as the planner works with it: which credentials should exist, how old they may get and where their secrets go.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-export type ItemKind = "oauth_client" | "access_key";
-
 /** Where the secret of an item goes. Paths are absolute. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
@@ -57,10 +55,4 @@ export interface Policy {
   readonly changesPerRun: number;
   readonly keepFreeSlots: number;
   readonly unmanaged: "report" | "ignore";
-}
-
-/** A destination in words that have no command in them: that may hold a credential. */
-export function destinationName(destination: ItemDestination): string {
-  if ("file" in destination) return destination.file;
-  return "profile" in destination ? `profile ${destination.profile}` : "a command";
 }

@@ -1,7 +1,5 @@
-// The daily time in which changes may begin.
+// The daily time in which changes may begin, as a policy file writes it.
 import type { DailyWindow } from "./policy.ts";
-
-const minuteMs = 60_000;
 
 /** @returns nothing if the text is not a window: two different times of a day and a time zone */
 export function readWindow(text: string): DailyWindow | undefined {
@@ -19,21 +17,6 @@ function isZone(zone: string): boolean {
   } catch {
     return false;
   }
-}
-
-export function isOpen({ from, to, zone }: DailyWindow, nowMs: number): boolean {
-  const minute = minuteOfDay(nowMs, zone);
-  return from < to ? from <= minute && minute < to : from <= minute || minute < to;
-}
-
-/** @returns milliseconds since 1970: now, or the first full minute at which the window is open */
-export function nextOpening(window: DailyWindow, nowMs: number): number {
-  if (isOpen(window, nowMs)) return nowMs;
-  const twoDays = 2 * 24 * 60;
-  let at = Math.ceil(nowMs / minuteMs) * minuteMs;
-  // A change to summer time may skip the window of one day.
-  for (let minute = 0; minute < twoDays && !isOpen(window, at); minute++) at += minuteMs;
-  return at;
 }
 
 const clocks = new Map<string, Intl.DateTimeFormat>();

@@ -4,14 +4,13 @@ import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { type FlagsOf, sharedOptions } from "../verb.ts";
+import { sharedOptions } from "../verb.ts";
 
 export const standardFile = "integ.yaml";
 
 export const addPolicyFile = sharedOptions((command) =>
   command.option("-f, --file <path>", "Policy file", standardFile),
 );
-export type PolicyFileFlags = FlagsOf<typeof addPolicyFile>;
 
 export interface LoadedPolicy {
   readonly policy: Policy;
