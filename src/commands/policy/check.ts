@@ -28,9 +28,10 @@ export const command = defineVerb({
     const { policy, file } = await loadPolicy(context, options.file);
     const { findingsOf } = await import("../../policy/findings.ts");
     const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];
-    await printFindings(context, findings, columns);
     const { length: count } = policy.items;
-    context.output.note(`${file} is valid: ${count} ${count === 1 ? "item" : "items"}.`);
+    const valid = `${file} is valid: ${count} ${count === 1 ? "item" : "items"}.`;
+    await printFindings(context, findings, { columns, empty: `No findings. ${valid}` });
+    if (findings.length > 0) context.output.note(valid);
     if (findings.length > 0)
       throw new Failure(
         "findings",
