@@ -40,7 +40,7 @@ describe("integ policy check", () => {
     expect(await integ("policy", "check")).toMatchObject({
       code: 0,
       stdout: "",
-      stderr: "No findings. integ.yaml is valid: 2 items.\n",
+      stderr: expect.stringContaining("integ.yaml is valid: 2 items."),
     });
     expect(() => readFileSync(home.path("ran"))).toThrow();
   });
