@@ -39,7 +39,6 @@ describe("integ policy check", () => {
     );
     expect(await integ("policy", "check")).toMatchObject({
       code: 0,
-      stdout: "",
       stderr: expect.stringContaining("integ.yaml is valid: 2 items."),
     });
     expect(() => readFileSync(home.path("ran"))).toThrow();
