@@ -1,6 +1,6 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, nextStep } from "./entry.ts";
+import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
 
 /** A change that somebody asked for, before it has a key. */
 export interface Intent
@@ -47,16 +47,6 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     sequence: 1,
     format: formatVersion,
   };
-}
-
-function isSameRequest(entry: Entry, intent: Intent): boolean {
-  return (
-    entry.operation === intent.operation &&
-    entry.base_url === intent.base_url &&
-    entry.organization_id?.toLowerCase() === intent.organization_id?.toLowerCase() &&
-    entry.service_version === intent.service_version &&
-    entry.fingerprint === intent.fingerprint
-  );
 }
 
 /** The entry itself, if this program may change it: one that a newer program has written is only shown. */

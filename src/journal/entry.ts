@@ -304,3 +304,16 @@ export function publicEntry(entry: Entry): string {
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }
+
+/** What makes two requests the same one. */
+type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
+
+export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): boolean {
+  return (
+    entry.operation === intent.operation &&
+    entry.base_url === intent.base_url &&
+    entry.organization_id?.toLowerCase() === intent.organization_id?.toLowerCase() &&
+    entry.service_version === intent.service_version &&
+    entry.fingerprint === intent.fingerprint
+  );
+}

@@ -90,6 +90,19 @@ describe("creations at once", () => {
     await expectWhole(at, files);
   });
 
+  it("two of the same request each name the same one to revoke", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients latency=3s");
+    const ends = await Promise.all(["one", "two"].map((file) => at.integ(words("entity:read", file))));
+    const named = ends.map(({ stderr }) => /at the same moment: .* If you need only one: integ (.*)/.exec(stderr)?.[1]);
+    expect(named[0]).toMatch(/^(oauth-clients revoke oac_|journal show )/);
+    // Who ended first may not have seen the other's client yet.
+    const revoke = named.find((next) => next?.startsWith("oauth-clients revoke"));
+    expect(revoke).toBeDefined();
+    await at.integ([...revoke!.split(" "), "--yes"]);
+    expect(await account.live()).toHaveLength(1);
+  });
+
   // Between a secret on disk and its name a living process has a moment in which it looks like one that is gone.
   it.runIf(isTraced)("one that is at its delivery is left alone by the same command elsewhere", async () => {
     const at = home();

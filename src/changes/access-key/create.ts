@@ -14,6 +14,7 @@ import { Failure } from "../../errors.ts";
 import { type Entry, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
+import { beginning, tellSimultaneous } from "../simultaneous.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -112,9 +113,12 @@ export async function createAccessKey(
 ): Promise<KeyCreated> {
   checkAccessKey(creation.request, bench.clock.now());
   const destination = { ...(await options.destination.check()) };
+  const since = beginning(bench);
   const lease = await admitKeyCreation(bench, creation, { fresh: options.fresh, destination });
   try {
-    return await sendKeyCreation({ bench, lease, destination: options.destination });
+    const created = await sendKeyCreation({ bench, lease, destination: options.destination });
+    await tellSimultaneous(bench, lease.entry, since);
+    return created;
   } finally {
     await lease.release();
   }

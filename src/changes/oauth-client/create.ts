@@ -14,6 +14,7 @@ import { type Entry, type EntryProgress } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
+import { beginning, tellSimultaneous } from "../simultaneous.ts";
 import { stillPending } from "./still-pending.ts";
 import { wasClaimed } from "../kept-secret.ts";
 import {
@@ -63,13 +64,16 @@ export async function createOAuthClient<T>(
   options: CreationOptions & { readonly conclude: (end: CreationEnd, lease: EntryLease) => Promise<T> },
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
+  const since = beginning(bench);
   const { kind, lease } = await admitCreation(bench, creationIntent(bench, request), options);
   try {
     if (kind === "resumed")
       bench.tell.note(
         `Going on with the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`,
       );
-    return await options.conclude(await finishCreation(bench, lease, options), lease);
+    const concluded = await options.conclude(await finishCreation(bench, lease, options), lease);
+    await tellSimultaneous(bench, lease.entry, since);
+    return concluded;
   } finally {
     await lease.release();
   }

@@ -1,0 +1,72 @@
+// Two creations of one request at one moment: each says at its end which other there is, and both name the same one to revoke.
+import { expect, describe, it } from "vitest";
+import { createAccessKey } from "../../../src/changes/access-key/create.ts";
+import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { newEntryId } from "../../../src/journal/entry-id.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import { AWorld } from "./a-world.ts";
+
+const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+
+/** Creates, while another process leaves its entry of the same request in the journal. */
+async function created(kind: "client" | "key", other: (own: Entry, world: AWorld) => Partial<Entry>): Promise<AWorld> {
+  const world = new AWorld();
+  if (kind === "key") world.account.has("key", "ak_own");
+  const meanwhile = (): void => {
+    const own = world.entries[0]!;
+    const id = newEntryId(world.now, { random: 0, newest: own.id });
+    const updated_at = new Date(world.now).toISOString();
+    world.entries.push({ ...own, id, resource_id: "other_1", state: "done", updated_at, ...other(own, world) });
+  };
+  const destination = { ...world.destination(), isStdout: false };
+  const deliver = async (secret: Parameters<typeof destination.deliver>[0]): Promise<void> => {
+    await world.destination().deliver(secret);
+    meanwhile();
+  };
+  const ended = await world.run<unknown>((bench) =>
+    kind === "key"
+      ? createAccessKey(bench, { request: { name: "ci" }, marked: false }, { destination: { ...destination, deliver } })
+      : createOAuthClient(bench, request, {
+          destination: { ...destination, deliver },
+          waitMs: 0,
+          conclude: async (end) => end.kind,
+        }),
+  );
+  expect(ended.kind).toBe("done");
+  return world;
+}
+
+const said = ({ told }: AWorld): string[] => told.filter((text) => text.includes("at the same moment"));
+
+describe.each(["client", "key"] as const)("a %s that two processes create at once", (kind) => {
+  const noun = kind === "client" ? "oauth-clients" : "keys";
+
+  it("is named, with how to revoke the newer one", async () => {
+    const world = await created(kind, () => ({}));
+    const id = world.entries[1]!.id;
+    expect(said(world)).toEqual([
+      `The same ${kind} was created at the same moment: other_1 (journal entry ${id}). If you need only one: integ ${noun} revoke other_1`,
+    ]);
+  });
+
+  it("names its own where that is the newer one", async () => {
+    const world = await created(kind, () => ({ id: "0000000000" }));
+    expect(said(world)[0]).toMatch(new RegExp(`: integ ${noun} revoke ${world.entries[0]!.resource_id}$`));
+  });
+
+  it("is looked up in the journal if the newer one is not finished", async () => {
+    const world = await created(kind, () => ({ state: "open", resource_id: null }));
+    expect(said(world)[0]).toContain(`: not finished (journal entry ${world.entries[1]!.id})`);
+    expect(said(world)[0]).toMatch(new RegExp(`integ journal show ${world.entries[1]!.id}$`));
+  });
+
+  it.each([
+    ["was refused", { state: "refused" }],
+    ["asks for something else", { fingerprint: "another" }],
+    ["is at another address", { base_url: "https://api.other.example.com" }],
+    ["is a step of a rotation", { parent: "0000000001" }],
+    ["ended before this one began", { updated_at: "2026-11-21T01:00:00.000Z" }],
+  ] as const)("is no matter if the other one %s", async (_what, about) => {
+    expect(said(await created(kind, () => about))).toEqual([]);
+  });
+});
