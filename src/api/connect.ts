@@ -9,6 +9,7 @@ import { contractVersion, organizationHeader, versionHeader } from "./contract-h
 import { type Cohorts, createCohorts, createEntities, type Entities } from "./entities-and-cohorts.ts";
 import { type Authorization, Caller } from "./http/caller.ts";
 import type { Transport } from "./http/exchange.ts";
+import { parseHttpDate } from "./http/retry.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
 import type { Raw } from "./raw.ts";
@@ -39,6 +40,8 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
+  /** How far the service's clock was ahead of this machine's at its last answer, milliseconds; nothing before one with a date. */
+  clockOffset(): number | undefined;
   /** Ends idle connections. */
   close(): void;
 }
@@ -47,13 +50,14 @@ const nobody: Authorization = { header: async () => undefined, rejected: () => f
 
 /** Nothing is sent or read before a method is called. */
 export function connect(options: ConnectOptions): Service {
-  const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
-  const authorization = createV1Authorization(options.credential, options);
+  const { baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
+  const { transport, clockOffset } = watchClock(options);
+  const authorization = createV1Authorization(options.credential, { ...options, transport });
   const common = { transport, baseUrl, now };
   const v1 = new Caller({ ...common, authorization, headers: () => versionHeader(serviceVersion) });
   const legacy = new Caller({
     ...common,
-    authorization: createLegacyAuthorization(options.legacyCredential, options),
+    authorization: createLegacyAuthorization(options.legacyCredential, { ...options, transport }),
     headers: () => organizationHeader(organizationId),
   });
   const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
@@ -62,7 +66,7 @@ export function connect(options: ConnectOptions): Service {
     return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
   });
   const raw = once(async () => (await import("./raw.ts")).createRaw({ v1, legacy }));
-  const tokens = once(async () => (await import("./auth/token-exchange.ts")).createTokens(options));
+  const tokens = once(async () => (await import("./auth/token-exchange.ts")).createTokens({ ...options, transport }));
   return {
     oauthClients: {
       create: async (bodyText, idempotencyKey) => (await oauthClients()).create(bodyText, idempotencyKey),
@@ -79,7 +83,26 @@ export function connect(options: ConnectOptions): Service {
       exchangeAccessKey: async (secret) => (await tokens()).exchangeAccessKey(secret),
       compareIssuer: async () => (await tokens()).compareIssuer(),
     },
+    clockOffset,
     close: () => transport.close(),
+  };
+}
+
+/** Every answer says what the time is, whatever it answers. */
+function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & { transport: Transport } {
+  let offset: number | undefined;
+  return {
+    clockOffset: () => offset,
+    transport: {
+      async exchange(request) {
+        const exchange = await transport.exchange(request);
+        const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
+        const at = date === undefined ? undefined : parseHttpDate(date, now());
+        if (at !== undefined) offset = at - now();
+        return exchange;
+      },
+      close: () => transport.close(),
+    },
   };
 }
 

@@ -56,6 +56,8 @@ export interface Revocation<T, R> {
   /** Throws if no repetition can say more. */
   readonly read: (answer: Attempt<T>) => Promise<Reading<R>>;
   readonly grounds: RevocationGrounds;
+  /** Of the entry whose work it is a part of. */
+  readonly lease: EntryLease;
   readonly mark?: Mark;
 }
 
@@ -63,14 +65,17 @@ export interface Revocation<T, R> {
  * Sends until the end is seen, within `retryForMs`. Every revocation of every resource goes through here.
  * @throws Failure of the last attempt
  */
-export async function revoke<T, R>(bench: Workbench, { send, read, grounds, mark }: Revocation<T, R>): Promise<R> {
+export async function revoke<T, R>(
+  bench: Workbench,
+  { send, read, grounds, lease, mark }: Revocation<T, R>,
+): Promise<R> {
   assertGrounds(grounds);
   const startedAt = bench.clock.elapsed();
   for (let attempt = 1; ; attempt++) {
     if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
     bench.disk.assertHealthy();
     await mark?.("send");
-    const answer = await exchanged(bench, send);
+    const answer = await exchanged(bench, lease, send);
     const reading = await read(answer);
     if (reading.isOver) return reading.end;
     const { failure } = reading;

@@ -1,7 +1,7 @@
 // What every change works with: the account, the journal, the clock, the disk's health, and how a change reports what it
 // does and how it fails.
 import type { Service } from "../api/connect.ts";
-import { type Attempt, retryAfterOf } from "../api/http/attempt.ts";
+import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
 import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
 import { type ClientProof, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
@@ -130,11 +130,40 @@ export function madeAs({ profile, profile_id, organization_id, region, base_url,
   return { profile, profile_id, organization_id, region, base_url, service_version };
 }
 
-/** One exchange whose answer must not be thrown away, also after a Ctrl-C; a person sees that it is waited for. */
-export function exchanged<T>({ clock, tell }: Pick<Workbench, "clock" | "tell">, send: () => Promise<T>): Promise<T> {
-  const done = tell.busy("Waiting for the service");
-  return clock.finishing(send).finally(done);
+/** Where the clocks of this machine and the service agree, they differ by this much at most. */
+export const clockSkewMs = 5 * 60_000;
+
+/** When an entry was written, by the service's clock as far as that is known, milliseconds since 1970. */
+export function beganAt({ created_at, clock_offset_ms }: Entry): number {
+  return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
+
+/** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
+const begunHere = new WeakSet<EntryLease>();
+
+/**
+ * One exchange that may change something: its answer must not be thrown away, also after a Ctrl-C; a person sees that it is
+ * waited for. What the answer says of itself and of the time goes into the entry with the next step.
+ */
+export async function exchanged<T>(
+  { clock, tell, account }: Workbench,
+  lease: EntryLease,
+  send: () => Promise<Attempt<T>>,
+): Promise<Attempt<T>> {
+  if (lease.entry.attempts === 1) begunHere.add(lease);
+  const done = tell.busy("Waiting for the service");
+  const answer = await clock.finishing(send).finally(done);
+  const { request_ids, clock_offset_ms } = lease.entry;
+  const id = requestIdOf(answer);
+  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
+  lease.note({
+    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
+    clock_offset_ms: clock_offset_ms ?? offset ?? null,
+  });
+  return answer;
+}
+
+const mostRequestIds = 100;
 
 /** A read repeated until it is answered. @throws Failure of the last attempt */
 export async function readUntilAnswered<T>(

@@ -36,6 +36,8 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     state: "open",
     resource_id: null,
     attempts: 0,
+    request_ids: [],
+    clock_offset_ms: null,
     last_error: null,
     destination,
     replaces,

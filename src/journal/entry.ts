@@ -211,6 +211,10 @@ export interface EntryProgress {
   readonly resource_id: string | null;
   /** How often the request was sent. */
   readonly attempts: number;
+  /** Of the answers to its requests that changed something or tried to, the oldest first; the last hundred. */
+  readonly request_ids: readonly string[];
+  /** How far the service's clock was ahead of this machine's when the work began, as its first answer told; null: not told. */
+  readonly clock_offset_ms: number | null;
   readonly last_error: LastError | null;
   readonly destination: EntryDestination | null;
   readonly replaced_by: string | null;
@@ -293,6 +297,7 @@ export function publicEntry(entry: Entry): string {
   const after = {
     resource_id: entry.resource_id,
     attempts: entry.attempts,
+    request_ids: entry.request_ids,
     created_at: entry.created_at,
     updated_at: entry.updated_at,
     last_error: entry.last_error,

@@ -171,6 +171,10 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText);
+}
+
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === "string";
 }
@@ -199,6 +203,8 @@ function isOwnShape(intent: Record<string, unknown>, now: Record<string, unknown
     isTextOrNull(now.resource_id) &&
     isTextOrNull(now.replaced_by) &&
     Number.isInteger(now.attempts) &&
+    (now.request_ids === undefined || isTexts(now.request_ids)) &&
+    (now.clock_offset_ms === undefined || typeof now.clock_offset_ms === "number") &&
     isDetail(now.detail) &&
     hasNeededDetail(intent.operation, now.detail) &&
     (now.destination === null || isDestination(now.destination)) &&
@@ -358,6 +364,8 @@ function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, 
     state,
     resource_id: textOrNull(now.resource_id),
     attempts: typeof now.attempts === "number" ? now.attempts : 0,
+    request_ids: isTexts(now.request_ids) ? now.request_ids : [],
+    clock_offset_ms: typeof now.clock_offset_ms === "number" ? now.clock_offset_ms : null,
     updated_at: text(now.updated_at),
     last_error: isLastError(now.last_error) ? now.last_error : null,
     destination: isDestination(now.destination) ? now.destination : null,

@@ -66,6 +66,8 @@ export interface EntryLease {
    * @throws Failure `usage` or `failed` if that cannot be done; the entry then stands as before.
    */
   record(change: Partial<EntryProgress>): Promise<Entry>;
+  /** Keeps what was learned on the way, to be recorded with the next step. */
+  note(change: Partial<EntryProgress>): void;
   /** Lets others lease it. Safe to repeat; never fails, so that it cannot take the place of how the work ended. */
   release(): Promise<void>;
 }

@@ -113,6 +113,8 @@ export function recordContent(entry: Entry, { by, prev }: RecordMaking): string 
     state: entry.state,
     resource_id: entry.resource_id,
     attempts: entry.attempts,
+    request_ids: entry.request_ids.length === 0 ? undefined : entry.request_ids,
+    clock_offset_ms: entry.clock_offset_ms ?? undefined,
     updated_at: entry.updated_at,
     last_error: entry.last_error,
     destination: entry.destination,

@@ -56,7 +56,7 @@ function create(at: Home, ...more: string[]): Promise<Ended> {
 
 async function entries(
   at: Home,
-): Promise<{ id: string; state: string; next_step: string | null; idempotency_key: string }[]> {
+): Promise<{ id: string; state: string; next_step: string | null; idempotency_key: string; request_ids: string[] }[]> {
   return JSON.parse((await integHere(at, ["journal", "list", "--all", "--json"])).stdout).data;
 }
 
@@ -425,6 +425,17 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect([recovered.code, readFileSync(at.path("s"), "utf8")]).toEqual([0, expect.stringMatching(/^sbx_/)]);
     expect((await at.integ(["journal", "show", open.id, "--json"])).stdout).toContain('"state":"done"');
     expect((await at.integ(["journal", "verify"])).code).toBe(0);
+  });
+
+  it("a finished entry names the request id of every answer, shown as a table and as JSON", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients status=500 times=1");
+    expect((await create(at, "--secret-file", "s")).code).toBe(0);
+    const [entry] = await entries(at);
+    expect(entry).toMatchObject({ state: "done", attempts: 2 });
+    expect(new Set(entry!.request_ids).size).toBe(2);
+    const { stdout } = await at.integ(["journal", "show", entry!.id]);
+    for (const id of entry!.request_ids) expect(stdout).toContain(id);
   });
 
   it("an old record appended again reopens nothing, and verify tells it", async () => {

@@ -64,6 +64,12 @@ export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
   return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
 }
 
+/** What the service calls the attempt, if it has answered. */
+export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
+  if (attempt.kind === "not_sent") return undefined;
+  return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
+}
+
 /** An attempt that the service answered as the contract says. */
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 

@@ -154,7 +154,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
  * One of the three forms of an HTTP date, strictly: the weekday has to fit the date.
  * @returns milliseconds since the epoch, or nothing
  */
-function parseHttpDate(value: string, nowMs: number): number | undefined {
+export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.map((form) => form.exec(value)?.groups).find((groups) => groups !== undefined);
   if (!parts) return undefined;
   const [day, hours, minutes, seconds] = [parts.day, parts.hours, parts.minutes, parts.seconds].map(Number);

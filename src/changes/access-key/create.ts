@@ -214,7 +214,7 @@ export async function sendForSecret(work: SecretDelivery, options: SendOptions):
   try {
     for (let attempt = 1; ; attempt++) {
       await readyToSend(work, options);
-      const answer = await exchanged(bench, options.send);
+      const answer = await exchanged(bench, lease, options.send);
       if (answer.kind === "answered") return answer;
       if (answer.kind === "unknown") throw await answerLost(work, answer, options);
       // This attempt is known to have changed nothing.

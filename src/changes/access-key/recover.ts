@@ -9,7 +9,16 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
 import { assertAsAsked, finishKeyDelivery, resumeDelivery, secretLost } from "../secret-delivery.ts";
-import { detailsOf, outcomeUnknown, readUntilAnswered, recordAfterwards, wait, type Workbench } from "../workbench.ts";
+import {
+  beganAt,
+  clockSkewMs,
+  detailsOf,
+  outcomeUnknown,
+  readUntilAnswered,
+  recordAfterwards,
+  wait,
+  type Workbench,
+} from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
 import { untilKeyRevoked } from "./revoke.ts";
 
@@ -60,16 +69,19 @@ function requestIn({ request_text }: Entry): AccessKeyRequest {
 
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
 async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Promise<Search> {
+  const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry);
-  const search = async (): Promise<Search> => {
-    const askedAt = bench.clock.now();
-    return findOrphan(await listedKeys(bench), sought, askedAt);
-  };
-  const first = await search();
-  const waitFor = sought.sentUntil + settleMs - bench.clock.now();
+  const first = findOrphan(rows, sought, serviceTime(bench));
+  const waitFor = sought.sentUntil + settleMs - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  return search();
+  const askedAt = serviceTime(bench);
+  return findOrphan(await listedKeys(bench), sought, askedAt);
+}
+
+/** What the time is by the service's clock, as far as that is known. */
+function serviceTime({ clock, account }: Workbench): number {
+  return clock.now() + (account.service.clockOffset() ?? 0);
 }
 
 function listedKeys(bench: Workbench): Promise<Rows> {
@@ -89,19 +101,27 @@ async function soughtFor(bench: Workbench, entry: Entry): Promise<Sought> {
   return {
     request: requestIn(entry),
     marked: entry.detail.marked === true,
-    madeAfter: Date.parse(entry.created_at),
-    sentUntil: lastSentAt(entry),
+    madeAfter: beganAt(entry),
+    // Of a clock that nobody compared nothing follows: the request may have been sent a moment ago.
+    sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
+    isClockKnown: isClockKnown(entry),
     userId: ours?.detail.created_by ?? undefined,
     knownIds: new Set(ids.filter((id) => typeof id === "string")),
     ownId: bench.account.keyId,
   };
 }
 
-/** When the last request of an entry may still have been under way, milliseconds since 1970. */
-function lastSentAt({ state, detail, updated_at, created_at }: Entry): number {
+/** True if the clock of the machine was compared with the service's when the work began, and agreed with it. */
+function isClockKnown({ clock_offset_ms }: Entry): boolean {
+  return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;
+}
+
+/** When the last request of an entry may still have been under way, by the service's clock, milliseconds since 1970. */
+function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: Entry): number {
   const sent = Date.parse(detail.sent_at ?? "");
   const seen = state === "unknown" ? Date.parse(updated_at) : Number.NaN;
-  return Math.max(...[sent, seen, Date.parse(created_at)].filter((time) => !Number.isNaN(time)));
+  const last = Math.max(...[sent, seen, Date.parse(created_at)].filter((time) => !Number.isNaN(time)));
+  return last + (clock_offset_ms ?? 0);
 }
 
 /** What the search came to, in the journal. @returns nothing if there is an orphan to be replaced */
@@ -212,7 +232,7 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
   if (!id) throw new Failure("failed", `The entry ${entry} does not name its key.`, detailsOf(lost.entry));
   await refuseIfUsed(bench, lost.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilKeyRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, mayHaveArrived: true });
+  await untilKeyRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, lease: lost, mayHaveArrived: true });
 }
 
 /** A key whose secret nobody has cannot be used: one that was is not our orphan, whatever it looked like before. */
@@ -227,8 +247,6 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
   });
 }
 
-/** Clocks of this machine and the service differ by this much at most. */
-const clockSkewMs = 5 * 60_000;
 /** A request whose connection broke is still being worked on for so long at most. */
 const longestWorkMs = 10 * 60_000;
 /** No clock is wrong by more: a key made so long before or after cannot be ours. */
@@ -243,8 +261,10 @@ export interface Sought {
   readonly marked: boolean;
   /** When the entry was written, before the first request, milliseconds since 1970. */
   readonly madeAfter: number;
-  /** When the last request may still have been under way. */
+  /** When the last request may still have been under way. Both by the service's clock. */
   readonly sentUntil: number;
+  /** False where the times of the entry may be wrong by any amount: then they exclude no key of that name. */
+  readonly isClockKnown: boolean;
   /** Who acts, where the journal or the list tell it. */
   readonly userId?: string;
   /** Keys that other entries of the journal stand for: never an orphan. */
@@ -299,7 +319,8 @@ function isSameTime(a: string | null, b: string | null): boolean {
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
 }
 
-function isFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil }: Sought): boolean {
+function isFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isClockKnown }: Sought): boolean {
+  if (!isClockKnown) return false;
   const created = Date.parse(createdAt);
   return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
 }
@@ -321,6 +342,8 @@ function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] 
   if (keys.some((key) => key.name === undefined)) doubts.push("not every key of the list has a name");
   for (const key of namesakes.filter((one) => !isFarAway(one, sought)))
     doubts.push(`the key ${key.id ?? "without id"} has that name, and differs in time, user, type, scopes or expiry`);
+  if (!sought.isClockKnown && namesakes.length > 0)
+    doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was asked for");
   if (now - sought.sentUntil < settleMs) doubts.push("the request was sent a moment ago");
   return doubts;
 }

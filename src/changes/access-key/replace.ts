@@ -141,6 +141,7 @@ async function revokeOldKey(
 ): Promise<void> {
   await untilKeyRevoked(bench, oldId, {
     grounds: { kind: "replaced", by },
+    lease,
     mayHaveArrived: lease.entry.detail.revoking === true,
     service: lease.entry.detail.update_profile === true ? await reconnect?.() : undefined,
     mark: async () => {

@@ -41,12 +41,13 @@ export function finishKeyRevocation(bench: Workbench, lease: EntryLease): Promis
   const mayHaveArrived = lease.entry.state === "unknown" || lease.entry.attempts > 0;
   return revokeUnderEntry(bench, lease, {
     id,
-    work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, mayHaveArrived, mark }),
+    work: (mark) => untilKeyRevoked(bench, id, { grounds: { kind: "named" }, lease, mayHaveArrived, mark }),
   });
 }
 
 export interface KeyRevocationOptions {
   readonly grounds: RevocationGrounds;
+  readonly lease: EntryLease;
   readonly mark?: Mark;
   /** An earlier request of this work may have arrived. */
   readonly mayHaveArrived?: boolean;
@@ -60,7 +61,7 @@ export interface KeyRevocationOptions {
  * an attempt that may have arrived can mean that it did; then the list decides.
  */
 export function untilKeyRevoked(bench: Workbench, id: string, options: KeyRevocationOptions): Promise<KeyRevoked> {
-  const { grounds, mark, service = bench.account.service } = options;
+  const { grounds, lease, mark, service = bench.account.service } = options;
   let mayHaveArrived = options.mayHaveArrived === true;
   const read = async (answer: Attempt<AccessKey>): Promise<Reading<KeyRevoked>> => {
     if (answer.kind === "answered") return { isOver: true, end: await confirmed(bench, { id, service }, answer) };
@@ -71,7 +72,7 @@ export function untilKeyRevoked(bench: Workbench, id: string, options: KeyRevoca
     const failure = failureOf(answer, { what: "revoke access key", change: true });
     return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
   };
-  return revoke(bench, { send: () => service.accessKeys.revoke(id), read, grounds, mark });
+  return revoke(bench, { send: () => service.accessKeys.revoke(id), read, grounds, lease, mark });
 }
 
 interface ListedKey {

@@ -29,6 +29,8 @@ import {
   undelivered,
 } from "../secret-delivery.ts";
 import {
+  beganAt,
+  clockSkewMs,
   delayBeforeNext,
   detailsOf,
   exchanged,
@@ -40,9 +42,6 @@ import {
   withRequestId,
   type Workbench,
 } from "../workbench.ts";
-
-/** Clocks of this machine and the service differ by this much at most. */
-const clockSkewMs = 5 * 60_000;
 
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
 export interface CreationEnd {
@@ -151,7 +150,7 @@ class CreationRun {
     this.#attempt += 1;
     await this.#makeReady().catch(this.#orGiveUp);
     const { request_text, idempotency_key } = this.#entry;
-    const answer = await exchanged(this.#bench, () =>
+    const answer = await exchanged(this.#bench, this.#lease, () =>
       this.#bench.account.service.oauthClients.create(request_text, idempotency_key!),
     );
     this.#requestId = answer.kind === "answered" ? answer.requestId : undefined;
@@ -255,11 +254,14 @@ class CreationRun {
 
   /**
    * True if no request of this entry can have made the client (a key given by hand, used before on a disk that is gone): its
-   * secret was not lost here. Either none of them went unanswered, or the client is older than all of them.
+   * secret was not lost here. Either none of them went unanswered, or the client is older than all of them; where the clock
+   * is wrong, and what it was then is not known, nobody can tell that it is not.
    */
   #wasMadeBefore({ created_at }: OAuthClient): boolean {
     if (!this.#uncertain || this.#entry.detail.made_before === true) return true;
-    return Date.parse(created_at) < Date.parse(this.#entry.created_at) - clockSkewMs;
+    const ahead = this.#bench.account.service.clockOffset() ?? 0;
+    if (this.#entry.clock_offset_ms === null && Math.abs(ahead) > clockSkewMs) return true;
+    return Date.parse(created_at) < beganAt(this.#entry) - clockSkewMs;
   }
 
   /** A destination that cannot be looked at may hold the secret: nothing is called lost for that. */

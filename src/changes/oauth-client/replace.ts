@@ -182,6 +182,6 @@ async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {
   if (!id) throw new Failure("failed", `The entry ${entry} does not name its client.`, detailsOf(lost.entry));
   if (detail.revoked === true) return;
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilClientRevoked(bench, id, { grounds: { kind: "secret_lost", entry } });
+  await untilClientRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, lease: lost });
   await recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
 }

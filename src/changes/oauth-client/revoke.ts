@@ -31,7 +31,7 @@ export function finishClientRevocation(bench: Workbench, lease: EntryLease): Pro
   const { id } = JSON.parse(lease.entry.request_text) as { id: string };
   return revokeUnderEntry(bench, lease, {
     id,
-    work: (mark) => untilClientRevoked(bench, id, { grounds: { kind: "named" }, mark }),
+    work: (mark) => untilClientRevoked(bench, id, { grounds: { kind: "named" }, lease, mark }),
   });
 }
 
@@ -42,7 +42,7 @@ export function finishClientRevocation(bench: Workbench, lease: EntryLease): Pro
 export function untilClientRevoked(
   bench: Workbench,
   id: string,
-  about: { readonly grounds: RevocationGrounds; readonly mark?: Mark },
+  about: { readonly grounds: RevocationGrounds; readonly lease: EntryLease; readonly mark?: Mark },
 ): Promise<string> {
   return revoke(bench, {
     ...about,

@@ -125,7 +125,7 @@ export function finishClientRotation(
     statusOf: async (newId) =>
       (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get OAuth client" })).status,
     again: `integ oauth-clients rotate ${oldId}`,
-    revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by } }),
+    revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
     unfinished: (error, how) => unfinishedClientRotation(lease.entry, error, how),
   };
   return finishRotation({ bench, lease, options }, contract);

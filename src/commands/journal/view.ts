@@ -29,6 +29,7 @@ export const entryView: ResourceView = {
     { path: "request", heading: "request" },
     { path: "resource_id", heading: "resource" },
     { path: "attempts", heading: "attempts" },
+    { path: "request_ids", heading: "request ids" },
     { path: "created_at", heading: "created", kind: "time" },
     { path: "updated_at", heading: "updated", kind: "time" },
     { path: "last_error", heading: "last error" },

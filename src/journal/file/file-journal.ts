@@ -228,6 +228,9 @@ export class FileJournal implements Journal {
         entry = next;
         return next;
       },
+      note: (change) => {
+        entry = { ...entry, ...change };
+      },
       release: async () => {
         isHeld = false;
         lock.release();

@@ -4,7 +4,7 @@ import { recover, type Recovered, type RecoveryOptions } from "../../../src/chan
 import { DiskHealth, type SecretKeeping, type Workbench } from "../../../src/changes/workbench.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import { assertNoneLost, entryOfKey, isResumable, newEntry, entriesOfRequest } from "../../../src/journal/admission.ts";
-import { type Entry, isSettled } from "../../../src/journal/entry.ts";
+import { type Entry, type EntryProgress, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
 import type { Destination, DestinationRecord, OneTimeSecret } from "../../../src/secrets/destination.ts";
@@ -264,15 +264,20 @@ export class AWorld {
     const { id } = from;
     if (this.#held.has(id)) throw new Error(`${id} is held twice`);
     this.#held.add(id);
-    const current = (): Entry => this.entries.find((entry) => entry.id === id)!;
+    const stored = (): Entry => this.entries.find((entry) => entry.id === id)!;
+    // What was noted is gone with the process, unless a step was recorded after it.
+    let noted: Partial<EntryProgress> = {};
     return {
       get entry() {
-        return current();
+        return { ...stored(), ...noted };
+      },
+      note: (change) => {
+        noted = { ...noted, ...change };
       },
       record: async (change) =>
         this.#step("record", () => {
-          const next = { ...current(), ...change, updated_at: this.#at() };
-          this.entries[this.entries.indexOf(current())] = next;
+          const next = { ...stored(), ...noted, ...change, updated_at: this.#at() };
+          this.entries[this.entries.indexOf(stored())] = next;
           return next;
         }),
       release: async () => void this.#held.delete(id),

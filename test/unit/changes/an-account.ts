@@ -11,6 +11,7 @@ export type Fate =
   | "lost before" // nothing arrived, and nobody knows
   | "lost after" // done, and the answer is lost
   | "cut" // done, and the secret can be read in what came
+  | "broken after" // done, and answered with 500
   | "silent" // made, and the answer shows no secret
   | "pending"
   | "revoked"
@@ -40,17 +41,22 @@ export class AnAccount {
   readonly keys: Made[] = [];
   /** Every request that arrived, in order. */
   readonly requests: string[] = [];
+  /** Those that were answered, with what the service calls them. */
+  readonly answered: [what: Request, id: string][] = [];
   readonly fates: Partial<Record<Request, Fate[]>> = {};
   /** Looked at before a request takes effect: what must be true on disk by then. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
+  /** How far its clock is ahead of the other machine's. */
+  aheadMs = 0;
+  #told: number | undefined;
   /** Fields of the receipt of a POST that are not what was asked for. */
   lies: Readonly<Record<string, unknown>> = {};
   step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
 
   /** A client or key from before. */
-  has(kind: "client" | "key", id: string): Made {
-    const made = this.#make(kind, { body: kind === "key" ? '{"name":"old"}' : "{}", id });
+  has(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
+    const made = this.#make(kind, { body: kind === "key" ? JSON.stringify({ name }) : "{}", id, at });
     made.isGiven = true;
     return made;
   }
@@ -68,15 +74,25 @@ export class AnAccount {
       this.step(what, () => {
         this.onRequest(what, about);
         this.requests.push([what, about.id].filter(Boolean).join(" "));
+        const id = `req_${this.requests.length}`;
         const fate = this.fates[what]?.shift();
         if (fate === "lost before") return lost;
         if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
-        if (typeof fate === "object") return refusal(fate.refused, fate);
-        const attempt = effect(fate);
+        const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
         if (fate === "lost after") return lost;
-        return fate === "cut" ? cutOff(attempt) : attempt;
+        this.#told = this.aheadMs;
+        this.answered.push([what, id]);
+        if (fate === "cut") return cutOff(attempt);
+        if (attempt.kind === "answered" && fate !== "broken after") return { ...attempt, requestId: id };
+        const { status = 500, problem = { status: 500 } } = attempt.kind === "refused" ? attempt : {};
+        const named = { status, problem: { ...problem, request_id: id } };
+        return attempt.kind === "refused"
+          ? { ...attempt, ...named }
+          : { ...named, kind: "unknown", reason: "status", detail: "500" };
       });
-    const service: Pick<Service, "oauthClients" | "accessKeys"> & { tokens: Partial<Service["tokens"]> } = {
+    const service: Pick<Service, "oauthClients" | "accessKeys" | "clockOffset"> & {
+      tokens: Partial<Service["tokens"]>;
+    } = {
       oauthClients: {
         create: (body, key) => answer("create", { body, key }, (fate) => this.#createClient(body, key, fate)),
         get: (id) => answer("get", { id }, () => this.#shown(this.clients.find((one) => one.id === id))),
@@ -88,6 +104,7 @@ export class AnAccount {
         rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
         revoke: (id) => answer("revoke", { id }, () => keyShown(revoked(this.keys, id))),
       },
+      clockOffset: () => this.#told,
       tokens: {
         exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),
         exchangeClient: async ({ clientSecret }: { clientSecret: string }) =>
@@ -97,7 +114,7 @@ export class AnAccount {
     return service as Service;
   }
 
-  #make(kind: "client" | "key", about: { body: string; key?: string; id?: string }): Made {
+  #make(kind: "client" | "key", about: { body: string; key?: string; id?: string; at?: number }): Made {
     const all = kind === "client" ? this.clients : this.keys;
     const number = all.length + 1;
     const made: Made = {
@@ -105,7 +122,7 @@ export class AnAccount {
       clientId: `cid_${number}`,
       body: about.body,
       key: about.key,
-      createdAt: new Date(this.now()).toISOString(),
+      createdAt: new Date(about.at ?? this.now() + this.aheadMs).toISOString(),
       secret: `s3cr3t-${kind}-${number}`,
       status: "active",
       isGiven: false,

@@ -1,6 +1,7 @@
 // The clock of this machine may be wrong, or set to another time at any moment: how long is waited does not depend on it.
 import { describe, expect, it } from "vitest";
-import { ask, operations, worldFor } from "./every-operation.ts";
+import { AWorld } from "./a-world.ts";
+import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 import type { Fate } from "./an-account.ts";
 
 const day = 24 * 60 * 60_000;
@@ -25,4 +26,70 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
       expect(await tries(day)).toEqual(plain);
     },
   );
+});
+
+/** How far the service is ahead when the change is asked for, and whether somebody sets the clock right before recovery. */
+const clocks = [-day, -3_600_000, 3_600_000, day].flatMap((aheadMs) =>
+  [false, true].map((isCorrected) => ({ aheadMs, isCorrected })),
+);
+
+interface Outcome {
+  readonly states: string[];
+  readonly live: number;
+}
+
+async function outcomeOf(
+  operation: Operation,
+  fate: Fate,
+  clock: { aheadMs: number; isCorrected: boolean },
+): Promise<Outcome> {
+  const world = worldFor(operation, { retryForMs: 0, fates: { [operation.sends]: [fate] } });
+  // A key of the same name that somebody else made long ago, and nobody has used.
+  world.account.has("key", "other", { name: "ci", at: world.now - 40 * day });
+  world.account.aheadMs = clock.aheadMs;
+  await ask(world, operation);
+  world.now += 3_600_000;
+  if (clock.isCorrected) {
+    world.now += clock.aheadMs;
+    world.account.aheadMs = 0;
+  }
+  await world.recover({ mayReplace: async () => false });
+  expect(world.broken).toEqual([]);
+  const live = [...world.account.live("client"), ...world.account.live("key")].length;
+  return { states: world.entries.map(({ state }) => state), live };
+}
+
+describe.each(Object.entries(operations))("%s", (_name, operation) => {
+  const fates: [string, Fate][] = [
+    ["lost after it was done", "lost after"],
+    ["lost before it arrived", "lost before"],
+    ["answered with 500 after it was done", "broken after"],
+  ];
+  const cells = fates.flatMap(([what, fate]) => clocks.map((clock) => ({ what, fate, ...clock })));
+  it.each(cells)(
+    "$what, service $aheadMs ms ahead (corrected: $isCorrected): as with a right clock, or left in doubt",
+    async ({ fate, ...clock }) => {
+      const plain = await outcomeOf(operation, fate, { aheadMs: 0, isCorrected: false });
+      const { states, live } = await outcomeOf(operation, fate, clock);
+      expect(live).toBe(plain.live);
+      for (const [index, state] of states.entries()) expect([plain.states[index], "unknown"]).toContain(state);
+    },
+  );
+});
+
+it("a key given by hand whose client was made before is not called lost here, whatever the clock says", async () => {
+  for (const aheadMs of [-day, 0, day]) {
+    const world = new AWorld({ retryForMs: 0 });
+    const operation = operations["a client's creation"]!;
+    world.account.aheadMs = aheadMs;
+    await ask(world, operation, { key: "nightly" });
+    world.entries.length = 0;
+    world.files.clear();
+    world.now += 3_600_000;
+    world.account.fates.create = ["lost after"];
+    await ask(world, operation, { key: "nightly" });
+    await world.recover({ mayReplace: async () => false });
+    // No request of this entry was answered in the process that began it: nobody knows what its clock was.
+    expect(world.entries[0]).toMatchObject({ state: "secret_lost", detail: { made_before: true } });
+  }
 });

@@ -10,12 +10,17 @@ import type { Workbench } from "../../../src/changes/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
 
+export interface Asked {
+  /** An idempotency key given by hand. */
+  readonly key?: string;
+}
+
 export interface Operation {
   /** The request that changes the account first. */
   readonly sends: Request;
   /** What the account has before. */
   readonly before?: (world: AWorld) => void;
-  readonly work: (bench: Workbench, world: AWorld) => Promise<unknown>;
+  readonly work: (bench: Workbench, world: AWorld, asked: Asked) => Promise<unknown>;
 }
 
 const agreeing = { waitMs: 60_000, mayReplace: async () => true, mayRevokeUnproven: async () => true } as const;
@@ -30,9 +35,9 @@ function hasOld(kind: "client" | "key"): (world: AWorld) => void {
 export const operations: Readonly<Record<string, Operation>> = {
   "a client's creation": {
     sends: "create",
-    work: (bench, world) => {
+    work: (bench, world, { key }) => {
       const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
-      const options = { waitMs: 60_000, destination: world.destination() };
+      const options = { key, waitMs: 60_000, destination: world.destination() };
       return createOAuthClient(bench, request, { ...options, conclude: async ({ kind }) => kind });
     },
   },
@@ -85,6 +90,6 @@ export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   return world;
 }
 
-export function ask(world: AWorld, { work }: Operation): Promise<Ended<unknown>> {
-  return world.run((bench) => work(bench, world));
+export function ask(world: AWorld, { work }: Operation, asked: Asked = {}): Promise<Ended<unknown>> {
+  return world.run((bench) => work(bench, world, asked));
 }

@@ -5,6 +5,7 @@ import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
 import { revoke, type RevocationGrounds } from "../../../src/changes/revocation.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
+import { madeFor } from "../../../src/changes/workbench.ts";
 import { AWorld, type Ended, everyCrash, type Setting } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 
@@ -100,11 +101,19 @@ describe("a revocation by name", () => {
   });
 });
 
+const revocation = {
+  operation: "oauth_client.revoke",
+  request_text: '{"id":"old"}',
+  fingerprint: "old",
+  idempotent: false,
+} as const;
+
 describe("the gate", () => {
   const through = (grounds: RevocationGrounds): Promise<Ended<string>> =>
-    new AWorld().run((bench) =>
+    new AWorld().run(async (bench) =>
       revoke(bench, {
         grounds,
+        lease: (await bench.journal.admit({ ...madeFor(bench.account), ...revocation })).lease,
         send: async () => ({ kind: "answered", status: 200, value: "", text: "gone" }),
         read: async () => ({ isOver: true, end: "gone" }),
       }),

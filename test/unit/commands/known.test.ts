@@ -31,6 +31,8 @@ function entry(given: Partial<Entry>): Entry {
     state: "done",
     resource_id: null,
     attempts: 1,
+    request_ids: [],
+    clock_offset_ms: null,
     last_error: null,
     destination: null,
     replaced_by: null,

@@ -66,6 +66,7 @@ test("the public form has the keys of docs/design/journal.md in their order and 
     "request",
     "resource_id",
     "attempts",
+    "request_ids",
     "created_at",
     "updated_at",
     "last_error",

@@ -35,6 +35,7 @@ function sought(change: Partial<Sought> = {}): Sought {
     marked: false,
     madeAfter: sent,
     sentUntil: sent + 1000,
+    isClockKnown: true,
     userId: "user_1",
     knownIds: new Set(),
     ownId: "ak_own",
