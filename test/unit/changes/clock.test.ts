@@ -29,7 +29,7 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
 });
 
 /** How far the service is ahead when the change is asked for, and whether somebody sets the clock right before recovery. */
-const clocks = [-day, -3_600_000, 3_600_000, day].flatMap((aheadMs) =>
+const clocks = [-3 * day, -3_600_000, 3_600_000, 3 * day].flatMap((aheadMs) =>
   [false, true].map((isCorrected) => ({ aheadMs, isCorrected })),
 );
 
