@@ -49,7 +49,6 @@ export class AnAccount {
   now: () => number = () => 0;
   /** How far its clock is ahead of the other machine's. */
   aheadMs = 0;
-  #told: number | undefined;
   /** Fields of the receipt of a POST that are not what was asked for. */
   lies: Readonly<Record<string, unknown>> = {};
   step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
@@ -66,6 +65,8 @@ export class AnAccount {
   }
 
   get service(): Service {
+    // What this connection was told of the service's clock.
+    let told: number | undefined;
     const answer = async <T>(
       what: Request,
       about: { id?: string; body?: string; key?: string },
@@ -80,7 +81,7 @@ export class AnAccount {
         if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
         const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
         if (fate === "lost after") return lost;
-        this.#told = this.aheadMs;
+        told = this.aheadMs;
         this.answered.push([what, id]);
         if (fate === "cut") return cutOff(attempt);
         if (attempt.kind === "answered" && fate !== "broken after") return { ...attempt, requestId: id };
@@ -104,7 +105,7 @@ export class AnAccount {
         rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
         revoke: (id) => answer("revoke", { id }, () => keyShown(revoked(this.keys, id))),
       },
-      clockOffset: () => this.#told,
+      clockOffset: () => told,
       tokens: {
         exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),
         exchangeClient: async ({ clientSecret }: { clientSecret: string }) =>
