@@ -53,6 +53,7 @@ const pureRules = [
   "output/json-text.ts",
   "secrets/destination.ts",
   "secrets/secret-format.ts",
+  "secrets/store-kinds.ts",
   "profiles/names.ts",
   "profiles/profile.ts",
   "profiles/address.ts",

@@ -8,9 +8,13 @@ import {
   describeDestination,
   type Destination,
   type DestinationRecord,
+  missingPlaces,
+  namesOf,
   type OneTimeSecret,
+  placesOf,
 } from "../secrets/destination.ts";
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
+import { WatchedDestination } from "./secret-delivery.ts";
 import { recordAfterwards, recoveryStep, wait, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
@@ -141,8 +145,8 @@ export async function refuseBegunOtherwise(
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({
       flag: "the place of the secret",
-      begun: describeDestination(child.destination).name,
-      typed: describeDestination(place).name,
+      begun: namesOf(child.destination),
+      typed: namesOf(place),
     });
   const others = all.filter(({ begun, typed }) => begun !== typed);
   if (others.length === 0) return;
@@ -208,7 +212,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
     if (dueAt !== undefined && !(await isOverAfterWait(work, { noun, dueAt })))
       return { ...rotated, oldRevoked: false, dueAt };
     if (stage.kind !== "nothing to revoke") {
-      const by = await successorOf(work, contract, { newId, watched });
+      const by = await successorOf(work, contract, { newId, watched, child: created.entry });
       // From here on the old one may be revoked, whatever is answered.
       if (lease.entry.state === "waiting") await lease.record({ state: "pending" });
       await contract.revokeOld(by);
@@ -291,8 +295,11 @@ async function prove(
 
 /** The secret of the new one, if an earlier process left it readable. */
 async function rereadSecret(bench: Workbench, { destination }: Entry): Promise<{ secret: string } | undefined> {
-  const secret = destination ? await bench.secrets.reread(destination) : undefined;
-  return secret === undefined ? undefined : { secret };
+  for (const place of destination ? placesOf(destination) : []) {
+    const secret = await bench.secrets.reread(place);
+    if (secret !== undefined) return { secret };
+  }
+  return undefined;
 }
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */
@@ -322,14 +329,16 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
 async function successorOf(
   { lease }: RotationWork,
   contract: RotationContract,
-  { newId, watched }: { readonly newId: string; readonly watched: WatchedDestination },
+  about: { readonly newId: string; readonly watched: WatchedDestination; readonly child: Entry },
 ): Promise<Successor> {
   const { detail } = lease.entry;
   const proof = proofIn(detail);
+  const { newId, watched, child } = about;
+  const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isJustMade = watched.secret !== undefined && (detail.overlap_ms ?? 0) === 0;
-  if (isJustMade) return { id: newId, proof, seen: "just made" };
+  if (isJustMade) return { id: newId, proof, seen: "just made", missing };
   await assertWorks(contract, newId);
-  return { id: newId, proof, seen: "looked at" };
+  return { id: newId, proof, seen: "looked at", missing };
 }
 
 /** @throws Failure `unusable` if the service says that the new one does not work */
@@ -355,33 +364,4 @@ async function unfinished(
   const state = isDelivered && error.kind === "unusable" ? "unusable" : isDone ? asItStands : childState;
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   return contract.unfinished(error, { state, isDelivered: isDone });
-}
-
-/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
-class WatchedDestination implements Destination {
-  secret: OneTimeSecret | undefined;
-  readonly isStdout: boolean;
-  readonly #inner: Destination;
-
-  constructor(inner: Destination) {
-    this.#inner = inner;
-    this.isStdout = inner.isStdout;
-  }
-
-  check(): Promise<DestinationRecord> {
-    return this.#inner.check();
-  }
-
-  prepare(work: string): Promise<DestinationRecord> {
-    return this.#inner.prepare(work);
-  }
-
-  async deliver(secret: OneTimeSecret): Promise<void> {
-    await this.#inner.deliver(secret);
-    this.secret = secret;
-  }
-
-  release(): Promise<void> {
-    return this.#inner.release();
-  }
 }

@@ -40,6 +40,8 @@ export interface Successor {
   readonly proof: Proof | undefined;
   /** When it was last seen to work: made in this process just now, or asked for just now. */
   readonly seen: "just made" | "looked at";
+  /** Destinations that have not got its secret. */
+  readonly missing: readonly string[];
 }
 
 /** Reported before each request, and after every attempt that may have arrived. */
@@ -89,10 +91,14 @@ export async function revoke<T, R>(
 /** @throws Failure if the grounds are none: what works stays */
 function assertGrounds(grounds: RevocationGrounds): void {
   if (grounds.kind !== "replaced") return;
-  const { id, proof } = grounds.by;
+  const { id, proof, missing } = grounds.by;
   if (proof === undefined)
     throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
   if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
+  if (missing.length > 0)
+    throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
+      meaning: "The old one is not revoked before every destination has the new one.",
+    });
 }
 
 export interface JournalledRevocation<R> {

@@ -1,17 +1,28 @@
 // The way of a one-time secret from the answer to its destination, in the order that loses least: kept on this machine,
-// proven if that was asked for, delivered, recorded as done, and only then the copy destroyed. And the way back to a
-// secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
+// proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
+// way back to it after a crash).
 import type { Salvage } from "../api/http/attempt.ts";
-import { readableIds } from "../api/oauth-client-creation.ts";
+import { type CreationRequest, readableIds } from "../api/oauth-client-creation.ts";
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import {
+  type Delivery,
+  describeDestination,
+  type Destination,
+  type DestinationRecord,
+  isSamePlace,
+  missingPlaces,
+  type OneTimeSecret,
+  placesOf,
+  type Preparation,
+  type SecretOrigin,
+  type SingleRecord,
+} from "../secrets/destination.ts";
 import {
   detailsOf,
   reasonOf,
   recordAfterwards,
-  releaseReserved,
   type SecretKeeping,
   withRequestId,
   type Workbench,
@@ -31,6 +42,8 @@ export interface DeliveryOptions {
   readonly learned: Partial<EntryProgress>;
   /** Of the answer that brought the secret: shown with what becomes of it. */
   readonly requestId?: string | undefined;
+  /** An earlier process kept the secret. */
+  readonly isKept?: boolean;
 }
 
 interface DeliveryTexts {
@@ -55,7 +68,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
   },
 };
 
-function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["kind"] {
+export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["kind"] {
   return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
 
@@ -70,19 +83,26 @@ export async function reserveDestination(
   lease: EntryLease,
   { destination, isKept = false }: { readonly destination: Destination; readonly isKept?: boolean },
 ): Promise<DestinationRecord> {
-  const wanted = await destination.check();
   const before = lease.entry.destination;
-  if (!isRemembered(before, wanted)) {
-    if (before) await secrets.removeReserve(before, lease.entry.id, { isKept });
+  const wanted = await destination.check({ before, isKept });
+  const [left, come] = [filesOf(before), filesOf(wanted)];
+  const given = left.filter((file) => !come.some((other) => isSamePlace(file, other)));
+  for (const file of given) await secrets.removeReserve(file, lease.entry.id, { isKept });
+  if (given.length > 0 || come.some((file) => !left.some((other) => isSamePlace(file, other))))
     await lease.record({ destination: { ...wanted } });
-  }
-  return destination.prepare(lease.entry.id);
+  return destination.prepare(lease.entry.id, { before, isKept });
 }
 
 /** Only a file has a reserve that could be left behind. */
-function isRemembered(before: DestinationRecord | null, wanted: DestinationRecord): boolean {
-  if (wanted.kind !== "file") return before?.kind !== "file";
-  return before?.kind === "file" && before.path === wanted.path;
+function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
+  return record ? placesOf(record).filter(({ kind }) => kind === "file") : [];
+}
+
+/** What formats and commands are told of the work that brought a secret. */
+export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
+  if (operation !== "oauth_client.create") return { entry: id, profile, region };
+  const request = JSON.parse(request_text) as CreationRequest;
+  return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
 /**
@@ -93,15 +113,14 @@ function isRemembered(before: DestinationRecord | null, wanted: DestinationRecor
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
-  { prove, learned, requestId }: DeliveryOptions,
+  { prove, learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
-  const isKept = needsCopy(lease.entry, secret) && (await keepMeanwhile(delivery, secret));
+  const isKept = keptBefore || (needsCopy(lease.entry, secret) && (await keepMeanwhile(delivery, secret)));
   try {
     await prove?.(secret.secret);
-    const proven = destination.provenRecord?.(secret);
-    if (proven) await recordAfterwards(bench, lease, { destination: { ...proven } });
-    await bench.clock.finishing(() => destination.deliver(secret));
+    const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
+    await bench.clock.finishing(() => destination.deliver(secret, { origin: originOf(lease.entry), record }));
   } catch (error) {
     throw withRequestId(await keepUndelivered(delivery, secret, { isKept, learned, error }), requestId);
   }
@@ -114,7 +133,12 @@ export async function deliverSecret(
  * ask for, so its secret is kept in every case.
  */
 function needsCopy({ destination }: Entry, { kind }: OneTimeSecret): boolean {
-  return kind === "access_key" || (destination?.kind !== "file" && destination?.kind !== "profile");
+  return kind === "access_key" || destination === null || !leavesTrace(destination);
+}
+
+/** Several destinations leave a trace each, and one that is missing needs the secret itself. */
+function leavesTrace(destination: DestinationRecord): boolean {
+  return destination.kind !== "several" && describeDestination(destination).leavesTrace;
 }
 
 async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
@@ -207,13 +231,20 @@ export async function destroyCopy(
 /** The failure of work whose secret waits on this machine (exit 12). */
 export function undelivered(entry: Entry, because: unknown): Failure {
   const kind = kindOf(entry);
-  const profile = entry.destination?.kind === "profile" ? ` --secret-profile ${entry.destination.name}` : "";
-  const claim = `integ journal claim ${entry.id}${profile}`;
-  return new Failure("undelivered", `${texts[kind].undelivered}: ${reasonOf(because)}`, {
+  const isConflict = because instanceof Failure && because.kind === "conflict";
+  return new Failure(isConflict ? "conflict" : "undelivered", `${texts[kind].undelivered}: ${reasonOf(because)}`, {
     ...detailsOf(entry),
     meaning: texts[kind].untilClaimed,
-    hint: kind === "access_key" ? claim : (nextStep(entry) ?? undefined),
+    hint: claimStep(entry),
   });
+}
+
+/** The command that claims the secret: what the journal does not remember, and a profile that a key is for, is typed. */
+export function claimStep({ id, destination, operation }: Entry): string {
+  const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
+  if (isKeyForProfile) return `integ journal claim ${id} --secret-profile ${destination.name}`;
+  const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
+  return `integ journal claim ${id}${commands.map(() => " --secret-command '<command>'").join("")}`;
 }
 
 /**
@@ -249,107 +280,6 @@ function notLostHere(entry: Entry): Failure {
   });
 }
 
-/**
- * Finishes a delivery that a crash interrupted, at the destination that the entry remembers.
- * @returns true if the secret is there now
- * @throws Failure if that destination cannot be looked at: the secret may be there
- */
-export async function completeDelivery(bench: Workbench, entry: Entry): Promise<boolean> {
-  const { operation, resource_id } = entry;
-  const record = entry.destination;
-  if (!record) return false;
-  if (kindOf(entry) === "oauth_client")
-    return bench.secrets.completeDelivery(record, { clientId: entry.detail.client_id ?? undefined });
-  // A rotation in place keeps the key's id, so that the id in a profile proves nothing.
-  if (record.kind === "profile" && (operation !== "access_key.create" || !resource_id)) return false;
-  return bench.secrets.completeDelivery(record, { id: resource_id ?? undefined });
-}
-
-/**
- * Settles a client's creation that an earlier run called lost or undelivered, if its secret is found, before anything is
- * revoked or asked for: first at its destination, then among what is kept here. An entry that does not name its client yet
- * is left to its creation.
- * @returns true if it was at its destination: the entry is done now
- * @throws Failure `undelivered` if it is kept for `claim`
- */
-export async function settleIfFound(bench: Workbench, lease: EntryLease): Promise<boolean> {
-  const { id, state, resource_id } = lease.entry;
-  if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
-  if (await completeDelivery(bench, lease.entry)) {
-    await lease.record({ state: settledState(lease.entry.detail), last_error: null });
-    await bench.secrets.destroyKept(id);
-    assertAsAsked(lease.entry);
-    return true;
-  }
-  // A copy goes only after `done` is recorded: one that is missing went with its folder, and nobody can claim it.
-  assertNotElsewhere(bench, lease.entry);
-  const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
-  if (state !== found) await lease.record({ state: found });
-  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not reach its destination.");
-  return false;
-}
-
-/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
-function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
-  const { kept_at } = entry.detail;
-  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
-  if (secrets.isKept(entry.id)) return;
-  const { kind, message, details } = undelivered(entry, `it is kept in ${kept_at}, and this is ${secrets.place}.`);
-  throw new Failure(kind, message, {
-    ...details,
-    meaning: `Nothing was sent. Claim it there; if that folder is gone for good: integ journal forget ${entry.id}`,
-  });
-}
-
-/**
- * Resumes the delivery of a key's secret that an earlier process left.
- * @returns true if the secret is at its destination now; false if none is kept and none had arrived
- * @throws Failure `undelivered` if it can only be claimed by hand
- */
-export async function resumeDelivery(
-  delivery: SecretDelivery,
-  prove?: (secret: string) => Promise<void>,
-): Promise<boolean> {
-  const { bench, lease, destination } = delivery;
-  // As above: a copy that is missing cannot be claimed. What had arrived anyway is found at its destination.
-  assertNotElsewhere(bench, lease.entry);
-  if (lease.entry.state === "undelivered" && !bench.secrets.isKept(lease.entry.id))
-    await lease.record({ state: "secret_lost" });
-  // Only a profile is still there to take its own credential without being asked.
-  if (lease.entry.state === "undelivered" && lease.entry.destination?.kind !== "profile")
-    throw undelivered(lease.entry, "it waits to be claimed.");
-  try {
-    return await finishKeyDelivery(delivery, prove);
-  } finally {
-    await releaseReserved(bench, lease.entry, destination);
-  }
-}
-
-/** As `resumeDelivery`, of an entry that is not `undelivered`. */
-export async function finishKeyDelivery(
-  delivery: SecretDelivery,
-  prove?: (secret: string) => Promise<void>,
-): Promise<boolean> {
-  const { bench, lease, destination } = delivery;
-  const isKept = bench.secrets.isKept(lease.entry.id);
-  if (await completeDelivery(bench, lease.entry)) {
-    // The copy knows whose secret it is, if the crash came before the journal did.
-    const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
-    await settleDelivered(delivery, learnedOfKey(lease.entry, kept?.id ?? ""), isKept);
-    return true;
-  }
-  if (!isKept) return false;
-  const secret = await bench.secrets.readKept(lease.entry.id);
-  if (destination.isStdout) {
-    await recordAfterwards(bench, lease, { state: "undelivered", resource_id: secret.id || lease.entry.resource_id });
-    throw undelivered(lease.entry, "an earlier run ended before it could say that it arrived.");
-  }
-  const record = await reserveDestination(bench, lease, { destination, isKept: true });
-  await lease.record({ destination: { ...record } });
-  await deliverSecret(delivery, secret, { prove, learned: learnedOfKey(lease.entry, secret.id) });
-  return true;
-}
-
 /** What an answer with a key says of the entry. */
 export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] = {}): Partial<EntryProgress> {
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
@@ -378,4 +308,37 @@ export async function keepStray(
 
 function firstIdIn(text: string): string | undefined {
   return /"id"\s*:\s*"([^"\\]{1,200})"/.exec(text)?.[1];
+}
+
+/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
+export class WatchedDestination implements Destination {
+  secret: OneTimeSecret | undefined;
+  readonly isStdout: boolean;
+  readonly #inner: Destination;
+
+  constructor(inner: Destination) {
+    this.#inner = inner;
+    this.isStdout = inner.isStdout;
+  }
+
+  get record(): DestinationRecord {
+    return this.#inner.record;
+  }
+
+  check(preparation?: Preparation): Promise<DestinationRecord> {
+    return this.#inner.check(preparation);
+  }
+
+  prepare(work: string, preparation?: Preparation): Promise<DestinationRecord> {
+    return this.#inner.prepare(work, preparation);
+  }
+
+  async deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void> {
+    await this.#inner.deliver(secret, delivery);
+    this.secret = secret;
+  }
+
+  release(): Promise<void> {
+    return this.#inner.release();
+  }
 }

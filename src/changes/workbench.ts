@@ -6,7 +6,7 @@ import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
 import { type ClientProof, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../secrets/destination.ts";
+import type { Destination, OneTimeSecret, SingleRecord } from "../secrets/destination.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
 export interface Account {
@@ -57,14 +57,14 @@ export interface Clock {
 /** Where secrets of unfinished work are looked for, and kept if a destination fails. */
 export interface SecretKeeping {
   /** Finishes a delivery that a crash interrupted. @returns true if the secret is at the destination now */
-  completeDelivery(record: DestinationRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  completeDelivery(record: SingleRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
   /**
    * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
    * elsewhere. Safe to repeat.
    */
-  removeReserve(record: DestinationRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
+  removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
-  reread(record: DestinationRecord): Promise<string | undefined>;
+  reread(record: SingleRecord): Promise<string | undefined>;
   /** The machine and the folder where secrets are kept until they are claimed. */
   readonly place: string;
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */

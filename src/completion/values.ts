@@ -24,7 +24,7 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** What only a person knows. */
 const unknowable =
-  "a,b.c audience cohort-id command duration header id issuer key n name name=value person-id spec text time token url uuid";
+  "a,b.c audience cohort-id command duration header id issuer key n name name=value names person-id spec store text time token url uuid";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {

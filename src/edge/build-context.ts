@@ -12,7 +12,7 @@ import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
-import type { DestinationRecord, RememberedDestination } from "../secrets/destination.ts";
+import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;
@@ -192,24 +192,28 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
     const { Undelivered } = await import("../secrets/kept.ts");
     return new Undelivered(settings.stateDir);
   });
-  const remembered = async (record: DestinationRecord): Promise<RememberedDestination> =>
+  const onStderr = (chunk: Uint8Array): void => terminal.writeErr(Buffer.from(chunk).toString("utf8"));
+  const remembered = async (record: SingleRecord): Promise<RememberedDestination> =>
     (await import("../secrets/registry.ts")).rememberedDestination(record, {
       profiles: () => profiles.store(),
-      keys: record.kind === "file" ? (await undelivered()).proofKeys : undefined,
+      keys: (await undelivered()).proofKeys,
+      env,
+      onStderr,
+      signal: cut,
     });
   return {
     async destination(options, print) {
       const { destinationFor } = await import("../secrets/registry.ts");
-      const issuedBy =
-        options.secretProfile === undefined ? undefined : (options.issuedBy ?? (await profiles.active()));
+      const needsIssuer = options.to.some(({ kind }) => kind === "profile");
+      const issuedBy = options.issuedBy ?? (needsIssuer ? await profiles.active() : undefined);
       return destinationFor(options, {
         env,
         cwd: settings.cwd,
         own: settings.ownPlaces,
-        keys: options.secretFile === undefined ? undefined : (await undelivered()).proofKeys,
+        keys: (await undelivered()).proofKeys,
         stdoutFd: 1,
         print,
-        onStderr: (chunk) => terminal.writeErr(Buffer.from(chunk).toString("utf8")),
+        onStderr,
         profiles: rooms,
         signal: cut,
         issuedBy,

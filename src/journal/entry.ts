@@ -1,4 +1,5 @@
 // An entry of the journal as data. No field has room for a secret.
+import type { EntryDestination } from "./entry-destination.ts";
 
 export const operations = [
   "oauth_client.create",
@@ -52,34 +53,6 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
  * `differs`, the state `waiting`, …); a program that does not know these would finish it wrongly.
  */
 export const formatVersion = 2;
-
-/**
- * Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one.
- * For a file, `device`, `inode` and `born` name the reserved file, and `proof` tells what was delivered there again by what it
- * holds.
- */
-export type EntryDestination =
-  | { readonly kind: "stdout" }
-  | {
-      readonly kind: "command";
-      /** Tells another command from this one; absent in entries of earlier versions. */
-      readonly mark?: string;
-    }
-  | {
-      readonly kind: "file";
-      readonly path: string;
-      readonly format: "raw" | "json" | "env";
-      readonly force: boolean;
-      readonly device?: string;
-      readonly inode?: string;
-      /** When the reserved file was born (nanoseconds), if the file system says so: an inode number is used again. */
-      readonly born?: string;
-      /** The reserved file's own name until it gets the requested one. */
-      readonly reserved?: string;
-      /** A digest (hexadecimal) of what was delivered, under a key that is kept for `entry` in the state folder. */
-      readonly proof?: { readonly entry: string; readonly digest: string };
-    }
-  | { readonly kind: "profile"; readonly name: string; readonly profileId: string };
 
 interface SecretDetail {
   /** Machine and folder where the secret is kept for `claim`; absent in entries of earlier versions. */

@@ -1,7 +1,6 @@
 // Records become entries: the last sound record of an entry wins, and what contradicts an earlier one is damage.
 import {
   type Entry,
-  type EntryDestination,
   type EntryDetail,
   type EntryState,
   formatVersion,
@@ -9,9 +8,10 @@ import {
   type LastError,
   type Operation,
 } from "./entry.ts";
+import { isObject, readDestination } from "./entry-destination.ts";
 import type { Damage, Found, Scan } from "./file/scan.ts";
 import { type Step, stepOf } from "./history.ts";
-import { contentIn, isObject, recordHash, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
+import { contentIn, recordHash, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
 
 type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
@@ -207,7 +207,7 @@ function isOwnShape(intent: Record<string, unknown>, now: Record<string, unknown
     (now.clock_offset_ms === undefined || typeof now.clock_offset_ms === "number") &&
     isDetail(now.detail) &&
     hasNeededDetail(intent.operation, now.detail) &&
-    (now.destination === null || isDestination(now.destination)) &&
+    (now.destination === null || readDestination(now.destination) !== undefined) &&
     (now.last_error === null || isLastError(now.last_error))
   );
 }
@@ -286,33 +286,6 @@ function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
     : detail.mode === "in_place" && detail.key_id !== undefined;
 }
 
-function isDestination(value: unknown): value is EntryDestination {
-  if (!isObject(value)) return false;
-  const isOptional = (key: string): boolean => value[key] === undefined || isText(value[key]);
-  switch (value.kind) {
-    case "stdout":
-      return true;
-    case "command":
-      return isOptional("mark");
-    case "profile":
-      return isText(value.name) && isText(value.profileId);
-    case "file":
-      return (
-        isText(value.path) &&
-        (value.format === "raw" || value.format === "json" || value.format === "env") &&
-        typeof value.force === "boolean" &&
-        ["device", "inode", "born", "reserved"].every(isOptional) &&
-        (value.proof === undefined || isFileProof(value.proof))
-      );
-    default:
-      return false;
-  }
-}
-
-function isFileProof(value: unknown): boolean {
-  return isObject(value) && isText(value.entry) && isText(value.digest);
-}
-
 /** Names of a newer format that this one does not know are shown as they stand. */
 function isState(value: unknown): value is EntryState {
   return isText(value);
@@ -368,7 +341,7 @@ function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, 
     clock_offset_ms: typeof now.clock_offset_ms === "number" ? now.clock_offset_ms : null,
     updated_at: text(now.updated_at),
     last_error: isLastError(now.last_error) ? now.last_error : null,
-    destination: isDestination(now.destination) ? now.destination : null,
+    destination: readDestination(now.destination) ?? null,
     replaced_by: textOrNull(now.replaced_by),
     detail: isDetail(now.detail) ? now.detail : {},
     sequence: 0,

@@ -1,7 +1,8 @@
 // The records of one entry as its history, and whether each stands on the one before.
 import { type Actor, readActor } from "./actor.ts";
 import type { Finding } from "./finding.ts";
-import { contentIn, isObject, recordHash, type Slice } from "./record.ts";
+import { isObject } from "./entry-destination.ts";
+import { contentIn, recordHash, type Slice } from "./record.ts";
 
 /** What a step of an entry's work left: when, as what, by whom. */
 export interface Step {

@@ -7,6 +7,7 @@
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion } from "./entry.ts";
+import { isObject } from "./entry-destination.ts";
 
 /** How every record begins; it cannot occur inside one, where quotes are escaped. */
 export const recordStart = '{"sum":"';
@@ -207,8 +208,4 @@ function newerRecord(line: Slice, { format, sum }: Pick<Head, "format" | "sum">)
   } catch {
     return undefined;
   }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

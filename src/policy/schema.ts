@@ -13,7 +13,9 @@ function duration(example: string): z.ZodMiniString {
   return z.string().check(z.minLength(2), z.describe(`a duration with its unit, such as ${example}`));
 }
 
-const format = z.optional(z.enum(["raw", "json", "env"]).check(z.describe("raw (the default), json or env")));
+const format = z.optional(
+  z.enum(["raw", "line", "json", "env"]).check(z.describe("raw (the default), line, json or env")),
+);
 
 const destination = z
   .union([

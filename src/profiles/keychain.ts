@@ -31,8 +31,8 @@ process.stdin.on("end", () => answer(JSON.parse(text)).then(
   (error) => tell({ ok: false, why: String(error && error.message) }),
 ));
 function tell(reply) { process.stdout.write(JSON.stringify(reply)); }
-async function answer({ action, account, secret }) {
-  const entry = new AsyncEntry("integ", account, { linux: { store: "secret-service" } });
+async function answer({ action, service, account, secret }) {
+  const entry = new AsyncEntry(service, account, { linux: { store: "secret-service" } });
   if (action === "get") return (await entry.getPassword()) ?? null;
   if (action === "delete") { await entry.deletePassword(); return null; }
   await entry.setPassword(secret);
@@ -49,6 +49,8 @@ const probeLimitMs = 5_000;
 
 export interface KeychainOptions {
   readonly env: Environment;
+  /** Whose entries they are; default: integ's own. */
+  readonly service?: string;
   /** Path of the keychain library's module; found by itself where absent. */
   readonly library?: string;
   readonly requestLimitMs?: number;
@@ -112,7 +114,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
       resolve(parseAnswer(text));
     });
     child.stdin.on("error", () => {});
-    child.stdin.end(JSON.stringify(request));
+    child.stdin.end(JSON.stringify({ service: options.service ?? "integ", ...request }));
   });
 }
 

@@ -1,22 +1,28 @@
-// `--secret-command`: the secret on a command's standard input, never in its arguments or its environment.
+// `--secret-command`: the secret on a command's standard input, never in its arguments or its environment; and
+// `--secret-check-command`, which shows that it arrived.
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
 import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
-import { commandMark, type Destination, type DestinationRecord, type SecretFormat } from "./destination.ts";
+import { isSameSecret } from "./delivery-proof.ts";
+import {
+  commandMark,
+  type Delivery,
+  type DestinationOption,
+  type OneTimeSecret,
+  type RecordOf,
+  type SingleDestinationPlace,
+} from "./destination.ts";
 import { renderSecret } from "./secret-format.ts";
 
-export interface CommandTarget {
-  readonly command: string;
-  readonly format: SecretFormat;
-}
+export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>, "kind">;
 
 export interface CommandTools {
   readonly env: Environment;
   /** Gets all that the command prints: its output is not our result. */
   readonly onStderr: (chunk: Uint8Array) => void;
   /** Default 60 s. */
-  readonly commandLimitMs?: number;
+  readonly commandLimitMs?: number | undefined;
   /** Ends the command when it is aborted: the secret was then not taken. */
   readonly signal?: AbortSignal;
 }
@@ -25,12 +31,16 @@ function notTaken(why: string, more = ""): Failure {
   return new Failure("undelivered", `The --secret-command ${why}. ${more}`.trim());
 }
 
+function notSeen(why: string, more = ""): Failure {
+  return new Failure("undelivered", `The --secret-check-command ${why}. ${more}`.trim());
+}
+
 /** A command as the place for a secret. */
-export function commandDestination(target: CommandTarget, tools: CommandTools): Destination {
-  const { command, format } = target;
-  const check = async (): Promise<DestinationRecord> => {
-    if (command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
-    const record: DestinationRecord = { kind: "command", mark: commandMark(target) };
+export function commandDestination(target: CommandTarget, tools: CommandTools): SingleDestinationPlace {
+  const record: RecordOf<"command"> = { kind: "command", mark: commandMark(target) };
+  const check = async (): Promise<RecordOf<"command">> => {
+    if (target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
+    if (target.check?.command.trim() === "") throw new Failure("usage", "--secret-check-command is empty.");
     if (process.platform === "win32") return record;
     try {
       accessSync("/bin/sh", constants.X_OK);
@@ -41,28 +51,71 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
   return {
     isStdout: false,
+    record,
     check,
     prepare: check,
-    async deliver(secret) {
-      let run: ShellRun;
-      try {
-        run = await runShell(command, {
-          env: tools.env,
-          input: renderSecret(secret, format),
-          timeLimitMs: tools.commandLimitMs ?? 60_000,
-          onStderr: tools.onStderr,
-          echo: true,
-          signal: tools.signal,
-        });
-      } catch (error) {
-        throw notTaken(
-          "did not finish: whether it took the secret is not known",
-          error instanceof Failure ? error.message : "",
-        );
-      }
-      if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
-      if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");
+    async deliver(secret, delivery) {
+      const shell = { ...tools, env: { ...tools.env, ...variablesOf(secret, delivery) } };
+      const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
+      await give(target.command, text, shell);
+      if (target.check) await seen(target.check, { texts: [secret.secret, text], shell });
     },
     async release() {},
   };
+}
+
+/** The public facts of a secret, for the command's environment. */
+function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery, "origin">): Environment {
+  return {
+    INTEG_RESOURCE_ID: id,
+    INTEG_OAUTH_CLIENT_ID: clientId,
+    INTEG_SERVICE_ACCOUNT: origin.serviceAccount,
+    INTEG_PROFILE_NAME: origin.profile,
+    INTEG_ENTRY: origin.entry,
+  };
+}
+
+async function give(command: string, text: string, tools: CommandTools): Promise<void> {
+  let run: ShellRun;
+  try {
+    run = await runShell(command, {
+      env: tools.env,
+      input: text,
+      timeLimitMs: tools.commandLimitMs ?? 60_000,
+      onStderr: tools.onStderr,
+      echo: true,
+      signal: tools.signal,
+    });
+  } catch (error) {
+    throw notTaken(
+      "did not finish: whether it took the secret is not known",
+      error instanceof Failure ? error.message : "",
+    );
+  }
+  if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
+  if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");
+}
+
+/** What the check prints is the secret, or what was delivered; it is compared and goes nowhere. */
+async function seen(
+  { command, by }: NonNullable<CommandTarget["check"]>,
+  { texts, shell }: { readonly texts: readonly string[]; readonly shell: CommandTools },
+): Promise<void> {
+  let run: ShellRun;
+  try {
+    const { env, onStderr, signal, commandLimitMs = 60_000 } = shell;
+    run = await runShell(command, { env, onStderr, signal, timeLimitMs: commandLimitMs });
+  } catch (error) {
+    throw notSeen("did not show the secret", error instanceof Failure ? error.message : "");
+  }
+  if (run.status !== 0) throw notSeen(`failed with ${endWords(run)}`);
+  if (by === "exit") return;
+  const shown = withoutNewline(run.stdout);
+  if (texts.some((text) => isSameSecret(shown, withoutNewline(Buffer.from(text))))) return;
+  throw notSeen("printed something other than the secret", "The command before it may have stored it wrongly.");
+}
+
+/** One trailing newline is forgiven. */
+function withoutNewline(bytes: Buffer): Buffer {
+  return bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes;
 }

@@ -1,9 +1,13 @@
 // What a one-time secret's destination is, and what can be said of it by its journal record alone. Pure.
 import { createHash } from "node:crypto";
-import type { EntryDestination } from "../journal/entry.ts";
+import type {
+  DestinationProgress,
+  EntryDestination,
+  SecretFormat,
+  SingleDestination,
+} from "../journal/entry-destination.ts";
 
-/** How `--secret-format` writes a secret to a file or a command. */
-export type SecretFormat = "raw" | "json" | "env";
+export type { DestinationProgress, SecretFormat };
 
 /** A one-time secret with the public facts that belong to it. */
 export interface OneTimeSecret {
@@ -18,19 +22,53 @@ export interface OneTimeSecret {
   readonly receipt: string;
 }
 
+/** The piece of work that brought a secret, for formats and commands. */
+export interface SecretOrigin {
+  /** Id of the journal entry. */
+  readonly entry: string;
+  readonly profile: string;
+  readonly region: string;
+  /** OAuth clients only. */
+  readonly serviceAccount?: string | undefined;
+}
+
 /** Where a secret was to go, as the journal remembers it. */
 export type DestinationRecord = EntryDestination;
+export type SingleRecord = SingleDestination;
 
 /** The record of one kind of destination. */
 export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationRecord, { kind: K }>;
 
+/** One destination as it was typed, or as the journal remembers it. */
+export type DestinationOption =
+  | { readonly kind: "file"; readonly path: string; readonly as?: SecretFormat; readonly force?: boolean }
+  | {
+      readonly kind: "command";
+      readonly command: string;
+      readonly as?: SecretFormat;
+      /** Reads the secret back after the delivery. */
+      readonly check?: SecretCheck | undefined;
+    }
+  | { readonly kind: "profile"; readonly name: string }
+  | { readonly kind: "store"; readonly to: string; readonly facts?: RecordOf<"store">["facts"] };
+
+/** `output`: the command prints the secret; `exit`: it ends with 0. */
+export interface SecretCheck {
+  readonly command: string;
+  readonly by: "output" | "exit";
+}
+
 /** The secret options as they were typed. */
 export interface SecretOptions {
-  readonly secretFile?: string | undefined;
-  readonly secretCommand?: string | undefined;
-  readonly secretProfile?: string | undefined;
-  readonly secretFormat?: string | undefined;
+  /** In the order in which they were typed; none: standard output. */
+  readonly to: readonly DestinationOption[];
+  /** The destinations of an entry: what is typed is for those of them that are missing. */
+  readonly remembered?: RecordOf<"several"> | undefined;
+  /** For a remembered file where none is typed. */
+  readonly as?: SecretFormat | undefined;
+  /** Lets every file replace an existing one. */
   readonly force?: boolean | undefined;
+  readonly commandLimitMs?: number | undefined;
   /** What the command yields, if it is known before: a profile that is to take an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
   /** Whose service issues the secret; the chosen profile's, if it is not said. */
@@ -48,60 +86,123 @@ interface DestinationDescription {
   readonly name: string;
   /** Where a delivered secret is, as a sentence. */
   readonly delivered?: string;
-  /** The options that lead there again, if the journal keeps enough of it. */
-  readonly options?: SecretOptions;
+  /** What leads there again, if the journal keeps enough of it. */
+  readonly option?: DestinationOption;
+  /** A later process can see there, on this machine alone, whether the secret has arrived. */
+  readonly leavesTrace: boolean;
 }
 
 /** What can be said of a remembered destination. */
-export function describeDestination(record: DestinationRecord): DestinationDescription {
+export function describeDestination(record: SingleRecord): DestinationDescription {
   switch (record.kind) {
     case "stdout":
-      return { name: "standard output" };
+      return { name: "standard output", leavesTrace: false };
     case "command":
-      return { name: "a command", delivered: "The secret was given to the command." };
+      return { name: "a command", delivered: "The secret was given to the command.", leavesTrace: false };
     case "file": {
-      const { path, format, force } = record;
+      const { path, as, force } = record;
       return {
         name: path,
         delivered: `The secret is in ${path}, readable by you alone.`,
-        options: { secretFile: path, secretFormat: format, force },
+        option: { kind: "file", path, as, force },
+        leavesTrace: true,
       };
     }
     case "profile":
       return {
         name: `profile ${record.name}`,
         delivered: `The secret is the credential of profile ${record.name} now.`,
-        options: { secretProfile: record.name },
+        option: { kind: "profile", name: record.name },
+        leavesTrace: true,
       };
+    case "store": {
+      const { to, facts } = record;
+      return {
+        name: to,
+        delivered: `The secret is in ${to}.`,
+        option: { kind: "store", to, facts },
+        leavesTrace: false,
+      };
+    }
   }
+}
+
+/** The destinations that a record names. */
+export function placesOf(record: DestinationRecord): readonly SingleRecord[] {
+  return record.kind === "several" ? record.places.map(({ at }) => at) : [record];
+}
+
+/** Their names for a person. */
+export function namesOf(record: DestinationRecord): string {
+  return placesOf(record)
+    .map((place) => describeDestination(place).name)
+    .join(", ");
+}
+
+/** Those of several that have not got the secret. */
+export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
+  if (record?.kind !== "several") return [];
+  return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
+}
+
+/** Whether two records name one place: the second secret written there would replace the first. */
+export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
+  if (one.kind === "stdout") return other.kind === "stdout";
+  if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
+  if (one.kind === "file") return other.kind === "file" && one.path === other.path;
+  if (one.kind === "profile") return other.kind === "profile" && one.name === other.name;
+  return other.kind === "store" && one.to === other.to;
 }
 
 /**
  * Eight hexadecimal digits of a digest of a command and its format. A command may hold a credential, so that its text is
  * not kept: this tells another one apart, and is far too short to tell which it was.
  */
-export function commandMark({ command, format }: { readonly command: string; readonly format: SecretFormat }): string {
-  return createHash("sha256").update(`${format}\0${command.trim()}`).digest("hex").slice(0, 8);
+export function commandMark({ command, as = "raw" }: { readonly command: string; readonly as?: SecretFormat }): string {
+  return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);
+}
+
+/** What a delivery works with. */
+export interface Delivery<R extends DestinationRecord = DestinationRecord> {
+  readonly origin: SecretOrigin;
+  /** Puts what a later process must know into the journal, before and after each step that it could not see otherwise. */
+  readonly record: (record: R) => Promise<void>;
+}
+
+export interface Preparation {
+  /** How the journal remembers the destination. */
+  readonly before?: DestinationRecord | null;
+  /** The secret exists and is safe: what cannot be made ready now is found out when it is delivered. */
+  readonly isKept?: boolean;
 }
 
 /**
  * A destination for a one-time secret.
  * `check` costs nothing and is called before anything is written anywhere; `prepare` makes sure that the delivery will
  * succeed (space reserved and synced, standard output open, profile there) and is called before every request that may
- * bring a secret. `deliver` returns only when the secret is safe. Each throws `Failure` with words for a person.
+ * bring a secret. `deliver` returns only when the secret is safe and was seen there. Each throws `Failure` with words for a
+ * person.
  */
 export interface Destination {
   /** True if the secret goes to standard output with the rest of the result. */
   readonly isStdout: boolean;
+  /** The place as far as it is known before anything is looked at. */
+  readonly record: DestinationRecord;
   /** @returns the place as far as it is known before anything is reserved: what an intent remembers from the start. */
-  check(): Promise<DestinationRecord>;
+  check(preparation?: Preparation): Promise<DestinationRecord>;
   /** @param work id of the piece of work (journal entry): names what is reserved, so that a later process finds it. */
-  prepare(work: string): Promise<DestinationRecord>;
-  /** The record by which a later process tells the delivered secret again: in the journal before `deliver`. */
-  provenRecord?(secret: OneTimeSecret): DestinationRecord | undefined;
-  deliver(secret: OneTimeSecret): Promise<void>;
+  prepare(work: string, preparation?: Preparation): Promise<DestinationRecord>;
+  deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
   /** Gives back what `prepare` reserved, if no secret came. Safe to repeat. */
   release(): Promise<void>;
+}
+
+/** A destination by itself, and not several of them. */
+export interface SingleDestinationPlace extends Destination {
+  readonly record: SingleRecord;
+  check(): Promise<SingleRecord>;
+  prepare(work: string): Promise<SingleRecord>;
+  deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
 /** Random keys, one for each journal entry, for digests of what was delivered. They are never in the journal. */
@@ -135,5 +236,5 @@ export interface RememberedDestination {
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** The secret, if it is still there as it was delivered: for a proof by token exchange after a crash. */
-  reread(): string | undefined;
+  reread(): Promise<string | undefined>;
 }

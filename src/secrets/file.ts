@@ -18,19 +18,21 @@ import { isAmong } from "../disk/own-places.ts";
 import { openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type {
-  Destination,
-  DestinationRecord,
+  Delivery,
   OneTimeSecret,
   ProofKeys,
   RecordOf,
   RememberedDestination,
+  SingleDestinationPlace,
+  SingleRecord,
 } from "./destination.ts";
-import { holdsDelivered, proofOf } from "./file-proof.ts";
+import { holdsDelivered, proofOf } from "./delivery-proof.ts";
 import {
   contentOf,
   type FileIdentity,
   fillReserve,
   identityOf,
+  isCut,
   isSameFile,
   putInPlace,
   reserveFile,
@@ -40,7 +42,7 @@ import {
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 
 /** `path` is absolute once it is a destination; `force` lets it replace a plain file of that name. */
-export type FileTarget = Pick<RecordOf<"file">, "path" | "format" | "force">;
+export type FileTarget = Pick<RecordOf<"file">, "path" | "as" | "force">;
 
 function refuse(path: string, why: string, hint?: string): Failure {
   return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, { hint });
@@ -102,50 +104,42 @@ interface Reserve {
   readonly identity: FileIdentity;
 }
 
-class FileDestination implements Destination {
+class FileDestination implements SingleDestinationPlace {
   readonly isStdout = false;
   readonly #target: FileTarget;
   readonly #tools: FileTools;
   #reserve: Reserve | undefined;
-  #record: RecordOf<"file"> | undefined;
-  #entry = "";
+  record: RecordOf<"file">;
   /** What a finished delivery left undone behind it. */
   #untidy: Error | undefined;
 
   constructor(target: FileTarget, tools: FileTools) {
     this.#target = target;
     this.#tools = tools;
+    this.record = { kind: "file", ...target };
   }
 
-  async check(): Promise<DestinationRecord> {
+  async check(): Promise<RecordOf<"file">> {
     checkTarget(this.#target, this.#tools.own ?? []);
-    return { kind: "file", ...this.#target };
+    return this.record;
   }
 
-  async prepare(work: string): Promise<DestinationRecord> {
+  async prepare(work: string): Promise<RecordOf<"file">> {
     checkTarget(this.#target, this.#tools.own ?? []);
     const path = reservedName(this.#target.path, work);
     if (this.#reserve?.path !== path || !isSameFile(path, this.#reserve.identity)) {
       await this.release();
       this.#reserve = this.#makeReserve(path);
     }
-    this.#entry = work;
     this.#tools.keys?.make(work);
-    this.#record = { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
-    return this.#record;
-  }
-
-  provenRecord(secret: OneTimeSecret): DestinationRecord | undefined {
-    const { keys } = this.#tools;
-    if (keys === undefined || this.#record === undefined) return undefined;
-    const text = renderSecret(secret, this.#target.format);
-    return { ...this.#record, proof: proofOf(text, { entry: this.#entry, keys }) };
+    this.record = { kind: "file", ...this.#target, ...this.#reserve.identity, reserved: path };
+    return this.record;
   }
 
   #makeReserve(path: string): Reserve {
     try {
-      const fd = reserveFile(path, (content) => {
-        if (!isWhole(content, this.#target.format)) return;
+      const fd = reserveFile(path, (content, isCut) => {
+        if (!isWhole(content, this.#target.as, isCut)) return;
         throw new Failure("failed", `${path} holds the secret of an earlier run.`, {
           meaning: "It was written whole and never got its name; recovery puts it there.",
           hint: "integ journal recover",
@@ -157,11 +151,17 @@ class FileDestination implements Destination {
     }
   }
 
-  async deliver(secret: OneTimeSecret): Promise<void> {
+  async deliver(secret: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
     if (this.#reserve === undefined) throw new Error("No room was made for it there.");
     const { fd, path } = this.#reserve;
+    const text = renderSecret(secret, this.#target.as, origin);
+    const { keys } = this.#tools;
+    if (keys !== undefined) {
+      this.record = { ...this.record, proof: proofOf(text, { entry: origin.entry, keys }) };
+      await record(this.record);
+    }
     try {
-      fillReserve(fd, renderSecret(secret, this.#target.format));
+      fillReserve(fd, text);
       if (!isSameFile(path, identityOf(fd))) throw systemError("ENOENT", "lstat");
       this.#untidy = putInPlace(path, this.#target);
     } catch (error) {
@@ -225,8 +225,8 @@ function noRoom({ kind, message, details }: Failure): Failure {
  * A file as the place for a secret.
  * @param cwd makes a relative path mean the same to a later process
  */
-export function fileDestination(target: FileTarget, cwd: string, tools: FileTools = {}): Destination {
-  return new FileDestination({ path: resolve(cwd, target.path), format: target.format, force: target.force }, tools);
+export function fileDestination(target: FileTarget, cwd: string, tools: FileTools = {}): SingleDestinationPlace {
+  return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
 interface Remembered {
@@ -264,7 +264,7 @@ function completeFile(remembered: Remembered): boolean {
     fd = openReserved(remembered);
     if (fd === undefined || record.reserved === undefined) return false;
     const content = contentOf(fd);
-    if (!isWhole(content, record.format) || !holdsDelivered(record.reserved, record, keys)) return false;
+    if (!isWholeIn(fd, content, remembered) || !holdsDelivered(record.reserved, record, keys)) return false;
     const length = Buffer.byteLength(content);
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
@@ -282,6 +282,12 @@ function completeFile(remembered: Remembered): boolean {
   }
 }
 
+/** What was delivered is whole; without a digest of it the text itself has to tell. */
+function isWholeIn(fd: number, content: string, { record, keys }: Remembered): boolean {
+  const isKnown = record.proof !== undefined && keys?.find(record.proof.entry) !== undefined;
+  return isKnown || isWhole(content, record.as, isCut(fd));
+}
+
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record, keys } = remembered;
   if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
@@ -289,7 +295,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   if (fd === undefined) return;
   try {
     const isSecondName = holdsDelivered(record.path, record, keys);
-    if (!isSecondName && isWhole(contentOf(fd), record.format)) {
+    if (!isSecondName && isWhole(contentOf(fd), record.as, isCut(fd))) {
       if (!isKept) return;
       wipe(fd);
     }
@@ -319,7 +325,7 @@ function reread({ record, keys }: Remembered): string | undefined {
   const fd = openPrivateFile(record.path);
   try {
     const text = contentOf(fd);
-    return isWhole(text, record.format) ? parseSecret(text, record.format) : undefined;
+    return isWhole(text, record.as, true) ? parseSecret(text, record.as) : undefined;
   } finally {
     closeSync(fd);
   }
@@ -334,6 +340,6 @@ export function rememberedFile(record: RecordOf<"file">, keys?: ProofKeys): Reme
   return {
     completeDelivery: async () => completeName(remembered) || completeFile(remembered),
     removeReserve: (entry, { isKept = false } = {}) => removeReserve(remembered, entry, isKept),
-    reread: () => reread(remembered),
+    reread: async () => reread(remembered),
   };
 }

@@ -4,7 +4,7 @@ import { originOf } from "../profiles/address.ts";
 import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/configure.ts";
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
-import type { Destination, Issuer, OneTimeSecret, RecordOf, RememberedDestination } from "./destination.ts";
+import type { Issuer, OneTimeSecret, RecordOf, RememberedDestination, SingleDestinationPlace } from "./destination.ts";
 
 export interface ProfileTarget {
   readonly name: string;
@@ -69,19 +69,21 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
 }
 
 /** A stored profile as the place for a secret. */
-export function profileDestination({ name, yields }: ProfileTarget, tools: ProfileTools): Destination {
+export function profileDestination({ name, yields }: ProfileTarget, tools: ProfileTools): SingleDestinationPlace {
   const { rooms, note } = tools;
   let prepared: string | undefined;
+  const recordOf = (profileId = ""): RecordOf<"profile"> => ({ kind: "profile", name, profileId });
   return {
     isStdout: false,
+    record: recordOf(rooms.store.get(name)?.id),
     async check() {
-      return { kind: "profile", name, profileId: checkedProfile(name, yields, tools).id };
+      return recordOf(checkedProfile(name, yields, tools).id);
     },
     async prepare() {
       const { id } = checkedProfile(name, yields, tools);
       await rooms.credentials.tryOut();
       prepared = id;
-      return { kind: "profile", name, profileId: id };
+      return recordOf(id);
     },
     async deliver(secret) {
       try {
@@ -113,6 +115,6 @@ export function rememberedProfile(
       return facts.id !== undefined && credential.key_id === facts.id;
     },
     removeReserve: () => {},
-    reread: () => undefined,
+    reread: async () => undefined,
   };
 }

@@ -3,21 +3,32 @@ import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import { commandDestination, type CommandTools } from "./command.ts";
-import type { Destination, DestinationRecord, RememberedDestination, SecretOptions, ProofKeys } from "./destination.ts";
+import {
+  describeDestination,
+  type Destination,
+  type DestinationOption,
+  type ProofKeys,
+  type RememberedDestination,
+  type SecretOptions,
+  type SingleDestinationPlace,
+  type SingleRecord,
+} from "./destination.ts";
 import { fileDestination, rememberedFile } from "./file.ts";
 import { profileDestination, type ProfileTools, rememberedProfile } from "./profile.ts";
-import { checkSecretFormat } from "./secret-format.ts";
+import { rememberedSeveral, severalDestinations } from "./several.ts";
 import { outputDestination, type OutputTools } from "./stdout.ts";
+import { type OpenStore, rememberedStore, storeDestination, type StoreFacts, type StoreTarget } from "./store.ts";
+import { storeKinds, type StoreScheme } from "./store-kinds.ts";
 
 export interface DestinationTools
-  extends CommandTools,
+  extends Omit<CommandTools, "commandLimitMs">,
     Pick<OutputTools, "print">,
     Pick<ProfileTools, "issuedBy" | "note"> {
   /** What a relative path is relative to. */
   readonly cwd: string;
   /** Files and folders of the program itself: no secret replaces the journal. */
   readonly own?: readonly string[];
-  /** For the digest of a file that was delivered. */
+  /** For the digest of what was delivered. */
   readonly keys?: ProofKeys;
   /** Descriptor of standard output (1). */
   readonly stdoutFd: number;
@@ -25,29 +36,34 @@ export interface DestinationTools
   readonly profiles: () => Promise<ProfileRooms>;
 }
 
-function checkTogether(options: SecretOptions): void {
-  const given = [
-    options.secretFile !== undefined && "--secret-file",
-    options.secretCommand !== undefined && "--secret-command",
-    options.secretProfile !== undefined && "--secret-profile",
-  ].filter((flag) => flag !== false);
-  if (given.length > 1) {
-    throw new Failure("usage", `${given.join(" and ")} cannot stand together: a secret goes to one place.`);
+/** How each store is opened: loaded when it is first asked for. */
+const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
+  keychain: () => import("./keychain-store.ts"),
+};
+
+type StoreOpening = Pick<DestinationTools, "env" | "signal" | "onStderr" | "keys">;
+
+/** @throws Failure `usage` if no store has that address */
+async function openStore(to: string, tools: StoreOpening, facts?: StoreFacts): Promise<StoreTarget> {
+  const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
+  if (scheme === undefined) {
+    const forms = Object.values(storeKinds).map(({ form }) => form);
+    throw new Failure("usage", `--secret-to ${to} names no store that integ knows.`, {
+      hint: `Write ${forms.join(" or ")}; for another store use --secret-command.`,
+    });
   }
-  if (options.secretFormat !== undefined && options.secretFile === undefined && options.secretCommand === undefined) {
-    throw new Failure("usage", "--secret-format is for --secret-file and --secret-command.");
-  }
-  if (options.force === true && options.secretFile === undefined) {
+  const { open } = await stores[scheme]();
+  return { scheme, store: open(to.slice(scheme.length + 1), tools), facts, keys: tools.keys };
+}
+
+function checkTogether({ to, as, force = false, remembered }: SecretOptions): void {
+  const hasFile = to.some(({ kind }) => kind === "file") || remembered !== undefined;
+  if (as !== undefined)
+    throw new Failure("usage", "--secret-format and --secret-env are for --secret-file and --secret-command.");
+  if (force && !hasFile)
     throw new Failure("usage", "--force lets --secret-file replace an existing file, and no --secret-file is given.", {
       hint: "Add --secret-file <path>, or leave --force out.",
     });
-  }
-  if (options.secretFile === "") throw new Failure("usage", "--secret-file names no file.");
-  if (options.secretFile?.endsWith("/"))
-    throw new Failure("usage", `The secret cannot go to ${options.secretFile}: that names a folder.`, {
-      hint: `--secret-file ${options.secretFile}client.secret`,
-    });
-  if (options.secretProfile === "") throw new Failure("usage", "--secret-profile names no profile.");
 }
 
 /**
@@ -56,37 +72,77 @@ function checkTogether(options: SecretOptions): void {
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
-  const format = checkSecretFormat(options.secretFormat);
-  if (options.secretFile !== undefined) {
-    const target = { path: options.secretFile, format, force: options.force === true };
-    return fileDestination(target, tools.cwd, tools);
+  const typed = await Promise.all(options.to.map((option) => singleDestination(option, options, tools)));
+  if (options.remembered)
+    return rememberedSeveral(options.remembered, typed, async (place) => {
+      const { option } = describeDestination(place);
+      return option ? singleDestination(option, options, tools) : untoldCommand(place);
+    });
+  const [first, ...others] = typed;
+  if (first === undefined) return outputDestination({ ...tools, fd: tools.stdoutFd });
+  return others.length === 0 ? first : severalDestinations(typed);
+}
+
+/** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
+function untoldCommand(record: SingleRecord): SingleDestinationPlace {
+  const refuse = async (): Promise<never> => {
+    throw new Failure("usage", "The text of the command is not remembered: pass --secret-command again.");
+  };
+  return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
+}
+
+async function singleDestination(
+  option: DestinationOption,
+  { force = false, commandLimitMs, yields }: SecretOptions,
+  tools: DestinationTools,
+): Promise<SingleDestinationPlace> {
+  switch (option.kind) {
+    case "file":
+      checkFileName(option.path);
+      return fileDestination(
+        { path: option.path, as: option.as ?? "raw", force: force || option.force === true },
+        tools.cwd,
+        tools,
+      );
+    case "command":
+      return commandDestination(option, { ...tools, commandLimitMs });
+    case "profile": {
+      if (option.name === "") throw new Failure("usage", "--secret-profile names no profile.");
+      const { issuedBy, note } = tools;
+      return profileDestination({ name: option.name, yields }, { rooms: await tools.profiles(), issuedBy, note });
+    }
+    case "store":
+      return storeDestination(await openStore(option.to, tools, option.facts));
   }
-  if (options.secretCommand !== undefined) return commandDestination({ command: options.secretCommand, format }, tools);
-  if (options.secretProfile !== undefined) {
-    const { issuedBy, note } = tools;
-    const target = { name: options.secretProfile, yields: options.yields };
-    return profileDestination(target, { rooms: await tools.profiles(), issuedBy, note });
-  }
-  return outputDestination({ ...tools, fd: tools.stdoutFd });
+}
+
+function checkFileName(path: string): void {
+  if (path === "") throw new Failure("usage", "--secret-file names no file.");
+  if (!path.endsWith("/")) return;
+  throw new Failure("usage", `The secret cannot go to ${path}: that names a folder.`, {
+    hint: `--secret-file ${path}client.secret`,
+  });
 }
 
 /** A destination that leaves nothing to look at. */
 const untraced: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},
-  reread: () => undefined,
+  reread: async () => undefined,
 };
 
 /**
  * The destination that a journal entry remembers.
  * @param from.profiles the stored profiles; asked for only if a profile was the destination
- * @param from.keys for a file's digest
+ * @param from.keys for a digest of what was delivered
  */
 export function rememberedDestination(
-  record: DestinationRecord,
-  { profiles, keys }: { readonly profiles: () => Promise<ProfileStore>; readonly keys?: ProofKeys },
+  record: SingleRecord,
+  { profiles, ...tools }: StoreOpening & { readonly profiles: () => Promise<ProfileStore> },
 ): RememberedDestination {
-  if (record.kind === "file") return rememberedFile(record, keys);
+  if (record.kind === "file") return rememberedFile(record, tools.keys);
   if (record.kind === "profile") return rememberedProfile(record, profiles);
+  if (record.kind === "store")
+    return rememberedStore(record, { open: () => openStore(record.to, tools, record.facts), keys: tools.keys });
   return untraced;
 }

@@ -8,7 +8,7 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder, writeAll } from "../disk/write.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
-export const reserveBytes = 32 * 1024;
+const reserveBytes = 32 * 1024;
 
 /** Which file it is, whatever its name: numbers as decimal text, since inodes exceed 2^53. */
 export interface FileIdentity {
@@ -48,6 +48,11 @@ function blank(fd: number): void {
   fsyncSync(fd);
 }
 
+/** True if the file was cut to the length of what stands in it: that is done after its text is on disk. */
+export function isCut(fd: number): boolean {
+  return fstatSync(fd).size !== reserveBytes;
+}
+
 /** What stands in an open file, the zeros after it left out; empty for a reserve. */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
@@ -60,10 +65,11 @@ export function contentOf(fd: number): string {
 
 /**
  * Makes the reserve, or takes up the one that an earlier process of the same work left.
- * @param mayBlank decides, given what stands in a file that is already there, whether it may be blanked; it throws else
+ * @param mayBlank decides, given what stands in a file that is already there and whether it was cut to that, whether it may
+ * be blanked; it throws else
  * @returns an open descriptor, synced with its folder entry
  */
-export function reserveFile(path: string, mayBlank: (content: string) => void): number {
+export function reserveFile(path: string, mayBlank: (content: string, isCut: boolean) => void): number {
   let fd: number;
   let isNew = true;
   try {
@@ -76,7 +82,7 @@ export function reserveFile(path: string, mayBlank: (content: string) => void): 
   try {
     // A second name would be the finished file.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
-    if (!isNew) mayBlank(contentOf(fd));
+    if (!isNew) mayBlank(contentOf(fd), isCut(fd));
     blank(fd);
     syncFolder(dirname(path));
     return fd;

@@ -1,12 +1,53 @@
-// How a one-time secret is written for a file or a command (`--secret-format`), and read again. Pure.
+// How a one-time secret is written for a file or a command, and read again. Pure.
 import { Failure } from "../errors.ts";
-import type { OneTimeSecret, SecretFormat } from "./destination.ts";
+import type { OneTimeSecret, SecretFormat, SecretOrigin } from "./destination.ts";
 
-/** @throws Failure `usage` for anything but raw, json, env; absent is raw */
-export function checkSecretFormat(text: string | undefined): SecretFormat {
-  if (text === undefined) return "raw";
-  if (text === "raw" || text === "json" || text === "env") return text;
-  throw new Failure("usage", `--secret-format is raw, json or env, not "${text}".`);
+/** The formats that are a word of their own. */
+export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
+
+/** What a template or a variable may hold. */
+const fieldNames = ["secret", "client_id", "id", "service_account", "profile", "region", "entry"] as const;
+type Field = (typeof fieldNames)[number];
+
+const templateMark = "template:";
+const namesMark = "env:";
+
+/** @throws Failure `usage` for what is no format, and for one that would leave the secret out */
+export function checkSecretFormat(text: string): SecretFormat {
+  const word = secretFormats.find((format) => format === text);
+  if (word !== undefined) return word;
+  if (text.startsWith(templateMark)) return checkTemplate(text.slice(templateMark.length));
+  throw new Failure("usage", `--secret-format is ${secretFormats.join(", ")} or template:<text>, not "${text}".`);
+}
+
+function checkTemplate(text: string): SecretFormat {
+  if (text.includes("{secret}")) return `${templateMark}${text}`;
+  throw new Failure("usage", "The template of --secret-format has no {secret}: the secret would be lost.", {
+    hint: `--secret-format 'template:{"token":"{secret}"}'`,
+  });
+}
+
+/** `NAME=field,…` as a format. @throws Failure `usage` */
+export function checkSecretNames(text: string): SecretFormat {
+  const names = text.split(",").map((pair) => {
+    const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
+    if (!isField(field))
+      throw new Failure("usage", `--secret-env: "${pair}" is not NAME=field.`, {
+        hint: `The fields are ${fieldNames.join(", ")}: --secret-env CLIENT_ID=client_id,CLIENT_SECRET=secret`,
+      });
+    return { name, field };
+  });
+  if (new Set(names.map(({ name }) => name)).size < names.length)
+    throw new Failure("usage", "--secret-env names a variable twice.");
+  if (!names.some(({ field }) => field === "secret"))
+    throw new Failure("usage", "--secret-env names no variable for the secret: it would be lost.", {
+      hint: "--secret-env CLIENT_SECRET=secret",
+    });
+  return `${namesMark}${names.map(({ name, field }) => `${name}=${field}`).join(",")}`;
+}
+
+function isField(text: string): text is Field {
+  return fieldNames.some((name) => name === text);
 }
 
 /** What every reader of such files takes for one word stays bare; the rest is quoted as the shell wants it. */
@@ -14,27 +55,55 @@ function quoted(value: string): string {
   return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
-function envLines({ kind, secret, clientId }: OneTimeSecret): string {
-  if (kind === "access_key") return `INTEG_API_KEY=${quoted(secret)}\n`;
-  const id = clientId === undefined ? "" : `INTEG_CLIENT_ID=${quoted(clientId)}\n`;
-  return `${id}INTEG_CLIENT_SECRET=${quoted(secret)}\n`;
+function fieldsOf({ secret, id, clientId }: OneTimeSecret, origin: SecretOrigin): Readonly<Record<Field, string>> {
+  const { entry, profile, region, serviceAccount } = origin;
+  return { secret, client_id: clientId ?? "", id, service_account: serviceAccount ?? "", profile, region, entry };
+}
+
+/** The variables of `env`, each with its field. */
+function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
+  if (as.startsWith(namesMark))
+    return as
+      .slice(namesMark.length)
+      .split(",")
+      .map((pair) => pair.split("="));
+  if (kind === "access_key") return [["INTEG_API_KEY", "secret"]];
+  return [
+    ["INTEG_CLIENT_ID", "client_id"],
+    ["INTEG_CLIENT_SECRET", "secret"],
+  ];
 }
 
 /**
- * The secret as a text that ends with a newline: `raw` the secret alone; `json` `{"client_id","client_secret"}` for an
- * OAuth client and `{"id","secret"}` for an access key; `env` lines that both a shell and a dotenv reader take.
+ * The secret as the text that is delivered: `raw` is the secret and nothing else; the others but a template end with a
+ * newline. `json` is `{"client_id","client_secret"}` for an OAuth client and `{"id","secret"}` for an access key; `env` has
+ * lines that both a shell and a dotenv reader take.
  */
-export function renderSecret(secret: OneTimeSecret, format: SecretFormat): string {
-  if (format !== "json" && /\p{Cs}/u.test(secret.secret))
+export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
+  const isJson = as === "json" || as === "json-string";
+  if (!isJson && /\p{Cs}/u.test(secret.secret))
     throw new Failure("failed", "The secret holds half a character (a lone surrogate), which only JSON can write.", {
       hint: "--secret-format json",
     });
-  if (format === "raw") return `${secret.secret}\n`;
-  if (format === "env") return envLines(secret);
-  const fields =
-    secret.kind === "oauth_client"
-      ? { client_id: secret.clientId ?? null, client_secret: secret.secret }
-      : { id: secret.id, secret: secret.secret };
+  if (as === "raw") return secret.secret;
+  if (as === "line") return `${secret.secret}\n`;
+  if (as === "json-string") return `${JSON.stringify(secret.secret)}\n`;
+  if (as === "json") return jsonLine(secret);
+  const fields = fieldsOf(secret, origin);
+  if (as.startsWith(templateMark))
+    return as
+      .slice(templateMark.length)
+      .replaceAll(placeholder, (typed, name: string) => (isField(name) ? fields[name] : typed));
+  return namesIn(as, secret.kind)
+    .filter(([, field = ""]) => isField(field) && (fields[field] !== "" || as !== "env"))
+    .map(([name, field = ""]) => `${name}=${isField(field) ? quoted(fields[field]) : ""}\n`)
+    .join("");
+}
+
+const placeholder = /\{(\w+)\}/g;
+
+function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
+  const fields = kind === "oauth_client" ? { client_id: clientId ?? null, client_secret: secret } : { id, secret };
   return `${JSON.stringify(fields)}\n`;
 }
 
@@ -47,24 +116,57 @@ function isJsonLine(line: string): boolean {
   }
 }
 
-/** True where a text found after a crash is all that `renderSecret` wrote, and not its beginning. */
-export function isWhole(text: string, format: SecretFormat): boolean {
-  if (!text.endsWith("\n") || text.includes("\0")) return false;
+/**
+ * True where a text found after a crash is all that `renderSecret` wrote, and not its beginning.
+ * @param isCut the file was cut to the length of its text, which comes after the text is on disk: what has no end of its
+ * own is known by that
+ */
+export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
+  if (text === "" || text.includes("\0")) return false;
+  if (as === "raw" || as.startsWith(templateMark)) return isCut;
+  if (!text.endsWith("\n")) return false;
   const lines = text.slice(0, -1).split("\n");
   const last = lines.at(-1) ?? "";
-  if (format === "raw") return lines.length === 1 && last !== "";
-  if (format === "json") return lines.length === 1 && isJsonLine(last);
-  return /^INTEG_(CLIENT_SECRET|API_KEY)=./.test(last);
+  if (as === "line") return lines.length === 1 && last !== "";
+  if (as === "json" || as === "json-string") return lines.length === 1 && isJsonLine(last);
+  if (as === "env") return /^INTEG_(CLIENT_SECRET|API_KEY)=./.test(last);
+  return isCut;
 }
 
 /** The secret in a whole text; undefined if a person has changed its form. */
-export function parseSecret(text: string, format: SecretFormat): string | undefined {
-  if (format === "raw") return text.slice(0, -1);
-  if (format === "json") {
+export function parseSecret(text: string, as: SecretFormat): string | undefined {
+  if (as === "raw") return text;
+  if (as === "line") return text.slice(0, -1);
+  if (as === "json-string") {
+    const found: unknown = JSON.parse(text);
+    return typeof found === "string" ? found : undefined;
+  }
+  if (as === "json") {
     const fields: { client_secret?: unknown; secret?: unknown } = JSON.parse(text);
     const found = fields.client_secret ?? fields.secret;
     return typeof found === "string" ? found : undefined;
   }
-  const value = /^INTEG_(?:CLIENT_SECRET|API_KEY)=(.*)$/m.exec(text)?.[1];
+  if (as.startsWith(templateMark)) return templatePattern(as.slice(templateMark.length)).exec(text)?.[1];
+  const names = [...namesIn(as, "oauth_client"), ...namesIn(as, "access_key")].filter(
+    ([, field]) => field === "secret",
+  );
+  const value = new RegExp(`^(?:${names.map(([name]) => name).join("|")})=(.*)$`, "m").exec(text)?.[1];
   return value?.startsWith("'") ? value.slice(1, -1).replaceAll(`'\\''`, "'") : value;
+}
+
+/** Matches what a template came to; the first group is the secret. */
+function templatePattern(template: string): RegExp {
+  let isFirst = true;
+  const source = template
+    .split(/(\{\w+\})/)
+    .map((part) => {
+      const name = part.slice(1, -1);
+      if (!/^\{\w+\}$/.test(part) || !isField(name)) return part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+      if (name !== "secret") return "[^]*?";
+      if (!isFirst) return "\\1";
+      isFirst = false;
+      return "([^]+?)";
+    })
+    .join("");
+  return new RegExp(`^${source}$`);
 }

@@ -3,7 +3,7 @@ import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
-import type { Destination, DestinationRecord } from "./destination.ts";
+import type { RecordOf, SingleDestinationPlace } from "./destination.ts";
 
 export interface OutputTools {
   /** Descriptor of standard output. */
@@ -53,8 +53,8 @@ export async function checkMask(stderrFd: number): Promise<void> {
 }
 
 /** Standard output as the place for a secret, with the rest of the result. */
-export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): Destination {
-  const check = async (): Promise<DestinationRecord> => {
+export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): SingleDestinationPlace {
+  const check = async (): Promise<RecordOf<"stdout">> => {
     const trouble = await outputTrouble(fd);
     if (trouble === undefined) {
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);
@@ -67,6 +67,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
   };
   return {
     isStdout: true,
+    record: { kind: "stdout" },
     check,
     prepare: check,
     async deliver(secret) {

@@ -5,7 +5,7 @@ import { fileDestination } from "../../src/secrets/file.ts";
 const [, , folder = "", force = ""] = process.argv;
 
 async function main(): Promise<void> {
-  const destination = fileDestination({ path: `${folder}/s`, format: "raw", force: force === "force" }, "/");
+  const destination = fileDestination({ path: `${folder}/s`, as: "raw", force: force === "force" }, "/");
   await destination.check();
   const record = await destination.prepare("w");
   // Stands for the journal: the record is on disk before the request is sent.
@@ -15,7 +15,9 @@ async function main(): Promise<void> {
   closeSync(fd);
   writeSync(1, "sent\n");
   try {
-    await destination.deliver({ secret: "canary-8f2e6b", kind: "access_key", id: "k", receipt: "" });
+    const secret = { secret: "canary-8f2e6b", kind: "access_key", id: "k", receipt: "" } as const;
+    const origin = { entry: "w", profile: "prod", region: "eu" };
+    await destination.deliver(secret, { origin, record: async () => {} });
     writeSync(1, "delivered\n");
   } finally {
     await destination.release();

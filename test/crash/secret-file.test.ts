@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DestinationRecord, RememberedDestination } from "../../src/secrets/destination.ts";
+import type { SingleRecord, RememberedDestination } from "../../src/secrets/destination.ts";
 import { rememberedDestination } from "../../src/secrets/registry.ts";
 import { fileDestination } from "../../src/secrets/file.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
 import { callsOf, chosenOf, type Fault, needStrace, pointsOf, runWithFault } from "./driver.ts";
-import { canary, filesWithCanary, key, modeOf } from "../unit/secrets/a-secret.ts";
+import { canary, delivery, filesWithCanary, key, modeOf } from "../unit/secrets/a-secret.ts";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
@@ -14,8 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-const destinationOf = (record: DestinationRecord): RememberedDestination =>
-  rememberedDestination(record, { profiles: () => Promise.reject(new Error("no profile is asked for")) });
+const destinationOf = (record: SingleRecord): RememberedDestination =>
+  rememberedDestination(record, {
+    env: {},
+    onStderr: () => {},
+    profiles: () => Promise.reject(new Error("no profile is asked for")),
+  });
 
 function freshFolder(root: string, force: boolean): string {
   const folder = join(root, "secrets");
@@ -32,25 +36,25 @@ function isThere(folder: string): boolean {
   if (!existsSync(path)) return false;
   const text = readFileSync(path, "utf8");
   if (text === "old") return false;
-  expect([text, modeOf(path)]).toEqual([`${canary}\n`, "600"]);
+  expect([text, modeOf(path)]).toEqual([canary, "600"]);
   return true;
 }
 
 /** What the journal would remember: nothing where the process did not get so far. */
-function remembered(folder: string): DestinationRecord | undefined {
+function remembered(folder: string): SingleRecord | undefined {
   const text = existsSync(`${folder}.record`) ? readFileSync(`${folder}.record`, "utf8") : "";
   return text === "" ? undefined : JSON.parse(text);
 }
 
 /** What recovery does: look, and deliver again where nothing was. It looks twice, since it may be asked twice. */
-async function recover(folder: string, record: DestinationRecord, force: boolean): Promise<boolean> {
+async function recover(folder: string, record: SingleRecord, force: boolean): Promise<boolean> {
   const first = await destinationOf(record).completeDelivery({});
   expect(await destinationOf(record).completeDelivery({})).toBe(first);
   expect(isThere(folder)).toBe(first);
   if (first) return true;
-  const again = fileDestination({ path: join(folder, "s"), format: "raw", force }, "/");
+  const again = fileDestination({ path: join(folder, "s"), as: "raw", force }, "/");
   await again.prepare("w");
-  await again.deliver(key);
+  await again.deliver(key, delivery);
   destinationOf(record).removeReserve("entry");
   return false;
 }

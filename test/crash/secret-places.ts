@@ -42,7 +42,7 @@ export function rawFileNamed(name: string): Place {
     delivered: (at) => {
       const text = ofFile(at, name);
       if (text === undefined) return undefined;
-      return text === `${secretIn(text)}\n` ? secretIn(text) : "";
+      return text === secretIn(text) ? text : "";
     },
     holds: (_at, file) => file === name,
     keepsTrace: true,

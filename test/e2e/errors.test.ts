@@ -110,7 +110,7 @@ function wrongs(): readonly Wrong[] {
     { what: "a key with a space", words: [...create, "--idempotency-key", "a b"] },
     { what: "a secret over a file", words: [...create, "--secret-file", "taken"] },
     { what: "a secret into a missing folder", words: [...create, "--secret-file", "nowhere/secret"] },
-    { what: "a secret to two places", words: [...create, "--secret-file", "a", "--secret-command", "cat"] },
+    { what: "a secret to one place twice", words: [...create, "--secret-file", "a", "--secret-file", "./a"] },
     { what: "a secret to a profile that is none", words: [...create, "--secret-profile", "nobody"] },
     {
       what: "a service account that holds too little",

@@ -77,7 +77,7 @@ describe("create", () => {
     const { code, stdout } = await create(at, "--json", "--secret-file", "client.secret");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ client_secret: null });
-    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_\S+\n$/);
+    expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_\S+$/);
     expect(statSync(at.path("client.secret")).mode & 0o777).toBe(0o600);
   });
 
@@ -340,7 +340,18 @@ describe("bad input is refused before anything is sent", () => {
     ["a key of 256 characters", ["--idempotency-key", "k".repeat(256)]],
     ["an empty key", ["--idempotency-key", ""]],
     ["a wait that is none", ["--wait", "soon"]],
-    ["two destinations", ["--secret-file", "a", "--secret-command", "cat"]],
+    ["one file twice", ["--secret-file", "a", "--secret-command", "cat", "--secret-file", "./a"]],
+    ["a template without the secret", ["--secret-file", "a", "--secret-format", "template:{client_id}"]],
+    ["a format before all of several", ["--secret-format", "json", "--secret-file", "a", "--secret-command", "cat"]],
+    ["a format behind a store", ["--secret-file", "a", "--secret-to", "keychain:s/a", "--secret-format", "json"]],
+    ["two formats of one file", ["--secret-file", "a", "--secret-format", "json", "--secret-env", "A=secret"]],
+    ["names without the secret", ["--secret-command", "cat", "--secret-env", "ID=client_id"]],
+    ["a check behind a file", ["--secret-file", "a", "--secret-check-command", "cat a"]],
+    ["a check of nothing", ["--secret-check-command", "cat a"]],
+    ["a way to check without a check", ["--secret-command", "cat", "--secret-check", "exit"]],
+    ["a store that nobody knows", ["--secret-to", "valut:secret/ci#token"]],
+    ["an address that is none", ["--secret-to", "keychain:service"]],
+    ["a limit that is none", ["--secret-command", "cat", "--secret-command-timeout", "soon"]],
     ["an unknown flag", ["--scopes", "a"]],
   ])("%s: exit 2", async (_what, words) => {
     const at = home();

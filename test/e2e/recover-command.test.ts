@@ -130,7 +130,7 @@ describe("a creation that is pending, its secret meant for a command", () => {
     const { stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
     const ended = await at.integ(nextIn(stderr));
     expect(ended.code, ended.stderr).toBe(0);
-    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
   });
 });
 
@@ -183,12 +183,12 @@ describe("several entries, recovered with one command", () => {
     expect(code).toBe(7);
     expect(stderr).toContain("another command");
     expect(stdout).not.toContain("sbx_us_cs_");
-    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
-    expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+    expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
+    expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect((await unsettled(at)).map(({ id }) => id)).toEqual([other]);
     // Named, it goes where it is told.
     expect((await at.integ(["journal", "recover", other!, "--secret-command", "cat > third"])).code).toBe(0);
-    expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+\n$/);
+    expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
   });
 
   it("keep no text of a command in the journal", async () => {

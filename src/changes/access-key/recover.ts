@@ -8,7 +8,8 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { assertAsAsked, finishKeyDelivery, resumeDelivery, secretLost } from "../secret-delivery.ts";
+import { finishKeyDelivery, resumeDelivery } from "../delivery-recovery.ts";
+import { assertAsAsked, secretLost } from "../secret-delivery.ts";
 import {
   beganAt,
   clockSkewMs,

@@ -7,7 +7,8 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { resumeDelivery, type SecretDelivery, secretLost } from "../secret-delivery.ts";
+import { resumeDelivery } from "../delivery-recovery.ts";
+import { type SecretDelivery, secretLost } from "../secret-delivery.ts";
 import {
   detailsOf,
   madeFor,

@@ -3,7 +3,7 @@ import { creationBody, type CreationRequest } from "../../api/oauth-client-creat
 import type { Entry } from "../../journal/entry.ts";
 import type { Admission, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { completeDelivery } from "../secret-delivery.ts";
+import { completeDelivery } from "../delivery-recovery.ts";
 import { madeAs, madeFor, type Workbench } from "../workbench.ts";
 
 export interface CreationOptions {
@@ -33,6 +33,11 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
   };
 }
 
+/** Of several destinations one has the secret: the others are looked at again when it is delivered there. */
+function isPartlyDelivered({ destination }: Entry): boolean {
+  return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
+}
+
 /** The destination is in the intent: a crash before anything is reserved there must not make recovery forget it. */
 export async function admitCreation(bench: Workbench, intent: Intent, options: CreationOptions): Promise<Admission> {
   const { destination, fresh, key } = options;
@@ -46,7 +51,7 @@ export async function admitCreation(bench: Workbench, intent: Intent, options: C
     if (earlier === undefined) throw refusal;
     let isThere = false;
     try {
-      isThere = await completeDelivery(bench, earlier.lease.entry);
+      isThere = (await completeDelivery(bench, earlier.lease)) || isPartlyDelivered(earlier.lease.entry);
     } finally {
       if (!isThere) await earlier.lease.release();
     }

@@ -16,10 +16,10 @@ import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
 import { beginning, tellSimultaneous } from "../simultaneous.ts";
 import { stillPending } from "./still-pending.ts";
-import { wasClaimed } from "../kept-secret.ts";
+import { belonging, wasClaimed } from "../kept-secret.ts";
+import { completeDelivery } from "../delivery-recovery.ts";
 import {
   assertAsAsked,
-  completeDelivery,
   deliverSecret,
   destroyCopy,
   keepStray,
@@ -129,7 +129,7 @@ class CreationRun {
   async finish(): Promise<CreationEnd> {
     try {
       this.#deliveredBefore =
-        wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#entry).catch(this.#orGiveUp));
+        wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
       for (;;) {
         const end = await this.#attemptCreation();
         if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
@@ -185,7 +185,10 @@ class CreationRun {
     this.#bench.disk.assertHealthy();
     // The receipt of a client that is delivered, or that came to its end, has no secret: nothing is reserved for one.
     const isOver = this.#deliveredBefore || this.#settledBefore;
-    const record = isOver ? undefined : await reserveDestination(this.#bench, this.#lease, this.#work);
+    const { destination: to } = this.#work;
+    // Of several destinations those that can be reached get a secret that is kept.
+    const isKept = this.#entry.destination?.kind === "several" && this.#bench.secrets.isKept(this.#entry.id);
+    const record = isOver ? undefined : await reserveDestination(this.#bench, this.#lease, { destination: to, isKept });
     await this.#bench.secrets.reserve(this.#entry.id);
     const { state, destination } = this.#entry;
     await this.#lease.record({
@@ -239,10 +242,7 @@ class CreationRun {
     const learned = this.#learned(client);
     if (this.#settledBefore) return { kind: "delivered_before", entry: this.#entry, receipt };
     const found = this.#deliveredBefore ? "delivered" : await this.#findSecret({ ...this.#entry, ...learned });
-    if (found === "kept") {
-      await this.#record({ ...learned, state: "undelivered" });
-      throw undelivered(this.#entry, "an earlier run could not reach its destination.");
-    }
+    if (found === "kept") return this.#deliverKept(learned, receipt);
     if (found === "delivered") {
       await settleDelivered(this.#work, learned);
       return { kind: "delivered_before", entry: this.#entry, receipt };
@@ -250,6 +250,18 @@ class CreationRun {
     const made_before = this.#wasMadeBefore(client);
     await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
+  }
+
+  /** A secret that an earlier process kept goes to the destinations that are missing, if the journal remembers them. */
+  async #deliverKept(learned: Partial<EntryProgress>, receipt: string): Promise<CreationEnd> {
+    const { destination } = this.#entry;
+    if (destination?.kind !== "several" && destination?.kind !== "store") {
+      await this.#record({ ...learned, state: "undelivered" });
+      throw undelivered(this.#entry, "an earlier run could not reach its destination.");
+    }
+    const kept = belonging(await this.#bench.secrets.readKept(this.#entry.id), { ...this.#entry, ...learned });
+    await deliverSecret(this.#work, kept, { learned, isKept: true });
+    return { kind: "delivered_before", entry: this.#entry, receipt };
   }
 
   /**
@@ -268,7 +280,7 @@ class CreationRun {
   async #findSecret(entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
     try {
       if (this.#bench.secrets.isKept(entry.id)) return "kept";
-      return (await completeDelivery(this.#bench, entry)) ? "delivered" : "nowhere";
+      return (await completeDelivery(this.#bench, this.#lease, entry)) ? "delivered" : "nowhere";
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { resource_id, last_error, detail } = entry;

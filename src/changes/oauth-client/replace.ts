@@ -5,14 +5,8 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
-import {
-  assertAsAsked,
-  completeDelivery,
-  reserveDestination,
-  secretLost,
-  settleIfFound,
-  undelivered,
-} from "../secret-delivery.ts";
+import { completeDelivery, settleIfFound } from "../delivery-recovery.ts";
+import { assertAsAsked, reserveDestination, secretLost, undelivered } from "../secret-delivery.ts";
 import {
   detailsOf,
   madeAs,
@@ -126,7 +120,7 @@ async function reserveBeforeRevocation(
   replacement: EntryLease,
   options: CreationOptions,
 ): Promise<void> {
-  if (await completeDelivery(bench, replacement.entry)) return;
+  if (await completeDelivery(bench, replacement)) return;
   try {
     await reserveDestination(bench, replacement, options);
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { isSettled, needsAttention, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
+import { placesOf } from "../../secrets/destination.ts";
 import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
 
 /** Of a profile, before anything is asked of the service. */
@@ -162,6 +163,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
 async function isWantedBack(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.entries()).some(
-    ({ state, destination }) => !isSettled(state) && destination?.kind === "profile",
+    ({ state, destination }) =>
+      !isSettled(state) && destination !== null && placesOf(destination).some(({ kind }) => kind === "profile"),
   );
 }

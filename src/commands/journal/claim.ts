@@ -1,16 +1,23 @@
-import { resolve } from "node:path";
 import { detailsOf } from "../../changes/workbench.ts";
 import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
-import { reserveDestination } from "../../changes/secret-delivery.ts";
+import { completeDelivery } from "../../changes/delivery-recovery.ts";
+import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
-import type { Destination, OneTimeSecret } from "../../secrets/destination.ts";
+import {
+  type Destination,
+  type DestinationRecord,
+  describeDestination,
+  isSamePlace,
+  type OneTimeSecret,
+} from "../../secrets/destination.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
 import { showMade, whereSecretIs } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import { claimOptions } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 
 export const command = defineVerb({
@@ -25,16 +32,18 @@ export const command = defineVerb({
     const lease = await journal.lease((await holderOf(journal, await journal.find(id))).id);
     try {
       const kept = await keptSecret(context, lease.entry);
-      if (options.secretProfile !== undefined) refuseUnnamed(lease.entry, kept);
-      const destination = await context.secrets.destination(
-        { ...secretOptionsOf(options), ...issuedAs(lease.entry) },
-        (receipt) => show(context, receipt, kept),
-      );
-      if (await isThereAlready(context, lease, options.secretFile)) return await settle(context, lease, kept);
+      const typed = secretOptionsOf(options);
+      if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
+      const isThere = lease.entry.destination?.kind === "several" && (await completeDelivery(context, lease));
+      const chosen = { ...claimOptions(lease.entry, typed), ...issuedAs(lease.entry) };
+      const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
+      if (isThere || (await isThereAlready(context, lease, destination))) return await settle(context, lease, kept);
       const place = await reserveDestination(context, lease, { destination, isKept: true });
       await lease.record({ destination: { ...place } });
       try {
-        await context.clock.finishing(() => destination.deliver(kept));
+        const record = async (at: DestinationRecord): Promise<void> =>
+          void (await lease.record({ destination: { ...at } }));
+        await context.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
       } catch (error) {
         throw stillKept(lease.entry, error);
       } finally {
@@ -60,10 +69,11 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
 /** Nothing is lost by a claim that failed (exit 12): the copy goes only after a delivery. */
 function stillKept(entry: Entry, because: unknown): Failure {
   const why = because instanceof Error ? because.message : String(because);
-  return new Failure("undelivered", `The secret could not be delivered: ${why}`, {
+  const isConflict = because instanceof Failure && because.kind === "conflict";
+  return new Failure(isConflict ? "conflict" : "undelivered", `The secret could not be delivered: ${why}`, {
     ...detailsOf(entry),
     meaning: "The secret is still kept on this machine, readable by you alone, until you claim it.",
-    hint: `integ journal claim ${entry.id}`,
+    hint: claimStep(entry),
     cause: because,
   });
 }
@@ -78,12 +88,13 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
 }
 
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
-async function isThereAlready(context: Context, lease: EntryLease, file: string | undefined): Promise<boolean> {
+async function isThereAlready(context: Context, lease: EntryLease, { record: asked }: Destination): Promise<boolean> {
   const record = lease.entry.destination;
-  if (record?.kind !== "file" || file === undefined || resolve(context.settings.cwd, file) !== record.path)
+  if (record === null || record.kind === "several" || asked.kind === "several" || asked.kind === "command")
     return false;
+  if (record.kind === "profile" || !isSamePlace(record, asked)) return false;
   if (!(await context.secrets.completeDelivery(record, {}))) return false;
-  context.output.note(`The secret stands in ${record.path} already.`);
+  context.output.note(`The secret stands in ${describeDestination(record).name} already.`);
   return true;
 }
 

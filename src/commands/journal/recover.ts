@@ -1,6 +1,5 @@
-import { resolve } from "node:path";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
-import { DiskHealth, recoveryStep } from "../../changes/workbench.ts";
+import { DiskHealth } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
@@ -19,8 +18,8 @@ import { Failure } from "../../errors.ts";
 import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import { commandMark, describeDestination, type Destination, type SecretOptions } from "../../secrets/destination.ts";
-import { checkSecretFormat } from "../../secrets/secret-format.ts";
+import { type Destination, placesOf } from "../../secrets/destination.ts";
+import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -79,24 +78,22 @@ export const command = defineVerb({
  * @throws Failure `usage` before anything is sent, if the place that was asked for is for several entries
  */
 function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): void {
-  const { secretFile, secretProfile } = asked.options;
-  const place = secretFile ?? secretProfile;
-  if (place === undefined) return;
-  const going = entries.filter((entry) => {
-    if (isSettled(entry.state) || entry.operation.endsWith(".revoke")) return false;
-    const options = optionsFor(entry, asked);
-    return options !== undefined && (options.secretFile ?? options.secretProfile) === place;
-  });
-  if (going.length < 2) return;
-  const ids = going.map(({ id }) => id);
-  throw new Failure(
-    "usage",
-    `${place} takes one secret, and ${ids.length} entries would give it theirs: ${ids.join(", ")}.`,
-    {
-      meaning: "Nothing was sent. The last one written would be the only one left.",
-      hint: `recover them one by one, each with a place of its own: integ journal recover ${ids[0]} …`,
-    },
-  );
+  const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
+  for (const option of asked.options.to) {
+    if (option.kind === "command") continue;
+    const going = open.filter((entry) => optionsFor(entry, asked)?.to.includes(option));
+    if (going.length < 2) continue;
+    const ids = going.map(({ id }) => id);
+    const place = option.kind === "file" ? option.path : option.kind === "profile" ? option.name : option.to;
+    throw new Failure(
+      "usage",
+      `${place} takes one secret, and ${ids.length} entries would give it theirs: ${ids.join(", ")}.`,
+      {
+        meaning: "Nothing was sent. The last one written would be the only one left.",
+        hint: `recover them one by one, each with a place of its own: integ journal recover ${ids[0]} …`,
+      },
+    );
+  }
 }
 
 /** @throws Failure `usage` if `--now` is given for all, or for an entry whose overlap does not run */
@@ -133,7 +130,7 @@ async function giveBackRooms(context: Context, journal: Journal): Promise<void> 
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
       if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id);
-      if (destination) await context.secrets.removeReserve(destination, id);
+      for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
     }
@@ -160,9 +157,7 @@ async function destinationOf(
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const own = { ...options, ...issuedAs(entry) };
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
-  const name =
-    options.secretFile === undefined ? options.secretProfile : resolve(context.settings.cwd, options.secretFile);
-  return name === undefined ? place : taken.once(place, { name, entry: entry.parent ?? entry.id });
+  return taken.once(place, entry.parent ?? entry.id);
 }
 
 function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {
@@ -212,76 +207,4 @@ function tellFailures(context: Context, results: readonly Recovered[]): void {
   for (const { entry, failure } of results)
     if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
   if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");
-}
-
-export interface RecoveryOptions {
-  readonly options: SecretOptions;
-  /** The entry was named by its id: then it is the one that the options are meant for. */
-  readonly isNamed: boolean;
-  /** `--replace-lost-secret` */
-  readonly replaces: boolean;
-}
-
-/**
- * The secret options for one entry. Where none is named by its id, the options are for those that know no place of their
- * own: a file and a profile are remembered, and a command is at least known from another.
- * @returns nothing where the place was a command that is not the one asked for: `placeNotTold` stands for it
- */
-export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
-  const record = entry.destination;
-  const isAsked = (options.secretFile ?? options.secretCommand ?? options.secretProfile) !== undefined;
-  if (isAsked && isNamed) return options;
-  const place = record && describeDestination(record).options;
-  if (place) return again(place, options, isAsked);
-  if (record?.kind !== "command") return options;
-  if (!isAsked) return undefined;
-  return isAnotherCommand(record, options) ? undefined : options;
-}
-
-function isAnotherCommand(
-  { mark }: { readonly mark?: string },
-  { secretCommand, secretFormat }: SecretOptions,
-): boolean {
-  if (secretCommand === undefined || mark === undefined) return false;
-  return commandMark({ command: secretCommand, format: checkSecretFormat(secretFormat) }) !== mark;
-}
-
-/** Says that an option is not for this entry; nothing where there is nothing to say. */
-export function passedOver(entry: Entry, { options, isNamed }: RecoveryOptions, cwd: string): string | undefined {
-  const own = entry.destination && describeDestination(entry.destination);
-  if (isNamed || !own?.options) return undefined;
-  const file = options.secretFile === undefined ? undefined : resolve(cwd, options.secretFile);
-  const asked = file ?? options.secretCommand ?? options.secretProfile;
-  if (asked === undefined || file === own.options.secretFile) return undefined;
-  const id = entry.parent ?? entry.id;
-  return `${id}: its secret goes to ${own.name}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
-}
-
-/** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
-export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
-  const what =
-    options.secretCommand === undefined
-      ? "Its secret was to go to a command, which is not remembered: it may hold a credential."
-      : "Its secret was to go to another command, or in another format.";
-  const refuse = (): never => {
-    const told = `${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`;
-    throw new Failure("usage", what, recoveryStep(entry.parent ?? entry.id, told));
-  };
-  return {
-    isStdout: false,
-    check: async () => refuse(),
-    prepare: async () => refuse(),
-    deliver: async () => refuse(),
-    release: async () => {},
-  };
-}
-
-/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
-function again(place: SecretOptions, { secretFormat, force }: SecretOptions, isAsked: boolean): SecretOptions {
-  if (isAsked) return place;
-  return {
-    ...place,
-    secretFormat: secretFormat ?? place.secretFormat,
-    force: place.secretFile === undefined ? undefined : force === true || place.force === true,
-  };
 }

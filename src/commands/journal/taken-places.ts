@@ -1,37 +1,58 @@
 // The places that took a secret in this command: none of them takes another.
 import { Failure } from "../../errors.ts";
-import type { Destination } from "../../secrets/destination.ts";
+import {
+  type Destination,
+  describeDestination,
+  isSamePlace,
+  placesOf,
+  type SingleRecord,
+} from "../../secrets/destination.ts";
 
 export class TakenPlaces {
-  readonly #by = new Map<string, string>();
+  readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** The destination, as long as no other entry's secret went there in this command. @param at.name the place's own name */
-  once(place: Destination, at: { readonly name: string; readonly entry: string }): Destination {
-    const { name, entry } = at;
+  /** The destination, as long as no other entry's secret went there in this command. */
+  once(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
-      const by = this.#by.get(name);
-      if (by === undefined || by === entry) return;
-      throw new Failure("usage", `${name} has just taken the secret of ${by}, and would lose it to another.`, {
+      const places = placesOf(destination.record);
+      const found = this.#taken.find(({ place, by }) => by !== entry && places.some((own) => isSamePlace(own, place)));
+      if (found === undefined) return;
+      const { name } = describeDestination(found.place);
+      throw new Failure("usage", `${name} has just taken the secret of ${found.by}, and would lose it to another.`, {
         meaning: "Nothing was sent for this entry. One place takes one secret.",
         hint: `integ journal recover ${entry} --secret-file <path>`,
         recovers: entry,
       });
     };
     return {
-      isStdout: place.isStdout,
-      check: async () => {
+      isStdout: destination.isStdout,
+      get record() {
+        return destination.record;
+      },
+      check: async (preparation) => {
         refuse();
-        return place.check();
+        return destination.check(preparation);
       },
-      prepare: async (work) => {
+      prepare: async (work, preparation) => {
         refuse();
-        return place.prepare(work);
+        return destination.prepare(work, preparation);
       },
-      deliver: async (secret) => {
-        await place.deliver(secret);
-        this.#by.set(name, entry);
+      deliver: async (secret, delivery) => {
+        try {
+          await destination.deliver(secret, delivery);
+        } catch (error) {
+          // Of several, some may have it.
+          if (destination.record.kind === "several") this.#take(destination, entry);
+          throw error;
+        }
+        this.#take(destination, entry);
       },
-      release: () => place.release(),
+      release: () => destination.release(),
     };
+  }
+
+  #take({ record }: Destination, by: string): void {
+    for (const place of placesOf(record))
+      if (place.kind !== "stdout" && place.kind !== "command") this.#taken.push({ place, by });
   }
 }

@@ -39,7 +39,8 @@ export const command = defineVerb({
   async run(context, { args: [id], options }) {
     checkFlags(id, options);
     const profile = await context.profiles.active();
-    const { updateProfile = false, secretProfile, byReplacement: byReplacing } = options;
+    const { updateProfile = false, byReplacement: byReplacing } = options;
+    const secretProfile = options.secretProfile?.find(({ value }) => value === profile.name)?.value;
     if (updateProfile) await checkUpdatable(context, profile, id);
     // Named by hand, the profile's own place is the same work in the same order.
     const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
@@ -50,7 +51,7 @@ export const command = defineVerb({
     const rotate = byReplacing ? (await import("./replacement.ts")).rotateByReplacement : inPlace;
     const newId = await rotate(context, rotation);
     if (takesOwn || secretProfile === profile.name || newId === undefined) return;
-    await tellIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile });
+    await tellIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
   },
 });
 
@@ -65,17 +66,13 @@ function checkFlags(id: string, options: RotateFlags): void {
       hint: "Add --by-replacement, or leave the flag out.",
     });
   }
-  const places = ["secretFile", "secretCommand", "secretProfile"] as const;
-  if (options.updateProfile && places.some((name) => options[name] !== undefined))
-    throw new Failure("usage", "--update-profile is a place for the secret, and it goes to one place.", {
-      hint: "Leave --update-profile or the --secret-… option out.",
-    });
 }
 
 function destinationOf(context: Context, profile: ActiveProfile, options: RotateFlags): Promise<Destination> {
   const asked = secretOptionsOf(options);
-  const place = options.updateProfile ? { ...asked, secretProfile: profile.name } : asked;
-  return context.secrets.destination({ ...place, yields: "access_key" }, (receipt) =>
+  const own = { kind: "profile", name: profile.name } as const;
+  const to = options.updateProfile ? [...asked.to, own] : asked.to;
+  return context.secrets.destination({ ...asked, to, yields: "access_key" }, (receipt) =>
     context.output.resource(receipt, accessKeyView),
   );
 }

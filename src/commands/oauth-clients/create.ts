@@ -42,7 +42,7 @@ export const command = defineVerb({
       does: "the secret is on standard output, once",
     },
     {
-      line: "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci -'",
+      line: "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci value=-'",
       does: "the secret goes to a command's standard input",
     },
   ],

@@ -1,22 +1,55 @@
+// The secret options of every command that yields a one-time secret. What describes a destination belongs to the one typed
+// before it, so that each value keeps its place in the command line.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
+import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { SecretOptions } from "../../secrets/destination.ts";
-import type { SecretFormat } from "../../secrets/destination.ts";
+import type { DestinationOption, SecretCheck, SecretFormat, SecretOptions } from "../../secrets/destination.ts";
+import { checkSecretFormat, checkSecretNames, secretFormats } from "../../secrets/secret-format.ts";
+import { storeKinds } from "../../secrets/store-kinds.ts";
+import { parseDuration } from "./values.ts";
+
+/** A value, and how many secret options were typed before it. */
+interface Typed {
+  readonly value: string;
+  readonly at: number;
+}
+
+let typedSoFar = 0;
+
+function inOrder(value: string, before: readonly Typed[] = []): readonly Typed[] {
+  typedSoFar += 1;
+  return [...before, { value, at: typedSoFar }];
+}
+
+const stores = Object.values(storeKinds)
+  .map(({ form }) => form)
+  .join(" or ");
 
 /** Declares the secret options on a command that yields a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>
   command
-    .option("--secret-file <path>", "Write the secret to a new file, readable by you alone")
-    .option("--secret-command <command>", "Give the secret to a command on its standard input")
-    .option("--secret-profile <name>", "Make the secret that existing profile's credential")
+    .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", inOrder)
+    .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", inOrder)
+    .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", inOrder)
+    .option("--secret-to <store>", `Write the secret to a store; repeatable: ${stores}`, inOrder)
     .addOption(
       command
         .createOption(
           "--secret-format <format>",
-          "Format for --secret-file and --secret-command: raw, json or env (default: raw)",
+          "Format for the file or command before it; also template:<text> (default: raw, the secret's bytes alone)",
         )
-        .choices(["raw", "json", "env"] satisfies SecretFormat[]),
+        .choices(secretFormats)
+        .argParser(inOrder),
     )
+    .option("--secret-env <names>", "Variables for the file or command before it: NAME=field,…", inOrder)
+    .option("--secret-check-command <command>", "Print what the command before it stored, to be compared", inOrder)
+    .addOption(
+      command
+        .createOption("--secret-check <how>", "What the check before it does: print the secret, or only exit with 0")
+        .choices(["output", "exit"] satisfies SecretCheck["by"][])
+        .argParser(inOrder),
+    )
+    .option("--secret-command-timeout <duration>", "Time limit for each of these commands (default: 60s)")
     .option("--force", "Let --secret-file replace an existing file"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
@@ -29,13 +62,118 @@ export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<
   };
 }
 
-/** The flags as the secrets room reads them; what contradicts itself is refused there. */
+type Change = (option: DestinationOption) => DestinationOption;
+
+/**
+ * The flags as the secrets room reads them.
+ * @throws Failure `usage` for what belongs to no destination
+ */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
+  const to = destinationsIn(flags);
+  const loose = looseFormat(flags, to);
+  for (const { flag, at, for: kinds, change } of changesIn(flags)) {
+    if (loose !== undefined && kinds.includes("file")) continue;
+    const before = to.findLast((place) => place.at < at) ?? onlyOf(to, kinds);
+    if (before === undefined || !kinds.includes(before.option.kind))
+      throw new Failure("usage", `${flag} does not follow a ${kinds.map((kind) => `--secret-${kind}`).join(" or ")}.`, {
+        hint: "It belongs to the destination before it: put it right behind that.",
+      });
+    before.option = change(before.option);
+  }
+  const limit = flags.secretCommandTimeout;
   return {
-    secretFile: flags.secretFile,
-    secretCommand: flags.secretCommand,
-    secretProfile: flags.secretProfile,
-    secretFormat: flags.secretFormat,
+    to: to.map(({ option }) => option),
+    as: loose,
     force: flags.force === true,
+    commandLimitMs: limit === undefined ? undefined : parseDuration(limit, "--secret-command-timeout"),
+  };
+}
+
+interface PlaceTyped {
+  readonly at: number;
+  option: DestinationOption;
+}
+
+function destinationsIn(flags: SecretFlags): PlaceTyped[] {
+  const { secretFile = [], secretCommand = [], secretProfile = [], secretTo = [] } = flags;
+  return [
+    ...secretFile.map(({ value, at }) => ({ at, option: { kind: "file", path: value } as const })),
+    ...secretCommand.map(({ value, at }) => ({ at, option: { kind: "command", command: value } as const })),
+    ...secretProfile.map(({ value, at }) => ({ at, option: { kind: "profile", name: value } as const })),
+    ...secretTo.map(({ value, at }) => ({ at, option: { kind: "store", to: value } as const })),
+  ].sort((a, b) => a.at - b.at);
+}
+
+/** A format with no destination is one for the file that recovery remembers. */
+function looseFormat(
+  { secretFormat = [], secretEnv = [] }: SecretFlags,
+  to: readonly unknown[],
+): SecretFormat | undefined {
+  if (to.length > 0) return undefined;
+  const [format, names] = [secretFormat.at(-1), secretEnv.at(-1)];
+  return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
+}
+
+/** A single destination may stand behind what describes it. */
+function onlyOf(to: readonly PlaceTyped[], kinds: readonly string[]): PlaceTyped | undefined {
+  const fitting = to.filter(({ option }) => kinds.includes(option.kind));
+  return to.length === 1 ? fitting[0] : undefined;
+}
+
+interface ChangeTyped {
+  readonly flag: string;
+  readonly at: number;
+  readonly for: readonly DestinationOption["kind"][];
+  readonly change: Change;
+}
+
+function changesIn(flags: SecretFlags): ChangeTyped[] {
+  const { secretFormat = [], secretEnv = [], secretCheckCommand = [], secretCheck = [] } = flags;
+  const formats = [
+    ...secretFormat.map((typed) => ({ flag: "--secret-format", at: typed.at, as: checkSecretFormat(typed.value) })),
+    ...secretEnv.map((typed) => ({ flag: "--secret-env", at: typed.at, as: checkSecretNames(typed.value) })),
+  ].map(({ flag, at, as }) => ({ flag, at, for: ["file", "command"] as const, change: inFormat(as) }));
+  const checks = secretCheckCommand.map(({ value, at }) => ({
+    flag: "--secret-check-command",
+    at,
+    for: ["command"] as const,
+    change: checkedBy(value),
+  }));
+  const ways = secretCheck.map(({ value, at }) => ({
+    flag: "--secret-check",
+    at,
+    for: ["command"] as const,
+    change: seenBy(value),
+  }));
+  return [...formats, ...checks, ...ways].sort((a, b) => a.at - b.at);
+}
+
+function inFormat(as: SecretFormat): Change {
+  return (option) => {
+    if (option.kind !== "file" && option.kind !== "command") return option;
+    if (option.as !== undefined && !(option.as === "env" && as.startsWith("env:")))
+      throw new Failure("usage", "One destination has two formats.", {
+        hint: "Keep one --secret-format or --secret-env for each destination.",
+      });
+    return { ...option, as };
+  };
+}
+
+function checkedBy(command: string): Change {
+  return (option) => {
+    if (option.kind !== "command") return option;
+    if (option.check) throw new Failure("usage", "One --secret-command has two --secret-check-command.");
+    return { ...option, check: { command, by: "output" } };
+  };
+}
+
+function seenBy(how: string): Change {
+  return (option) => {
+    if (how !== "output" && how !== "exit")
+      throw new Failure("usage", `--secret-check is output or exit, not "${how}".`);
+    if (option.kind === "command" && option.check) return { ...option, check: { ...option.check, by: how } };
+    throw new Failure("usage", "--secret-check has no --secret-check-command before it.", {
+      hint: `--secret-check-command '<command>' --secret-check ${how}`,
+    });
   };
 }

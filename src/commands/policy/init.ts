@@ -2,7 +2,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry, EntryDestination } from "../../journal/entry.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import { clientsIn } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
@@ -115,6 +116,7 @@ function secretOf(entries: readonly Entry[], id: string): string {
 function placeOf(destination: EntryDestination): string {
   if (destination.kind === "profile") return JSON.stringify({ profile: destination.name });
   if (destination.kind !== "file") return "unknown";
-  const { path, format } = destination;
-  return JSON.stringify(format === "raw" ? { file: path } : { file: path, format });
+  const { path, as } = destination;
+  if (as === "json-string" || as.includes(":")) return "unknown";
+  return JSON.stringify(as === "raw" ? { file: path } : { file: path, format: as });
 }

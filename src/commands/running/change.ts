@@ -9,7 +9,7 @@ import type { ClientProof, Entry } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { timeAhead } from "../../output/relative-time.ts";
-import { describeDestination } from "../../secrets/destination.ts";
+import { describeDestination, placesOf } from "../../secrets/destination.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
@@ -231,5 +231,6 @@ export function overlapNote(
 /** A sentence; nothing where the secret was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
-  return describeDestination(entry.destination).delivered;
+  const sentences = placesOf(entry.destination).map((place) => describeDestination(place).delivered);
+  return sentences.join(" ") || undefined;
 }

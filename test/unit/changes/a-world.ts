@@ -7,13 +7,23 @@ import { assertNoneLost, entryOfKey, isResumable, newEntry, entriesOfRequest } f
 import { type Entry, type EntryProgress, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
-import type { Destination, DestinationRecord, OneTimeSecret } from "../../../src/secrets/destination.ts";
+import type {
+  Destination,
+  OneTimeSecret,
+  ProofKeys,
+  SingleDestinationPlace,
+  SingleRecord,
+} from "../../../src/secrets/destination.ts";
+import { rememberedSeveral, severalDestinations } from "../../../src/secrets/several.ts";
+import { rememberedStore, storeDestination, type StoreTarget } from "../../../src/secrets/store.ts";
 import { isFull } from "../../support/sample.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
 class Crash extends Error {}
 
-export type DestinationKind = "file" | "profile" | "command" | "stdout";
+type PlaceKind = "file" | "profile" | "command" | "stdout" | "store";
+/** `three`: a file, a store and a profile. */
+export type DestinationKind = PlaceKind | "three";
 
 /** How one process ended. */
 export interface Ended<T> {
@@ -40,6 +50,9 @@ export class AWorld {
   readonly reserves = new Map<string, string>();
   readonly profiles = new Map<string, { readonly id: string; readonly secret: string }>();
   readonly printed: string[] = [];
+  /** What a store was given, oldest first. */
+  readonly stored: string[] = [];
+  readonly #proofKeys = new Map<string, Buffer>();
   /** Every call of the process that runs or ran last, in order. */
   readonly calls: string[] = [];
   readonly told: string[] = [];
@@ -99,7 +112,10 @@ export class AWorld {
     const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
     return this.run((bench) =>
       recover(bench.journal, roots, {
-        destinationOf: async () => this.destination(),
+        destinationOf: async ({ destination: remembered }) =>
+          remembered?.kind === "several"
+            ? rememberedSeveral(remembered, [], async ({ kind }) => this.single(kind))
+            : this.destination(),
         mayReplace: async () => true,
         mayRevokeUnproven: async () => true,
         waitMs: 60_000,
@@ -128,6 +144,7 @@ export class AWorld {
       ...[...this.files.values(), ...this.profiles.values(), ...this.kept.values()].map((place) => place.secret),
       ...this.reserves.values(),
       ...this.printed,
+      ...this.stored,
     ];
     return places.includes(secret);
   }
@@ -163,6 +180,9 @@ export class AWorld {
     const all = [...this.account.clients, ...this.account.keys];
     const going = all.find((made) => made.id === id);
     if (going === undefined || going.status !== "active") return;
+    const { destination } = this.#setting;
+    if (this.mayGo.has(going.id) && destination === "three" && !this.haveAll())
+      this.broken.push(`${id} was revoked before all destinations had the new secret`);
     const isNamed = this.entries.some((entry) => entry.operation.endsWith(".revoke") && entry.attempts > 0);
     const other = all.find(
       (made) => made !== going && made.id !== "ak_own" && made.status === "active" && this.isSafe(made.secret),
@@ -286,14 +306,17 @@ export class AWorld {
 
   #secrets(): SecretKeeping {
     return {
-      completeDelivery: async (record, { clientId, id }) =>
-        this.#step("complete delivery", () => {
+      completeDelivery: async (record, { clientId, id }) => {
+        if (record.kind === "store")
+          return rememberedStore(record, { open: async () => this.#store(), keys: this.#keys() }).completeDelivery({});
+        return this.#step("complete delivery", () => {
           if (record.kind === "profile") return this.profiles.get(record.name)?.id === (clientId ?? id ?? "none");
           if (record.kind !== "file" || record.reserved === undefined) return false;
           const whole = this.reserves.get(record.reserved);
           if (whole) this.files.set(record.path, { reserve: record.reserved, secret: whole });
           return this.files.get(record.path)?.reserve === record.reserved;
-        }),
+        });
+      },
       removeReserve: async (record) =>
         this.#step("remove reserve", () => {
           if (record.kind === "file" && record.reserved !== undefined && !this.reserves.get(record.reserved))
@@ -321,13 +344,52 @@ export class AWorld {
 
   /** The destination of a command, as each process makes it anew. */
   destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
+    if (kind !== "three") return this.single(kind);
+    return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));
+  }
+
+  /** True if a file, the store and the profile hold one and the same secret. */
+  haveAll(): boolean {
+    const secrets = [this.files.get("/secret")?.secret, this.stored.at(-1), this.profiles.get("target")?.secret];
+    return secrets.every((secret) => secret !== undefined && secret === secrets[0]);
+  }
+
+  #keys(): ProofKeys {
+    const find = (entry: string): Buffer | undefined => this.#proofKeys.get(entry);
+    const make = (entry: string): Buffer => {
+      if (!find(entry)) this.#proofKeys.set(entry, Buffer.from(entry));
+      return find(entry)!;
+    };
+    return { find, make };
+  }
+
+  #store(): StoreTarget {
+    return {
+      scheme: "memory",
+      keys: this.#keys(),
+      store: {
+        address: "a",
+        check: async () => ({ server: "s" }),
+        prepare: async () => this.#step("prepare store", () => ({ version: String(this.stored.length) })),
+        write: async (text) => this.#step("write store", () => void this.stored.push(text)),
+        read: async () => this.#step("read store", () => this.stored.at(-1)),
+      },
+    };
+  }
+
+  /** One destination, as each process makes it anew. */
+  single(kind: PlaceKind): SingleDestinationPlace {
+    if (kind === "store") return storeDestination(this.#store());
     let reserved: string | undefined;
-    const record = (): DestinationRecord => {
-      if (kind === "file") return { kind, path: "/secret", format: "raw", force: false, reserved };
+    const record = (): SingleRecord => {
+      if (kind === "file") return { kind, path: "/secret", as: "raw", force: false, reserved };
       return kind === "profile" ? { kind, name: "target", profileId: "t1" } : { kind };
     };
     return {
       isStdout: kind === "stdout",
+      get record() {
+        return record();
+      },
       check: async () =>
         this.#step("check", () => {
           if (kind === "file" && this.files.has("/secret")) throw new Failure("usage", "/secret exists.");
@@ -350,7 +412,7 @@ export class AWorld {
     };
   }
 
-  #take(kind: DestinationKind, { secret, clientId, id }: OneTimeSecret, reserved = ""): void {
+  #take(kind: PlaceKind, { secret, clientId, id }: OneTimeSecret, reserved = ""): void {
     if (kind === "file") {
       this.files.set("/secret", { reserve: reserved, secret });
       this.reserves.delete(reserved);

@@ -120,13 +120,19 @@ describe("the gate", () => {
     );
 
   it("lets through what has grounds", async () => {
-    const by = { id: "oc_2", proof: "token exchange", seen: "looked at" } as const;
+    const by = { id: "oc_2", proof: "token exchange", seen: "looked at", missing: [] } as const;
     expect((await through({ kind: "replaced", by })).value).toBe("gone");
     expect((await through({ kind: "named" })).value).toBe("gone");
   });
 
   it("stops a successor that nobody can name", async () => {
-    const by = { id: "", proof: "token exchange", seen: "just made" } as const;
+    const by = { id: "", proof: "token exchange", seen: "just made", missing: [] } as const;
     expect((await through({ kind: "replaced", by })).kind).toBe("failed");
+  });
+
+  it("stops one whose secret has not reached every destination, and names those", async () => {
+    const by = { id: "oc_2", proof: "token exchange", seen: "just made", missing: ["vault:a", "/b"] } as const;
+    const { kind, failure } = await through({ kind: "replaced", by });
+    expect([kind, failure?.message]).toEqual(["undelivered", expect.stringContaining("vault:a, /b")]);
   });
 });

@@ -5,7 +5,7 @@ import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
 
 function fileAt(path: string, more: { reserved?: string } = {}): DestinationRecord {
-  return { kind: "file", path, format: "raw", force: false, ...more };
+  return { kind: "file", path, as: "raw", force: false, ...more };
 }
 
 async function take(before: DestinationRecord | null, place: DestinationRecord, isKept?: boolean) {
@@ -43,7 +43,7 @@ it("another file: the first is cleared while it is still remembered, the second 
 
 it.each([
   [fileAt("/a"), { kind: "stdout" }, 3],
-  [{ kind: "stdout" }, fileAt("/a"), 3],
+  [{ kind: "stdout" }, fileAt("/a"), 2],
   [null, fileAt("/a"), 2],
 ] as const)("%j, then %j", async (before, place, count) => {
   const { steps } = await take(before, place);

@@ -19,8 +19,8 @@ async function created(kind: "client" | "key", other: (own: Entry, world: AWorld
     world.entries.push({ ...own, id, resource_id: "other_1", state: "done", updated_at, ...other(own, world) });
   };
   const destination = { ...world.destination(), isStdout: false };
-  const deliver = async (secret: Parameters<typeof destination.deliver>[0]): Promise<void> => {
-    await world.destination().deliver(secret);
+  const deliver = async (...given: Parameters<typeof destination.deliver>): Promise<void> => {
+    await world.destination().deliver(...given);
     meanwhile();
   };
   const ended = await world.run<unknown>((bench) =>

@@ -1,63 +1,82 @@
 // Where a secret goes that recovery brings: the entry's own place before an option, unless the entry was named.
 import { describe, expect, it } from "vitest";
-import { type RecoveryOptions, optionsFor, passedOver, placeNotTold } from "../../../src/commands/journal/recover.ts";
+import {
+  claimOptions,
+  optionsFor,
+  passedOver,
+  placeNotTold,
+  type RecoveryOptions,
+} from "../../../src/commands/journal/remembered-destination.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { SecretOptions } from "../../../src/secrets/destination.ts";
-import { commandMark } from "../../../src/secrets/destination.ts";
-import type { DestinationRecord } from "../../../src/secrets/destination.ts";
+import {
+  commandMark,
+  type DestinationOption,
+  type DestinationRecord,
+  type SecretOptions,
+} from "../../../src/secrets/destination.ts";
 
-const file: DestinationRecord = { kind: "file", path: "/h/own", format: "json", force: false };
+const file: DestinationRecord = { kind: "file", path: "/h/own", as: "json", force: false };
 const profile: DestinationRecord = { kind: "profile", name: "p", profileId: "1" };
-const command: DestinationRecord = { kind: "command", mark: commandMark({ command: "store", format: "raw" }) };
+const command: DestinationRecord = { kind: "command", mark: commandMark({ command: "store" }) };
+const store: DestinationRecord = { kind: "store", to: "keychain:s/a", facts: { server: "x" } };
 const stdout: DestinationRecord = { kind: "stdout" };
+const several: DestinationRecord = {
+  kind: "several",
+  places: [
+    { state: "delivered", at: file },
+    { state: "failed", at: command },
+    { state: "pending", at: store },
+  ],
+};
+
+const ownFile = { kind: "file", path: "/h/own", as: "json", force: false } as const;
+const f = { kind: "file", path: "f" } as const;
+const c = { kind: "command", command: "c" } as const;
+const same = { kind: "command", command: " store" } as const;
+const p = { kind: "profile", name: "p" } as const;
+const s = { kind: "store", to: "keychain:s/a" } as const;
 
 function to(destination: DestinationRecord | null): Entry {
   return { id: "1abc", parent: null, destination } as Entry;
 }
 
-function asked(options: SecretOptions = {}, isNamed = false): RecoveryOptions {
-  return { options, isNamed, replaces: false };
+function asked(options: Partial<SecretOptions> = {}, isNamed = false): RecoveryOptions {
+  return { options: { to: [], ...options }, isNamed, replaces: false };
 }
 
 describe("the options for an entry", () => {
-  it.each([
-    ["a file, nothing asked", file, {}, false, { secretFile: "/h/own", secretFormat: "json", force: false }],
-    ["a file, --force", file, { force: true }, false, { secretFile: "/h/own", secretFormat: "json", force: true }],
-    [
-      "a file, a command asked",
-      file,
-      { secretCommand: "c" },
-      false,
-      { secretFile: "/h/own", secretFormat: "json", force: false },
-    ],
-    ["a file, named", file, { secretCommand: "c" }, true, { secretCommand: "c" }],
-    ["a profile, a file asked", profile, { secretFile: "f" }, false, { secretProfile: "p" }],
-    ["a profile, named", profile, { secretFile: "f" }, true, { secretFile: "f" }],
-    ["a command, the same", command, { secretCommand: " store" }, false, { secretCommand: " store" }],
-    ["a command, a file asked", command, { secretFile: "f" }, false, { secretFile: "f" }],
-    ["a command, another one, named", command, { secretCommand: "c" }, true, { secretCommand: "c" }],
-    [
-      "a command of an earlier version",
-      { kind: "command" } as const,
-      { secretCommand: "c" },
-      false,
-      { secretCommand: "c" },
-    ],
-    ["standard output, a command asked", stdout, { secretCommand: "c" }, false, { secretCommand: "c" }],
-    ["standard output, nothing asked", stdout, {}, false, {}],
-    ["no place yet", null, { secretFile: "f" }, false, { secretFile: "f" }],
+  it.each<[string, DestinationRecord | null, Partial<SecretOptions>, boolean, Partial<SecretOptions>]>([
+    ["a file, nothing asked", file, {}, false, { to: [ownFile] }],
+    ["a file, --force", file, { force: true }, false, { to: [{ ...ownFile, force: true }] }],
+    ["a file, a format", file, { as: "env" }, false, { to: [{ ...ownFile, as: "env" }] }],
+    ["a file, a command asked", file, { to: [c] }, false, { to: [ownFile] }],
+    ["a file, named", file, { to: [c] }, true, { to: [c] }],
+    ["a profile, a file asked", profile, { to: [f] }, false, { to: [p] }],
+    ["a profile, named", profile, { to: [f] }, true, { to: [f] }],
+    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, facts: { server: "x" } }] }],
+    ["a command, the same", command, { to: [same] }, false, { to: [same] }],
+    ["a command, a file asked", command, { to: [f] }, false, { to: [f] }],
+    ["a command, another one, named", command, { to: [c] }, true, { to: [c] }],
+    ["a command of an earlier version", { kind: "command" }, { to: [c] }, false, { to: [c] }],
+    ["standard output, a command asked", stdout, { to: [c] }, false, { to: [c] }],
+    ["standard output, nothing asked", stdout, {}, false, { to: [] }],
+    ["no place yet", null, { to: [f] }, false, { to: [f] }],
+    ["several, nothing asked", several, {}, false, { to: [], remembered: several }],
+    ["several, the missing command", several, { to: [f, same] }, false, { to: [same], remembered: several }],
+    ["several, another command", several, { to: [c] }, false, { to: [], remembered: several }],
+    ["several, named", several, { to: [c] }, true, { to: [c], remembered: several }],
   ])("%s", (_what, place, options, isNamed, expected) => {
     expect(optionsFor(to(place), asked(options, isNamed))).toEqual(expected);
   });
 
-  it.each([
-    ["nothing asked", {}],
-    ["named, nothing asked", {}, true],
-    ["another command", { secretCommand: "other" }],
-    ["the same in another format", { secretCommand: "store", secretFormat: "env" }],
-  ] as [string, SecretOptions, boolean?][])("are none for a command: %s", async (_what, options, isNamed = false) => {
-    expect(optionsFor(to(command), asked(options, isNamed))).toBeUndefined();
-    const place = placeNotTold(to(command), { ...asked(options, isNamed), replaces: true });
+  it.each<[string, readonly DestinationOption[], boolean?]>([
+    ["nothing asked", []],
+    ["named, nothing asked", [], true],
+    ["another command", [c]],
+    ["the same in another format", [{ ...same, as: "env" }]],
+  ])("are none for a command: %s", async (_what, options, isNamed = false) => {
+    expect(optionsFor(to(command), asked({ to: options }, isNamed))).toBeUndefined();
+    const place = placeNotTold(to(command), { ...asked({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
       details: { hint: "integ journal recover 1abc --replace-lost-secret --secret-command '<command>'" },
@@ -66,12 +85,25 @@ describe("the options for an entry", () => {
   });
 
   it("that are passed over are told, and only those", () => {
-    expect(passedOver(to(file), asked({ secretCommand: "c" }), "/h")).toContain("1abc: its secret goes to /h/own");
-    expect(passedOver(to(profile), asked({ secretFile: "p" }), "/h")).toContain("profile p");
-    expect(passedOver(to(file), asked({ secretFile: "own" }), "/h")).toBeUndefined();
-    expect(passedOver(to(profile), asked({ secretProfile: "p" }), "/h")).toBeUndefined();
-    expect(passedOver(to(file), asked({ secretCommand: "c" }, true), "/h")).toBeUndefined();
+    expect(passedOver(to(file), asked({ to: [c] }), "/h")).toContain("1abc: its secret goes to /h/own");
+    expect(passedOver(to(profile), asked({ to: [f] }), "/h")).toContain("profile p");
+    expect(passedOver(to(several), asked({ to: [f] }), "/h")).toContain("/h/own, a command, keychain:s/a");
+    expect(passedOver(to(file), asked({ to: [{ kind: "file", path: "own" }] }), "/h")).toBeUndefined();
+    expect(passedOver(to(profile), asked({ to: [p] }), "/h")).toBeUndefined();
+    expect(passedOver(to(store), asked({ to: [s] }), "/h")).toBeUndefined();
+    expect(passedOver(to(several), asked({ to: [same, s] }), "/h")).toBeUndefined();
+    expect(passedOver(to(file), asked({ to: [c] }, true), "/h")).toBeUndefined();
     expect(passedOver(to(file), asked(), "/h")).toBeUndefined();
-    expect(passedOver(to(command), asked({ secretFile: "f" }), "/h")).toBeUndefined();
+    expect(passedOver(to(command), asked({ to: [f] }), "/h")).toBeUndefined();
   });
+});
+
+it("a claim goes to what is missing of several and to a store; else where it is asked to, standard output included", () => {
+  const claimed = (place: DestinationRecord, options: readonly DestinationOption[] = []): SecretOptions =>
+    claimOptions(to(place), { to: options });
+  expect(claimed(several)).toEqual({ to: [], remembered: several });
+  expect(claimed(several, [c])).toEqual({ to: [c], remembered: several });
+  expect(claimed(store)).toEqual({ to: [{ ...s, facts: { server: "x" } }] });
+  expect(claimed(store, [f])).toEqual({ to: [f] });
+  expect([claimed(file), claimed(command), claimed(profile, [f])]).toEqual([{ to: [] }, { to: [] }, { to: [f] }]);
 });

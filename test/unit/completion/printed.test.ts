@@ -86,7 +86,7 @@ describe("a man page as it is read", () => {
     const read = execFileSync("mandoc", ["-T", "utf8", "-O", "width=200"], { input: page.text, encoding: "utf8" });
     const plain = read.replaceAll(/.\x08/gu, "");
     expect(plain).toContain(
-      "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci -'",
+      "integ oauth-clients create --service-account sa_1 --scope entity:read --secret-command 'vault kv put secret/ci value=-'",
     );
     expect(plain).toContain("--secret-format <format>");
   });

@@ -86,7 +86,7 @@ describe("the document for programs", () => {
         name: "format",
         required: true,
         repeatable: false,
-        choices: ["raw", "json", "env"],
+        choices: ["raw", "line", "json", "json-string", "env"],
         known: null,
         file: false,
       },

@@ -5,7 +5,9 @@ import { recordContent, seal } from "../../../src/journal/record.ts";
 import { readEntry } from "../../../src/journal/fold.ts";
 import { ada, intent } from "./intent.ts";
 
-const file = { kind: "file", path: "/s", format: "env", force: false } as const;
+const file = { kind: "file", path: "/s", as: "env", force: false } as const;
+const store = { kind: "store", to: "keychain:s/a", facts: { server: "x" } } as const;
+const earlier = { kind: "file", path: "/s", force: false, born: "1" } as const;
 
 test.each([
   ["oauth_client.create", {}, { kind: "command" }],
@@ -44,11 +46,57 @@ test.each([
   [{ destination: { kind: "moon" } }],
   [{ destination: { kind: "command", mark: 1 } }],
   [{ destination: { kind: "profile", name: "p" } }],
-  [{ destination: { ...file, format: "xml" } }],
+  [{ destination: { ...file, as: "xml" } }],
   [{ destination: { ...file, force: "no" } }],
   [{ destination: { ...file, inode: 1 } }],
+  [{ destination: { ...earlier, format: "template:{secret}x", as: 1 } }],
+  [{ destination: { ...file, proof: { entry: "e" } } }],
+  [{ destination: { kind: "store", to: "keychain:s/a" } }],
+  [{ destination: { ...store, facts: { server: 1 } } }],
+  [{ destination: { ...store, proof: "p" } }],
+  [{ destination: { kind: "several", places: {} } }],
+  [{ destination: { kind: "several", places: [file] } }],
+  [{ destination: { kind: "several", places: [{ state: "lost", at: file }] } }],
+  [{ destination: { kind: "several", places: [{ state: "failed", at: { kind: "several", places: [] } }] } }],
 ])("%j is damage", (changes) => {
   expect(reread(changes)).toBeUndefined();
+});
+
+test.each<[object, object?]>([
+  [
+    { ...earlier, format: "raw" },
+    { ...earlier, as: "line" },
+  ],
+  [
+    { ...earlier, format: "json", later: 1 },
+    { ...earlier, as: "json", later: 1 },
+  ],
+  [
+    { ...file, as: "raw" },
+    { ...file, as: "raw" },
+  ],
+  [{ ...file, as: "template:{secret}", proof: { entry: "e", digest: "d" } }],
+  [{ ...file, as: "env:A=secret" }],
+  [{ ...store, proof: { entry: "e", digest: "d" } }],
+  [
+    {
+      kind: "several",
+      places: [
+        { state: "delivered", at: file },
+        { state: "failed", at: store },
+      ],
+    },
+    undefined,
+  ],
+  [
+    { kind: "several", places: [{ state: "pending", at: { ...earlier, format: "env" } }] },
+    {
+      kind: "several",
+      places: [{ state: "pending", at: { ...earlier, as: "env" } }],
+    },
+  ],
+])("the destination %j is read as its version meant it", (destination, expected = destination) => {
+  expect(reread({ destination })?.destination).toEqual(expected);
 });
 
 /** An entry with parts that its type would not let in, written and read. */

@@ -180,7 +180,7 @@ unmanaged: ignore
       "secret is missing",
     ],
     ["another destination", client("", "{ vault: a }"), "6:13", "{ file: <path> }"],
-    ["another format", client("", "{ file: a, format: xml }"), "6:32", '"xml"', "raw (the default), json or env"],
+    ["another format", client("", "{ file: a, format: xml }"), "6:32", '"xml"', "raw (the default), line, json or env"],
     ["an empty file name", client("", '{ file: "" }'), "6:21", "a path"],
     [
       "a window that is none",

@@ -1,7 +1,7 @@
 // One-time secrets for tests.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
+import type { Delivery, OneTimeSecret } from "../../../src/secrets/destination.ts";
 
 export const canary = "canary-8f2e6b";
 
@@ -18,6 +18,12 @@ export const key: OneTimeSecret = {
   kind: "access_key",
   id: "key_1",
   receipt: `{"id":"key_1","secret":"${canary}"}`,
+};
+
+/** A delivery whose records nobody keeps. */
+export const delivery: Delivery = {
+  origin: { entry: "6k2f9", profile: "prod", region: "eu", serviceAccount: "sa_1" },
+  record: async () => {},
 };
 
 /** Every file under a folder that holds the secret. */

@@ -18,24 +18,31 @@ import {
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Destination, DestinationRecord, RememberedDestination } from "../../../src/secrets/destination.ts";
+import type {
+  RecordOf,
+  RememberedDestination,
+  SecretFormat,
+  SingleDestinationPlace,
+  SingleRecord,
+} from "../../../src/secrets/destination.ts";
 import { rememberedDestination } from "../../../src/secrets/registry.ts";
 import { fileDestination } from "../../../src/secrets/file.ts";
 import { Undelivered } from "../../../src/secrets/kept.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
-import { canary, client, filesWithCanary, modeOf } from "./a-secret.ts";
+import { canary, client, delivery, filesWithCanary, modeOf } from "./a-secret.ts";
 
 const work = "6k2f9";
+const tools = { env: {}, onStderr: () => {} };
 
-function to(path: string, options: { force?: boolean; format?: "raw" | "json" | "env" } = {}): Destination {
-  return fileDestination({ path, format: options.format ?? "raw", force: options.force ?? false }, "/");
+function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}): SingleDestinationPlace {
+  return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/");
 }
 
-const remembered = (record: DestinationRecord): RememberedDestination =>
-  rememberedDestination(record, { profiles: () => Promise.reject(new Error("no profile is asked for")) });
-const delivered = (record: DestinationRecord): Promise<boolean> =>
+const remembered = (record: SingleRecord): RememberedDestination =>
+  rememberedDestination(record, { ...tools, profiles: () => Promise.reject(new Error("no profile is asked for")) });
+const delivered = (record: SingleRecord): Promise<boolean> =>
   remembered(record).completeDelivery({ clientId: "cid_1" });
 
 describe("a secret's file", () => {
@@ -52,12 +59,12 @@ describe("a secret's file", () => {
     expect(modeOf(join(folder, ".client.secret.integ-6k2f9"))).toBe("600");
     expect(statSync(join(folder, ".client.secret.integ-6k2f9")).blocks * 512).toBeGreaterThanOrEqual(32 * 1024);
     expect(await delivered(record)).toBe(false);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     await destination.release();
     expect(readFileSync(path, "utf8")).toBe(`${canary}\n`);
     expect([modeOf(path), readdirSync(folder), lstatSync(path).nlink]).toEqual(["600", ["client.secret"], 1]);
     expect(await delivered(record)).toBe(true);
-    expect(remembered(record).reread()).toBe(canary);
+    expect(await remembered(record).reread()).toBe(canary);
     expect(JSON.stringify(record)).not.toContain(canary);
   });
 
@@ -67,20 +74,20 @@ describe("a secret's file", () => {
     const before = process.umask(0o377);
     await destination.prepare(work);
     process.umask(before);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(modeOf(join(folder, "s"))).toBe("600");
   });
 
   it("resolves a relative path against the folder it was typed in", async () => {
     const folder = temporaryFolder();
-    const destination = fileDestination({ path: "x.secret", format: "json", force: false }, folder);
+    const destination = fileDestination({ path: "x.secret", as: "json", force: false }, folder);
     const record = await destination.prepare(work);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(JSON.parse(readFileSync(join(folder, "x.secret"), "utf8"))).toEqual({
       client_id: "cid_1",
       client_secret: canary,
     });
-    expect([await delivered(record), remembered(record).reread()]).toEqual([true, canary]);
+    expect([await delivered(record), await remembered(record).reread()]).toEqual([true, canary]);
   });
 
   it("is prepared again before each request, for the same work the same file", async () => {
@@ -91,7 +98,7 @@ describe("a secret's file", () => {
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     const again = await destination.prepare(work);
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(await delivered(again)).toBe(true);
     expect(await to(join(folder, "t")).prepare("other")).not.toEqual(first);
   });
@@ -109,7 +116,7 @@ describe("a secret's file", () => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "é".repeat(127)));
     await destination.prepare(work);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(readdirSync(folder)).toEqual(["é".repeat(127)]);
   });
 });
@@ -177,7 +184,7 @@ describe("delivery", () => {
     const destination = to(join(disk, "s"));
     const record = await destination.prepare(work);
     fillDisk(disk, 0);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect([readFileSync(join(disk, "s"), "utf8"), await delivered(record)]).toEqual([`${canary}\n`, true]);
   });
 
@@ -191,7 +198,7 @@ describe("delivery", () => {
     rmSync(path);
     writeFileSync(join(folder, "victim"), "untouched");
     symlinkSync(join(folder, "victim"), path);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(readFileSync(join(folder, "victim"), "utf8")).toBe("untouched");
     expect([lstatSync(path).isFile(), modeOf(path), readFileSync(path, "utf8")]).toEqual([true, "600", `${canary}\n`]);
     expect(await delivered(record)).toBe(true);
@@ -209,7 +216,7 @@ describe("delivery", () => {
       const destination = to(path);
       const record = await destination.prepare(work);
       make(path);
-      const failure = await failureOf(() => destination.deliver(client));
+      const failure = await failureOf(() => destination.deliver(client, delivery));
       expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("exists already") });
       expect(JSON.stringify(failure)).not.toContain(canary);
       // A second name shows what stood in the reserve when it went.
@@ -231,7 +238,7 @@ describe("delivery", () => {
     const destination = to(join(folder, "s"));
     await destination.prepare(work);
     spoil(join(folder, ".s.integ-6k2f9"));
-    expect((await failureOf(() => destination.deliver(client))).kind).toBe("undelivered");
+    expect((await failureOf(() => destination.deliver(client, delivery))).kind).toBe("undelivered");
     await destination.release();
     expect([existsSync(join(folder, "s")), filesWithCanary(folder)]).toEqual([false, []]);
   });
@@ -239,10 +246,10 @@ describe("delivery", () => {
 
 describe("what a crash left", () => {
   async function prepared(
-    format: "raw" | "json" | "env" = "raw",
-  ): Promise<{ folder: string; record: DestinationRecord; reserve: string }> {
+    as: "line" | "json" | "env" = "line",
+  ): Promise<{ folder: string; record: SingleRecord; reserve: string }> {
     const folder = temporaryFolder();
-    const record = await to(join(folder, "s"), { format }).prepare(work);
+    const record = await to(join(folder, "s"), { as }).prepare(work);
     return { folder, record, reserve: join(folder, ".s.integ-6k2f9") };
   }
 
@@ -251,7 +258,7 @@ describe("what a crash left", () => {
     expect(await delivered(record)).toBe(false);
     const destination = to(join(folder, "s"));
     expect(await destination.prepare(work)).toMatchObject({ device: (record as { device: string }).device });
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     expect(readdirSync(folder)).toEqual(["s"]);
   });
 
@@ -281,7 +288,7 @@ describe("what a crash left", () => {
 
   it("room that a crash left before the journal could name it goes by the entry's name, unless something is in it", async () => {
     const { folder, record, reserve } = await prepared();
-    const unnamed = { kind: "file", path: (record as { path: string }).path, format: "raw", force: false } as const;
+    const unnamed = { kind: "file", path: (record as { path: string }).path, as: "line", force: false } as const;
     writeFileSync(reserve, `${canary}\n`);
     remembered(unnamed).removeReserve(work);
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
@@ -297,11 +304,11 @@ describe("what a crash left", () => {
     truncateSync(reserve);
     writeFileSync(reserve, `INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=${canary}\n`);
     linkSync(reserve, join(folder, "s"));
-    const force = to(join(folder, "s"), { force: true, format: "env" });
+    const force = to(join(folder, "s"), { force: true, as: "env" });
     expect((await failureOf(() => force.prepare(work))).kind).not.toBe("undelivered");
     expect(await delivered(record)).toBe(true);
     expect(readdirSync(folder)).toEqual(["s"]);
-    expect(remembered(record).reread()).toBe(canary);
+    expect(await remembered(record).reread()).toBe(canary);
   });
 
   it("a whole secret whose name was taken meanwhile is neither lost nor called delivered", async () => {
@@ -318,7 +325,7 @@ describe("what a crash left", () => {
 
   it("another file with the same number is not taken for it", async () => {
     const { folder, record } = await prepared();
-    const mine = record as Extract<DestinationRecord, { kind: "file" }>;
+    const mine = record as RecordOf<"file">;
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     writeFileSync(join(folder, "s"), "another file");
     const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
@@ -330,20 +337,19 @@ describe("what a crash left", () => {
 });
 
 describe("a delivered file is told again by what it holds", () => {
-  async function deliver(): Promise<{ path: string; state: string; record: DestinationRecord }> {
+  async function deliver(): Promise<{ path: string; state: string; record: SingleRecord }> {
     const [folder, state] = [temporaryFolder(), temporaryFolder()];
     const keys = new Undelivered(state).proofKeys;
     const path = join(folder, "s");
-    const destination = fileDestination({ path, format: "raw", force: false }, "/", { keys });
+    const destination = fileDestination({ path, as: "line", force: false }, "/", { keys });
     await destination.prepare(work);
-    const record = destination.provenRecord?.(client);
-    await destination.deliver(client);
-    if (record === undefined) throw new Error("no record");
-    return { path, state, record };
+    await destination.deliver(client, delivery);
+    return { path, state, record: destination.record };
   }
 
-  const tell = (record: DestinationRecord, state: string): Promise<boolean> =>
+  const tell = (record: SingleRecord, state: string): Promise<boolean> =>
     rememberedDestination(record, {
+      ...tools,
       profiles: () => Promise.reject(new Error("no profile is asked for")),
       keys: new Undelivered(state).proofKeys,
     }).completeDelivery({});
@@ -384,8 +390,8 @@ function restore(path: string): void {
 }
 
 describe("a place that cannot be", () => {
-  const own = (folder: string): Destination =>
-    fileDestination({ path: join(folder, "journal.ndjson"), format: "raw", force: true }, "/", {
+  const own = (folder: string): SingleDestinationPlace =>
+    fileDestination({ path: join(folder, "journal.ndjson"), as: "line", force: true }, "/", {
       own: [join(folder, "journal.ndjson")],
     });
 
@@ -404,7 +410,7 @@ describe("a place that cannot be", () => {
     writeFileSync(join(folder, "journal.ndjson"), "entries");
     expect(await failureOf(() => own(folder).check())).toMatchObject({ kind: "usage" });
     symlinkSync(folder, join(folder, "other"));
-    const around = fileDestination({ path: join(folder, "other/journal.ndjson"), format: "raw", force: true }, "/", {
+    const around = fileDestination({ path: join(folder, "other/journal.ndjson"), as: "line", force: true }, "/", {
       own: [join(folder, "journal.ndjson")],
     });
     expect(await failureOf(() => around.check())).toMatchObject({ kind: "usage" });

@@ -1,15 +1,22 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.ts";
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
-import type { SecretOptions } from "../../../src/secrets/destination.ts";
+import type {
+  DestinationOption,
+  SecretCheck,
+  SecretFormat,
+  SecretOptions,
+  SingleRecord,
+} from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
+import { destinationKinds, storeKinds } from "../../../src/secrets/store-kinds.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
-import { canary, client, filesWithCanary, key } from "./a-secret.ts";
+import { canary, client, delivery, filesWithCanary, key } from "./a-secret.ts";
 
 interface House {
   readonly folder: string;
@@ -33,51 +40,83 @@ function house(more: Partial<DestinationTools> = {}): House {
     print: () => Promise.reject(new Error("nothing is printed here")),
     onStderr: (chunk) => stderr.push(Buffer.from(chunk).toString()),
     profiles: () => Promise.resolve(rooms),
-    commandLimitMs: 5_000,
     ...more,
   };
   return { folder, rooms, stderr, tools };
 }
 
 describe("the secret options", () => {
+  const file = { kind: "file", path: "a" } as const;
+  const command = { kind: "command", command: "cat" } as const;
+  const profile = { kind: "profile", name: "p" } as const;
+
   it.each([
-    ["file and command", { secretFile: "a", secretCommand: "cat" }],
-    ["file and profile", { secretFile: "a", secretProfile: "p" }],
-    ["command and profile", { secretCommand: "cat", secretProfile: "p" }],
-    ["all three", { secretFile: "a", secretCommand: "cat", secretProfile: "p" }],
-    ["a format alone", { secretFormat: "json" }],
-    ["a format with a profile", { secretProfile: "p", secretFormat: "json" }],
-    ["force alone", { force: true }],
-    ["force with a command", { secretCommand: "cat", force: true }],
-    ["force with a profile", { secretProfile: "p", force: true }],
-    ["an unknown format", { secretFile: "a", secretFormat: "toml" }],
-    ["an empty file name", { secretFile: "" }],
-    ["a folder's name", { secretFile: "missing/" }],
-    ["an empty profile name", { secretProfile: "" }],
+    ["a format alone", { to: [], as: "json" }],
+    ["a format with a profile", { to: [profile], as: "json" }],
+    ["force alone", { to: [], force: true }],
+    ["force with a command", { to: [command], force: true }],
+    ["force with a profile", { to: [profile], force: true }],
+    ["an empty file name", { to: [{ kind: "file", path: "" }] }],
+    ["a folder's name", { to: [{ kind: "file", path: "missing/" }] }],
+    ["an empty profile name", { to: [{ kind: "profile", name: "" }] }],
+    ["one file twice", { to: [file, { kind: "file", path: "./a" }] }],
+    ["one command twice", { to: [command, file, { kind: "command", command: " cat" }] }],
+    ["one profile twice", { to: [profile, profile] }],
+    ["one store twice", { to: [0, 1].map(() => ({ kind: "store", to: "keychain:s/a" }) as const) }],
+    ["a store that nobody knows", { to: [{ kind: "store", to: "valut:a/b" }] }],
+    ["a store without an address", { to: [{ kind: "store", to: "keychain" }] }],
+    ["an address that is none", { to: [{ kind: "store", to: "keychain:s" }] }],
+    ["integ's own place in a store", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],
   ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
     const { folder, tools } = house();
     expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it("find one file behind two names of its folder: exit 2", async () => {
+    const { folder, tools } = house();
+    symlinkSync(folder, join(folder, "link"));
+    const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
+    expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("named twice") });
+  });
+
   it("say what to type where --force has no file to replace", async () => {
-    const { message, details } = await failureOf(() => destinationFor({ force: true }, house().tools));
+    const { message, details } = await failureOf(() => destinationFor({ to: [], force: true }, house().tools));
     expect(message).toContain("no --secret-file is given");
     expect(details.hint).toBe("Add --secret-file <path>, or leave --force out.");
   });
 
   it("name standard output where there are none", async () => {
-    expect((await destinationFor({}, house().tools)).isStdout).toBe(true);
-    expect((await destinationFor({ secretFile: "a" }, house().tools)).isStdout).toBe(false);
+    expect((await destinationFor({ to: [] }, house().tools)).isStdout).toBe(true);
+    expect((await destinationFor({ to: [file] }, house().tools)).isStdout).toBe(false);
   });
 });
 
+it("every kind that a person is offered is one, and every store is offered", async () => {
+  const { tools } = house();
+  const named = { secretFile: "file", secretCommand: "command", secretProfile: "profile", secretTo: "store" };
+  for (const { option, form } of destinationKinds) {
+    const kind = named[option];
+    const value = form.replaceAll(/[<>]/g, "");
+    const typed = { kind, path: value, command: value, name: value, to: value } as DestinationOption;
+    expect((await destinationFor({ to: [typed] }, tools)).record.kind).toBe(kind);
+  }
+  expect(destinationKinds.filter(({ option }) => option === "secretTo").map(({ form }) => form)).toEqual(
+    Object.values(storeKinds).map(({ form }) => form),
+  );
+});
+
 describe("--secret-command", () => {
-  async function deliver(command: string, at: House = house(), format?: string): Promise<House> {
-    const destination = await destinationFor({ secretCommand: command, secretFormat: format }, at.tools);
+  async function deliver(
+    command: string,
+    at: House = house(),
+    more: { readonly as?: SecretFormat; readonly check?: SecretCheck; readonly commandLimitMs?: number } = {},
+  ): Promise<House> {
+    const { commandLimitMs = 5_000, ...how } = more;
+    const destination = await destinationFor({ to: [{ kind: "command", command, ...how }], commandLimitMs }, at.tools);
     await destination.check();
     expect(await destination.prepare("w")).toEqual({ kind: "command", mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     await destination.release();
     return at;
   }
@@ -85,10 +124,10 @@ describe("--secret-command", () => {
   it("gets the secret on standard input in the format; its output goes to standard error", async () => {
     const at = house();
     await deliver(`cat > ${at.folder}/raw; echo stored; echo careful >&2`, at);
-    expect(readFileSync(join(at.folder, "raw"), "utf8")).toBe(`${canary}\n`);
+    expect(readFileSync(join(at.folder, "raw"), "utf8")).toBe(canary);
     expect(at.stderr.join("")).toContain("stored");
     expect(at.stderr.join("")).toContain("careful");
-    await deliver(`cat > ${at.folder}/json`, at, "json");
+    await deliver(`cat > ${at.folder}/json`, at, { as: "json" });
     expect(JSON.parse(readFileSync(join(at.folder, "json"), "utf8"))).toEqual({
       client_id: "cid_1",
       client_secret: canary,
@@ -112,14 +151,58 @@ describe("--secret-command", () => {
     ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],
     ["hangs", "sleep 60", "was not done after 1 s"],
   ])("that %s: exit 12", async (_what, command, words) => {
-    const at = house({ commandLimitMs: 1_000 });
-    const failure = await failureOf(() => deliver(command, at));
+    const failure = await failureOf(() => deliver(command, house(), { commandLimitMs: 1_000 }));
+    expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
+    expect(JSON.stringify(failure)).not.toContain(canary);
+  });
+
+  it("gets the public facts in its environment, never the secret", async () => {
+    const at = house();
+    await deliver(`env > ${at.folder}/seen; cat > /dev/null`, at);
+    const seen = readFileSync(join(at.folder, "seen"), "utf8").split("\n");
+    expect(seen).toEqual(
+      expect.arrayContaining([
+        "INTEG_RESOURCE_ID=oc_1",
+        "INTEG_OAUTH_CLIENT_ID=cid_1",
+        "INTEG_SERVICE_ACCOUNT=sa_1",
+        "INTEG_PROFILE_NAME=prod",
+        "INTEG_ENTRY=6k2f9",
+      ]),
+    );
+    expect(seen.join()).not.toContain(canary);
+  });
+
+  it.each<[string, string, SecretCheck, SecretFormat]>([
+    ["prints it back", "cat > kept", { command: "cat kept", by: "output" }, "raw"],
+    ["prints it with a newline", "cat > kept", { command: "cat kept; echo", by: "output" }, "raw"],
+    ["prints one field of it", "cat > kept", { command: `printf ${canary}`, by: "output" }, "json"],
+    ["prints all of it", "cat > kept", { command: "cat kept", by: "output" }, "json"],
+    ["only ends with 0", "cat > kept", { command: "test -s kept", by: "exit" }, "raw"],
+  ])("is believed if its check %s", async (_what, command, check, as) => {
+    const at = house();
+    await deliver(`cd ${at.folder}; ${command}`, at, {
+      as,
+      check: { ...check, command: `cd ${at.folder}; ${check.command}` },
+    });
+    expect(at.stderr.join("")).not.toContain(canary);
+  });
+
+  it.each<[string, SecretCheck, string]>([
+    ["prints something else", { command: "echo another", by: "output" }, "something other"],
+    ["prints two newlines", { command: `printf '${canary}\n\n'`, by: "output" }, "something other"],
+    ["prints its beginning", { command: "printf canary-8f", by: "output" }, "something other"],
+    ["prints nothing", { command: "true", by: "output" }, "something other"],
+    ["fails", { command: "exit 3", by: "output" }, "exit status 3"],
+    ["fails, where its end counts", { command: "exit 3", by: "exit" }, "exit status 3"],
+    ["hangs", { command: "sleep 60", by: "exit" }, "was not done after 1 s"],
+  ])("is not believed if its check %s: exit 12", async (_what, check, words) => {
+    const failure = await failureOf(() => deliver("cat > /dev/null", house(), { check, commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
     expect(JSON.stringify(failure)).not.toContain(canary);
   });
 
   it("that is empty: exit 2 before anything is sent", async () => {
-    const destination = await destinationFor({ secretCommand: " \n" }, house().tools);
+    const destination = await destinationFor({ to: [{ kind: "command", command: " \n" }] }, house().tools);
     expect((await failureOf(() => destination.check())).kind).toBe("usage");
   });
 });
@@ -136,14 +219,19 @@ describe("--secret-profile", () => {
       oauth,
       credential: { kind: "api_key", basic_style: "apikey-user", secret: "old" },
     });
-    const destination = await destinationFor({ secretProfile: "prod", yields: "oauth_client" }, at.tools);
+    const destination = await destinationFor(
+      { to: [{ kind: "profile", name: "prod" }], yields: "oauth_client" },
+      at.tools,
+    );
     await destination.check();
-    const record = await destination.prepare("w");
+    const record = (await destination.prepare("w")) as SingleRecord;
     expect(record).toEqual({ kind: "profile", name: "prod", profileId: profile.id });
     const delivered = (clientId?: string): Promise<boolean> =>
-      rememberedDestination(record, { profiles: async () => at.rooms.store }).completeDelivery({ clientId });
+      rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store }).completeDelivery({
+        clientId,
+      });
     expect(await delivered("cid_1")).toBe(false);
-    await destination.deliver(client);
+    await destination.deliver(client, delivery);
     const now = at.rooms.store.get("prod")!;
     expect(now.credential).toMatchObject({
       kind: "client_credentials",
@@ -162,12 +250,14 @@ describe("--secret-profile", () => {
   it("makes an access key the profile's credential, its style kept", async () => {
     const at = house({ issuedBy });
     await addProfile(at.rooms, { ...prod, credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" } });
-    const destination = await destinationFor({ secretProfile: "prod" }, at.tools);
-    const record = await destination.prepare("w");
-    await destination.deliver(key);
+    const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
+    const record = (await destination.prepare("w")) as SingleRecord;
+    await destination.deliver(key, delivery);
     expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
     expect(
-      await rememberedDestination(record, { profiles: async () => at.rooms.store }).completeDelivery({ id: "key_1" }),
+      await rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store }).completeDelivery({
+        id: "key_1",
+      }),
     ).toBe(true);
   });
 
@@ -187,7 +277,7 @@ describe("--secret-profile", () => {
   ])("that %s: exit 2 before anything is sent", async (_what, name, more, words) => {
     const at = house({ issuedBy, ...more });
     await addProfile(at.rooms, { ...prod, organization_id: "11111111-2222-4333-8444-555555555555" });
-    const destination = await destinationFor({ secretProfile: name, yields: "oauth_client" }, at.tools);
+    const destination = await destinationFor({ to: [{ kind: "profile", name }], yields: "oauth_client" }, at.tools);
     for (const step of [() => destination.check(), () => destination.prepare("w")]) {
       expect(await failureOf(step)).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
     }
@@ -197,11 +287,11 @@ describe("--secret-profile", () => {
     for (const again of [false, true]) {
       const at = house({ issuedBy });
       await addProfile(at.rooms, { ...prod, oauth });
-      const destination = await destinationFor({ secretProfile: "prod" }, at.tools);
+      const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
       await destination.prepare("w");
       await at.rooms.store.remove("prod");
       if (again) await addProfile(at.rooms, { ...prod, oauth });
-      expect((await failureOf(() => destination.deliver(client))).kind).toBe("undelivered");
+      expect((await failureOf(() => destination.deliver(client, delivery))).kind).toBe("undelivered");
       expect(filesWithCanary(at.folder)).toEqual([]);
     }
   });

@@ -1,57 +1,119 @@
 import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkSecretFormat, isWhole, renderSecret } from "../../../src/secrets/secret-format.ts";
+import type { SecretFormat } from "../../../src/secrets/destination.ts";
+import {
+  checkSecretFormat,
+  checkSecretNames,
+  isWhole,
+  parseSecret,
+  renderSecret,
+} from "../../../src/secrets/secret-format.ts";
 import { failureOf } from "../profiles/a-profile.ts";
-import { client, key } from "./a-secret.ts";
+import { client, delivery, key } from "./a-secret.ts";
+
+const { origin } = delivery;
+const everyFormat: readonly SecretFormat[] = [
+  "raw",
+  "line",
+  "json",
+  "json-string",
+  "env",
+  "env:ID=client_id,TOKEN=secret",
+  'template:{"token":"{secret}","again":"{secret}","id":"{id}"}',
+];
 
 describe("renderSecret", () => {
   it.each([
-    ["raw", client, "canary-8f2e6b\n"],
+    ["raw", client, "canary-8f2e6b"],
+    ["line", client, "canary-8f2e6b\n"],
     ["json", client, '{"client_id":"cid_1","client_secret":"canary-8f2e6b"}\n'],
     ["json", key, '{"id":"key_1","secret":"canary-8f2e6b"}\n'],
+    ["json-string", client, '"canary-8f2e6b"\n'],
     ["env", client, "INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=canary-8f2e6b\n"],
     ["env", key, "INTEG_API_KEY=canary-8f2e6b\n"],
-  ] as const)("%s of %o", (format, secret, text) => {
-    expect(renderSecret(secret, format)).toBe(text);
+    [
+      "env:CLIENT_ID=client_id,A=secret,ACCOUNT=service_account",
+      client,
+      "CLIENT_ID=cid_1\nA=canary-8f2e6b\nACCOUNT=sa_1\n",
+    ],
+    [
+      "template:{secret}|{client_id}|{id}|{service_account}|{profile}|{region}|{entry}|{other}|{}|{secret",
+      client,
+      "canary-8f2e6b|cid_1|oc_1|sa_1|prod|eu|6k2f9|{other}|{}|{secret",
+    ],
+  ] as const)("%s of %o", (as, secret, text) => {
+    expect(renderSecret(secret, as, origin)).toBe(text);
   });
 
   it("half a character is never changed without a word: only JSON can write it", () => {
     const secret = "canary-\uD800";
-    for (const format of ["raw", "env"] as const)
-      expect(() => renderSecret({ ...key, secret }, format)).toThrow("lone surrogate");
-    expect(JSON.parse(renderSecret({ ...key, secret }, "json"))).toMatchObject({ secret });
+    for (const as of everyFormat.filter((format) => !format.startsWith("json")))
+      expect(() => renderSecret({ ...key, secret }, as, origin)).toThrow("lone surrogate");
+    expect(JSON.parse(renderSecret({ ...key, secret }, "json", origin))).toMatchObject({ secret });
+    expect(JSON.parse(renderSecret({ ...key, secret }, "json-string", origin))).toBe(secret);
   });
 
   it("env: a shell reads back exactly what was given, and runs none of it", () => {
     const nasty = fc.string({ unit: fc.constantFrom(..."a'\"\\$`!;&|<>() *?~#=é\n\t"), minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(nasty, (secret) => {
-        const lines = renderSecret({ ...key, secret }, "env");
+        const lines = renderSecret({ ...key, secret }, "env", origin);
         const script = `${lines}printf %s "$INTEG_API_KEY"`;
         expect(execFileSync("/bin/sh", ["-c", script], { encoding: "utf8" })).toBe(secret);
       }),
       { numRuns: 60 },
     );
   });
+
+  it("every secret is read back from every format, whatever is in it", () => {
+    const text = fc.string({ unit: fc.constantFrom(..."ab$&{}'\"\\|.*(=é"), minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(text, fc.constantFrom(...everyFormat), (secret, as) => {
+        expect(parseSecret(renderSecret({ ...client, secret }, as, origin), as)).toBe(secret);
+      }),
+    );
+  });
 });
 
 describe("isWhole", () => {
-  it("knows a whole text from every beginning of it, in every format", () => {
-    for (const format of ["raw", "json", "env"] as const) {
+  it("knows a whole text from every beginning of it; of what has no end of its own the cut tells", () => {
+    for (const as of everyFormat) {
       for (const secret of [client, key]) {
-        const text = renderSecret(secret, format);
-        expect(isWhole(text, format)).toBe(true);
-        for (let length = 0; length < text.length; length++) expect(isWhole(text.slice(0, length), format)).toBe(false);
-        expect(isWhole(`${text.slice(0, 3)}\0${text.slice(4)}`, format)).toBe(false);
+        const text = renderSecret(secret, as, origin);
+        const hasEnd = ["line", "json", "json-string", "env"].includes(as);
+        expect([isWhole(text, as, true), isWhole(text, as, false)]).toEqual([true, hasEnd]);
+        for (let length = 0; length < text.length; length++)
+          expect(isWhole(text.slice(0, length), as, false)).toBe(false);
+        expect(isWhole(`${text.slice(0, 3)}\0${text.slice(4)}`, as, true)).toBe(false);
       }
     }
   });
 });
 
-describe("checkSecretFormat", () => {
-  it("takes the three, raw by default", async () => {
-    expect([undefined, "raw", "json", "env"].map(checkSecretFormat)).toEqual(["raw", "raw", "json", "env"]);
-    expect((await failureOf(() => checkSecretFormat("yaml"))).kind).toBe("usage");
+describe("a format that was typed", () => {
+  it("is one of the words, names for env, or a template", () => {
+    for (const as of ["raw", "line", "json", "json-string", "env", "template:a{secret}"])
+      expect(checkSecretFormat(as)).toBe(as);
+    expect(checkSecretNames("A=secret, B=client_id")).toBe("env:A=secret,B=client_id");
+  });
+
+  it.each(["yaml", "", "template:", "template:{client_id}", "env:A=secret"])("is never %j", async (text) => {
+    expect((await failureOf(() => checkSecretFormat(text))).kind).toBe("usage");
+  });
+
+  it.each([
+    "",
+    "A",
+    "A=",
+    "=secret",
+    "A=token",
+    "1A=secret",
+    "A B=secret",
+    "A=client_id",
+    "A=secret,A=id",
+    "A=secret,",
+  ])("has no names in %j", async (text) => {
+    expect((await failureOf(() => checkSecretNames(text))).kind).toBe("usage");
   });
 });

@@ -20,12 +20,9 @@ async function main(): Promise<void> {
   if (work === "deliver") {
     writeSync(2, "ready\n");
     await sleep(Number(pause));
-    await destination.deliver({
-      secret: "canary%\r\n1",
-      kind: "access_key",
-      id: "k",
-      receipt: "receipt with canary\n",
-    });
+    const secret = { secret: "canary%\r\n1", kind: "access_key", id: "k", receipt: "receipt with canary\n" } as const;
+    const origin = { entry: "w", profile: "prod", region: "eu" };
+    await destination.deliver(secret, { origin, record: async () => {} });
   }
 }
 

@@ -209,7 +209,7 @@ describe("the order", () => {
 });
 
 describe("a crash at any point, and another in its recovery", () => {
-  const kinds: readonly DestinationKind[] = ["file", "profile", "command", "stdout"];
+  const kinds: readonly DestinationKind[] = ["file", "profile", "command", "stdout", "store", "three"];
   const fates: Record<string, Fate[]> = {
     "no fault": [],
     "an answer lost": ["lost after"],
@@ -229,8 +229,16 @@ describe("a crash at any point, and another in its recovery", () => {
         for (const { secret } of live) expect(world.isSafe(secret), at).toBe(true);
         for (const entry of world.entries)
           expect(["done", "replaced", "undelivered", "refused"], at).toContain(entry.state);
+        expectDelivered(world, { destination, at });
       });
       expect(crashes).toBeGreaterThan(50);
     },
   );
 });
+
+/** What several destinations and a store promise: each has the secret once, and all have it where the entry is done. */
+function expectDelivered(world: AWorld, { destination, at }: { destination: DestinationKind; at: string }): void {
+  expect(new Set(world.stored).size, at).toBe(world.stored.length);
+  if (destination !== "three") return;
+  for (const { state } of world.entries) if (state === "done") expect(world.haveAll(), at).toBe(true);
+}

@@ -277,6 +277,10 @@ describe("a crash at any point, and another in its recovery", () => {
     ["file", {}, {}],
     ["profile", {}, {}],
     ["stdout", {}, {}],
+    ["store", {}, {}],
+    ["three", {}, {}],
+    ["three", { overlapMs: 60_000 }, {}],
+    ["three", { agrees: true }, { fates: { create: ["lost after"] } }],
     ["file", { overlapMs: 3_600_000 }, {}],
     ["file", { overlapMs: 60_000 }, {}],
     ["file", { agrees: true }, { fates: { create: ["silent"] } }],
@@ -296,6 +300,8 @@ describe("a crash at any point, and another in its recovery", () => {
       for (const { id, secret } of live) if (id !== "oc_old") expect(world.isSafe(secret), at).toBe(true);
       expect(live.length, at).toBe(root.state === "done" || root.state === "refused" ? 1 : 2);
       expect(["done", "refused", "undelivered"], at).toContain(root.state);
+      expect(new Set(world.stored).size, at).toBe(world.stored.length);
+      if (destination === "three" && root.state === "done") expect(world.haveAll(), at).toBe(true);
     });
     expect(crashes).toBeGreaterThan(50);
   });

@@ -1,5 +1,5 @@
-// How a delivered file is told again by what it holds: a digest of its text under a random key of its own, in the journal
-// entry before the delivery. Where the file is, and which inode it has, prove nothing once a folder was moved or restored.
+// How a delivered secret is recognised by what stands there: a digest under a random key of its entry, in the journal before
+// the delivery. Where a file is, and which inode it has, prove nothing once a folder was moved or restored.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
@@ -16,9 +16,20 @@ function digestOf(text: string, key: Buffer): Buffer {
   return createHmac("sha256", key).update(text).digest();
 }
 
-/** @param text the file as it will be delivered */
+/** @param text as it will be delivered */
 export function proofOf(text: string, { entry, keys }: { readonly entry: string; readonly keys: ProofKeys }): Proof {
   return { entry, digest: digestOf(text, keys.make(entry)).toString("hex") };
+}
+
+/** Whether a text is what was delivered; undefined if nothing can tell. */
+export function isDelivered(text: string, proof: Proof | undefined, keys: ProofKeys | undefined): boolean | undefined {
+  const key = proof && keys?.find(proof.entry);
+  return proof && key && isSameSecret(digestOf(text, key), Buffer.from(proof.digest, "hex"));
+}
+
+/** Compared in a time that does not depend on where they differ. */
+export function isSameSecret(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 /**
@@ -30,9 +41,7 @@ export function holdsDelivered(path: string, record: RecordOf<"file">, keys: Pro
   if (!record.proof || !key) return record.inode !== undefined && isSameFile(path, record);
   const text = textAt(path);
   if (text === undefined) return false;
-  const expected = Buffer.from(record.proof.digest, "hex");
-  const found = digestOf(text, key);
-  return found.length === expected.length && timingSafeEqual(found, expected);
+  return isDelivered(text, record.proof, keys) === true;
 }
 
 /** The text of a plain file, whatever its mode is now; undefined where there is none, or one that is no such text. */

@@ -1,0 +1,110 @@
+// Where the secret of an unfinished entry goes: the destination that the journal remembers before an option, unless the entry
+// was named.
+import { resolve } from "node:path";
+import { recoveryStep } from "../../changes/workbench.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import {
+  commandMark,
+  describeDestination,
+  type Destination,
+  type DestinationOption,
+  missingPlaces,
+  namesOf,
+  placesOf,
+  type RecordOf,
+  type SecretOptions,
+  type SingleRecord,
+} from "../../secrets/destination.ts";
+
+export interface RecoveryOptions {
+  readonly options: SecretOptions;
+  /** The entry was named by its id: then it is the one that the options are meant for. */
+  readonly isNamed: boolean;
+  /** `--replace-lost-secret` */
+  readonly replaces: boolean;
+}
+
+/**
+ * The secret options for one entry. Where none is named by its id, the options are for those that know no place of their
+ * own: a file, a profile and a store are remembered, and a command is at least known from another.
+ * @returns nothing where the place was a command that is not the one asked for: `placeNotTold` stands for it
+ */
+export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
+  const record = entry.destination;
+  const isAsked = options.to.length > 0;
+  if (record?.kind === "several") {
+    const isMissing = (option: DestinationOption): boolean =>
+      option.kind === "command" && missingPlaces(record).some((place) => leadsTo(option, place, ""));
+    return { ...options, to: isNamed ? options.to : options.to.filter(isMissing), remembered: record };
+  }
+  if (isAsked && isNamed) return options;
+  const place = record && describeDestination(record).option;
+  if (place) return again(place, options, isAsked);
+  if (record?.kind !== "command") return options;
+  if (!isAsked) return undefined;
+  return isAnotherCommand(record, options) ? undefined : options;
+}
+
+/** The secret options for a claim: where the secret is still missing, or what was typed. */
+export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
+  if (destination?.kind === "several") return { ...typed, remembered: destination };
+  const isToStore = destination?.kind === "store" && typed.to.length === 0;
+  const option = isToStore ? describeDestination(destination).option : undefined;
+  return option ? { ...typed, to: [option] } : typed;
+}
+
+/** Whether an option names that very place. @param cwd what a relative path is relative to */
+function leadsTo(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
+  switch (option.kind) {
+    case "file":
+      return place.kind === "file" && resolve(cwd, option.path) === place.path;
+    case "command":
+      return place.kind === "command" && (place.mark === undefined || commandMark(option) === place.mark);
+    case "profile":
+      return place.kind === "profile" && place.name === option.name;
+    case "store":
+      return place.kind === "store" && place.to === option.to;
+  }
+}
+
+function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): boolean {
+  const commands = to.filter(({ kind }) => kind === "command");
+  return commands.length > 0 && !commands.some((option) => leadsTo(option, record, ""));
+}
+
+/** Says that an option is not for this entry; nothing where there is nothing to say. */
+export function passedOver(
+  entry: Entry,
+  { options: { to }, isNamed }: RecoveryOptions,
+  cwd: string,
+): string | undefined {
+  const own = entry.destination;
+  const places = own ? placesOf(own) : [];
+  const isRemembered = places.some((place) => describeDestination(place).option !== undefined);
+  if (own === null || isNamed || !isRemembered) return undefined;
+  if (to.every((option) => places.some((place) => leadsTo(option, place, cwd)))) return undefined;
+  const id = entry.parent ?? entry.id;
+  return `${id}: its secret goes to ${namesOf(own)}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
+}
+
+/** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
+export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
+  const what = options.to.some(({ kind }) => kind === "command")
+    ? "Its secret was to go to another command, or in another format."
+    : "Its secret was to go to a command, which is not remembered: it may hold a credential.";
+  const refuse = async (): Promise<never> => {
+    const told = `${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`;
+    throw new Failure("usage", what, recoveryStep(entry.parent ?? entry.id, told));
+  };
+  const record = entry.destination ?? { kind: "command" };
+  return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
+}
+
+/** The remembered place, with what the flags say of it now: of several entries `--force` is for those that go to a file. */
+function again(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
+  const { as, force = false, ...rest } = options;
+  if (isAsked) return { ...rest, to: [place] };
+  if (place.kind !== "file") return { ...rest, as, to: [place] };
+  return { ...rest, to: [{ ...place, as: as ?? place.as ?? "raw", force: force || place.force === true }] };
+}

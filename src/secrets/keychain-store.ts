@@ -1,0 +1,48 @@
+// `--secret-to keychain:<service>/<account>`: the keychain of the operating system.
+import { Failure } from "../errors.ts";
+import { type KeychainAnswer, openKeychain } from "../profiles/keychain.ts";
+import type { OpenStore } from "./store.ts";
+
+/** The service of integ's own credentials: no secret replaces one of them. */
+const ownService = "integ";
+
+export const open: OpenStore = (address, { env, signal }) => {
+  const { service, account } = placeIn(address);
+  const keychain = openKeychain({ env, signal, service });
+  return {
+    address: `${service}/${account}`,
+    check: async () => ({}),
+    async prepare() {
+      const answer = await keychain.probe(`integ probe ${process.pid}`);
+      if (!answer.ok) throw unusable(address, answer.why, "usage");
+      return {};
+    },
+    async write(text) {
+      const answer = await keychain.set(account, text);
+      if (!answer.ok) throw unusable(address, answer.why, "undelivered");
+    },
+    read: async () => secretOf(await keychain.get(account), address),
+  };
+};
+
+function placeIn(address: string): { readonly service: string; readonly account: string } {
+  const [, service = "", account = ""] = /^([^/]+)\/(.+)$/.exec(address) ?? [];
+  if (service === "" || /\p{Cc}/u.test(address))
+    throw new Failure("usage", `--secret-to keychain:${address} is not keychain:<service>/<account>.`, {
+      hint: "--secret-to keychain:my-service/my-account",
+    });
+  if (service === ownService)
+    throw new Failure("usage", `--secret-to keychain:${address}: integ keeps its own credentials under "${service}".`);
+  return { service, account };
+}
+
+function secretOf(answer: KeychainAnswer, address: string): string | undefined {
+  if (answer.ok) return answer.secret ?? undefined;
+  throw unusable(address, answer.why, "unreachable");
+}
+
+function unusable(address: string, why: string, kind: "usage" | "undelivered" | "unreachable"): Failure {
+  return new Failure(kind, `--secret-to keychain:${address}: the keychain cannot be used: ${why}.`, {
+    hint: "Unlock the keychain or start its service, or name another destination.",
+  });
+}

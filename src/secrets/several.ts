@@ -1,0 +1,178 @@
+// One secret for several destinations: each has a state of its own in the journal, and what a crash or a failure left out
+// gets it later, alone.
+import { realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { Failure } from "../errors.ts";
+import {
+  type Delivery,
+  type Destination,
+  type DestinationProgress,
+  describeDestination,
+  isSamePlace,
+  type OneTimeSecret,
+  type Preparation,
+  type RecordOf,
+  type SingleDestinationPlace,
+  type SingleRecord,
+} from "./destination.ts";
+
+export interface Part {
+  state: DestinationProgress["state"];
+  at: SingleRecord;
+  /** Absent of one that has the secret already. */
+  readonly destination?: SingleDestinationPlace;
+}
+
+class SeveralDestinations implements Destination {
+  readonly isStdout = false;
+  readonly #parts: Part[];
+
+  constructor(parts: readonly Part[]) {
+    this.#parts = [...parts];
+  }
+
+  get record(): RecordOf<"several"> {
+    return { kind: "several", places: this.#parts.map(({ state, at }) => ({ state, at })) };
+  }
+
+  async check(preparation: Preparation = {}): Promise<RecordOf<"several">> {
+    this.#adopt(preparation);
+    refuseTwice(this.#parts);
+    return this.#each(preparation, (destination) => destination.check());
+  }
+
+  async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
+    this.#adopt(preparation);
+    return this.#each(preparation, (destination) => destination.prepare(work));
+  }
+
+  /** What an earlier process delivered, or this one since it was asked for, is not touched again. */
+  #adopt({ before }: Preparation): void {
+    if (before?.kind !== "several") return;
+    for (const place of before.places) {
+      if (place.state !== "delivered") continue;
+      const mine = this.#parts.find(({ at }) => isSamePlace(at, place.at));
+      if (mine) Object.assign(mine, place);
+      else this.#parts.push({ ...place });
+    }
+  }
+
+  async #each(
+    { isKept = false }: Preparation,
+    step: (destination: SingleDestinationPlace) => Promise<SingleRecord>,
+  ): Promise<RecordOf<"several">> {
+    for (const part of this.#missing()) {
+      try {
+        part.at = await step(part.destination);
+      } catch (error) {
+        // A secret that is safe is delivered where it can be: this one says why not when its turn comes.
+        if (!isKept || !(error instanceof Failure)) throw error;
+      }
+    }
+    return this.record;
+  }
+
+  *#missing(): Generator<Part & { readonly destination: SingleDestinationPlace }> {
+    for (const part of this.#parts) if (part.state !== "delivered" && hasDestination(part)) yield part;
+  }
+
+  async deliver(secret: OneTimeSecret, { origin, record }: Delivery): Promise<void> {
+    const refusals: { readonly name: string; readonly error: Failure }[] = [];
+    for (const part of this.#missing()) {
+      const recordPart = async (at: SingleRecord): Promise<void> => {
+        part.at = at;
+        await record(this.record);
+      };
+      try {
+        // Made ready again: where that fails, the others still get it.
+        part.at = await part.destination.prepare(origin.entry);
+        await part.destination.deliver(secret, { origin, record: recordPart });
+        part.state = "delivered";
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        part.state = "failed";
+        refusals.push({ name: describeDestination(part.at).name, error });
+      }
+      await record(this.record);
+    }
+    if (refusals.length > 0) throw this.#undelivered(refusals);
+  }
+
+  #undelivered(refusals: readonly { readonly name: string; readonly error: Failure }[]): Failure {
+    const all = this.#parts.length;
+    const reasons = refusals.map(({ name, error }) => `${name}: ${error.message}`);
+    const isConflict = refusals.every(({ error }) => error.kind === "conflict");
+    const message = `${all - refusals.length} of ${all} destinations have it. ${reasons.join(" ")}`;
+    return new Failure(isConflict ? "conflict" : "undelivered", message);
+  }
+
+  async release(): Promise<void> {
+    const failed: unknown[] = [];
+    for (const { destination } of this.#parts) await destination?.release().catch((error) => void failed.push(error));
+    if (failed.length > 0) throw failed[0];
+  }
+}
+
+function hasDestination(part: Part): part is Part & { readonly destination: SingleDestinationPlace } {
+  return part.destination !== undefined;
+}
+
+/** @throws Failure `usage`: the second delivery would replace the first, or find the place taken */
+function refuseTwice(parts: readonly Part[]): void {
+  const places = parts.map(({ at }) => (at.kind === "file" ? { ...at, path: realPath(at.path) } : at));
+  const twice = places.find((place, index) => places.slice(0, index).some((other) => isSamePlace(place, other)));
+  if (twice === undefined) return;
+  throw new Failure("usage", `${describeDestination(twice).name} is named twice as a destination of the secret.`, {
+    meaning: "Nothing was sent.",
+  });
+}
+
+/** Two names of one folder are one folder. */
+function realPath(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+
+/** @throws Failure `usage` if two of them are the same place */
+export function severalDestinations(destinations: readonly SingleDestinationPlace[]): Destination {
+  const parts = destinations.map((destination) => partOf(destination));
+  refuseTwice(parts);
+  return new SeveralDestinations(parts);
+}
+
+function partOf(destination: SingleDestinationPlace): Part {
+  return { state: "pending", at: destination.record, destination };
+}
+
+/**
+ * The destinations that an entry remembers, with what was typed now. What names a missing place stands for it, and a command
+ * for a missing command: its text is not remembered. What names none of them takes the place of all that are missing.
+ * @param rebuilt the destination of a missing place that nothing was typed for
+ */
+export async function rememberedSeveral(
+  { places }: RecordOf<"several">,
+  typed: readonly SingleDestinationPlace[],
+  rebuilt: (place: SingleRecord) => Promise<SingleDestinationPlace>,
+): Promise<Destination> {
+  const left = [...typed];
+  const take = (fits: (record: SingleRecord) => boolean): SingleDestinationPlace | undefined => {
+    const index = left.findIndex(({ record }) => fits(record));
+    return index < 0 ? undefined : left.splice(index, 1)[0];
+  };
+  const missing = places.filter(({ state }) => state !== "delivered");
+  const same = new Map(missing.map(({ at }) => [at, take((record) => isSamePlace(record, at))]));
+  for (const { at } of missing)
+    if (at.kind === "command") same.set(at, same.get(at) ?? take(({ kind }) => kind === "command"));
+  const replacesAll = typed.length > 0 && left.length === typed.length;
+  const parts: Part[] = [];
+  for (const place of places) {
+    if (place.state === "delivered") parts.push({ ...place });
+    else if (!replacesAll) parts.push({ ...place, destination: same.get(place.at) ?? (await rebuilt(place.at)) });
+  }
+  const all = [...parts, ...left.map(partOf)];
+  refuseTwice(all);
+  return new SeveralDestinations(all);
+}

@@ -1,0 +1,149 @@
+// `--secret-to`: what a secret store has to know, and what all stores share: the record in the journal, the digest before the
+// delivery, reading back, and the look after a crash.
+import { Failure } from "../errors.ts";
+import type { Environment } from "../profiles/environment.ts";
+import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
+import type {
+  Delivery,
+  OneTimeSecret,
+  ProofKeys,
+  RecordOf,
+  RememberedDestination,
+  SingleDestinationPlace,
+  SingleRecord,
+} from "./destination.ts";
+
+/** What a later process must know of a place besides its address. It stands in the journal: no secret, no token. */
+export type StoreFacts = Readonly<Record<string, string>>;
+
+export interface Store {
+  /** The address in its normal form (what follows `<scheme>:`): the same place has the same text. */
+  readonly address: string;
+  /**
+   * Reads the address and the environment, and sends nothing.
+   * @returns what else decides where the secret goes, such as the server: a later process that finds another one is refused
+   * @throws Failure `usage` or `auth` if something is missing
+   */
+  check(): Promise<StoreFacts>;
+  /**
+   * Asks the store whether a write will succeed; writes nothing.
+   * @param facts those of `check`, and those of an earlier `prepare`
+   * @returns facts to add, such as the version that is there now
+   * @throws Failure `usage`, `auth` or `unreachable`
+   */
+  prepare(facts: StoreFacts): Promise<StoreFacts>;
+  /**
+   * Writes exactly this text, and returns when the store has it. A lost answer is settled here if reading can tell.
+   * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
+   */
+  write(text: string, facts: StoreFacts): Promise<void>;
+  /** What stands there; undefined: nothing. Absent if the store cannot be read. */
+  read?(facts: StoreFacts): Promise<string | undefined>;
+  /** Of a store that cannot be read: whether the place was written since `prepare`. */
+  wasWritten?(facts: StoreFacts): Promise<boolean>;
+}
+
+export interface StoreTools {
+  readonly env: Environment;
+  /** Aborted: a request ends with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Gets what a tool prints that is run for it. */
+  readonly onStderr: (chunk: Uint8Array) => void;
+}
+
+/** @throws Failure `usage` for what is no address of that store */
+export type OpenStore = (address: string, tools: StoreTools) => Store;
+
+export interface StoreTarget {
+  readonly scheme: string;
+  readonly store: Store;
+  /** Facts of an earlier process. */
+  readonly facts?: StoreFacts | undefined;
+  readonly keys?: ProofKeys | undefined;
+}
+
+class StoreDestination implements SingleDestinationPlace {
+  readonly isStdout = false;
+  record: RecordOf<"store">;
+  readonly #target: StoreTarget;
+
+  constructor(target: StoreTarget) {
+    this.#target = target;
+    this.record = { kind: "store", to: `${target.scheme}:${target.store.address}`, facts: target.facts ?? {} };
+  }
+
+  async check(): Promise<RecordOf<"store">> {
+    this.#learn(await checkedFacts(this.#target, this.record));
+    return this.record;
+  }
+
+  async prepare(): Promise<RecordOf<"store">> {
+    const { facts } = await this.check();
+    this.#learn({ ...facts, ...(await this.#target.store.prepare(facts)) });
+    return this.record;
+  }
+
+  #learn(facts: StoreFacts): void {
+    this.record = { ...this.record, facts };
+  }
+
+  async deliver({ secret }: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
+    const { store, keys } = this.#target;
+    if (keys !== undefined) {
+      this.record = { ...this.record, proof: proofOf(secret, { entry: origin.entry, keys }) };
+      await record(this.record);
+    }
+    const { to, facts } = this.record;
+    try {
+      await store.write(secret, facts);
+      if (store.read === undefined) return;
+      const found = await store.read(facts);
+      if (found !== undefined && isSameSecret(Buffer.from(found), Buffer.from(secret))) return;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure(error.kind === "conflict" ? "conflict" : "undelivered", error.message, error.details);
+    }
+    throw new Failure("undelivered", `${to} holds something other than the secret that was written there.`);
+  }
+
+  async release(): Promise<void> {}
+}
+
+/** @throws Failure `usage` if the environment leads to another place than the journal remembers */
+async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
+  const now = await store.check();
+  const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
+  if (other === undefined) return { ...facts, ...now };
+  throw new Failure("usage", `${to}: the ${other} was ${facts[other]}, and is ${now[other]} now.`, {
+    meaning: "Nothing was sent. The secret goes to where it was asked for.",
+    hint: `Set the environment so that the ${other} is ${facts[other]} again.`,
+  });
+}
+
+export function storeDestination(target: StoreTarget): SingleDestinationPlace {
+  return new StoreDestination(target);
+}
+
+/** A store that a journal entry remembers. @param open throws if the store cannot be asked */
+export function rememberedStore(
+  record: RecordOf<"store">,
+  { open, keys }: { readonly open: () => Promise<StoreTarget>; readonly keys: ProofKeys | undefined },
+): RememberedDestination {
+  const found = async (): Promise<string | undefined> => {
+    // Nothing was written before the digest stood in the journal.
+    if (record.proof === undefined) return undefined;
+    const target = await open();
+    const text = await target.store.read?.(await checkedFacts(target, record));
+    return text !== undefined && isDelivered(text, record.proof, keys) === true ? text : undefined;
+  };
+  return {
+    async completeDelivery() {
+      if (record.proof === undefined) return false;
+      const target = await open();
+      if (target.store.read !== undefined) return (await found()) !== undefined;
+      return (await target.store.wasWritten?.(await checkedFacts(target, record))) ?? false;
+    },
+    removeReserve: () => {},
+    reread: found,
+  };
+}
