@@ -295,3 +295,12 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
     entry.fingerprint === intent.fingerprint
   );
 }
+
+/** The client or key that an entry saw revoked, if it is one that revokes. */
+export function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
+  if (state !== "done") return undefined;
+  if (operation === "oauth_client.revoke") return resource_id ?? undefined;
+  if (operation === "access_key.revoke") return resource_id ?? detail.key_id;
+  if (operation === "oauth_client.rotate" && detail.keep_old !== true) return detail.old_client;
+  return operation === "access_key.rotate" ? detail.old_key : undefined;
+}

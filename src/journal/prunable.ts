@@ -1,5 +1,5 @@
 // Which entries may be forgotten: settled, old, and without a client or key that may still be live. Pure.
-import { type Entry, formatVersion, isSettled } from "./entry.ts";
+import { type Entry, formatVersion, isSettled, revokedBy } from "./entry.ts";
 
 export interface PruneChoice {
   /** ISO 8601 UTC: only entries last touched before it. */
@@ -21,15 +21,6 @@ export interface Prunable {
 
 function nameOf({ base_url }: Entry, resource: string): string {
   return JSON.stringify([base_url, resource]);
-}
-
-/** The client or key that an entry saw revoked, if it is one that revokes. */
-function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
-  if (state !== "done") return undefined;
-  if (operation === "oauth_client.revoke") return resource_id ?? undefined;
-  if (operation === "access_key.revoke") return detail.key_id;
-  if (operation === "oauth_client.rotate" && detail.keep_old !== true) return detail.old_client;
-  return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
 /** The client or key that exists by an entry's work, as far as the entry itself tells. */

@@ -399,6 +399,64 @@ describe("get and revoke", () => {
   });
 });
 
+describe("a client_id in the place of the resource id", () => {
+  async function made(at: Home): Promise<{ id: string; client_id: string }> {
+    const { stdout } = await create(at, "--json", "--secret-file", "secret");
+    return JSON.parse(stdout) as { id: string; client_id: string };
+  }
+
+  it.each(["get", "rotate", "revoke"])("is understood by %s where the journal knows the client", async (verb) => {
+    const at = home();
+    const { id, client_id } = await made(at);
+    const more = verb === "rotate" ? ["--secret-file", "new"] : [];
+    const { code, stdout, stderr } = await integHere(at, [
+      "oauth-clients",
+      verb,
+      client_id,
+      "--yes",
+      "--json",
+      ...more,
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain(`note: ${client_id} is the client_id of the client ${id}.`);
+    if (verb !== "rotate") expect(JSON.parse(stdout)).toMatchObject({ id });
+    expect(await liveClients()).toEqual(verb === "revoke" ? [] : [verb === "get" ? id : JSON.parse(stdout).id]);
+  });
+
+  it.each(["get", "rotate", "revoke"])(
+    "that nobody knows: %s says what is missing, and leaves nothing to do",
+    async (verb) => {
+      const at = home();
+      const { code, stderr } = await integHere(
+        at,
+        ["oauth-clients", verb, "cid_nobody", "--yes", "--secret-file", "s"].slice(0, verb === "rotate" ? 6 : 4),
+      );
+      expect(code).toBe(4);
+      expect(stderr).toContain("This machine's journal has no client with this id or client_id.");
+      const left = await integHere(at, ["journal", "list", "--json"]);
+      expect(JSON.parse(left.stdout).data).toEqual([]);
+    },
+  );
+});
+
+describe("list --offline", () => {
+  it("shows what integ itself revoked as revoked: by revoke, and by a rotation", async () => {
+    const at = home();
+    const ids = [];
+    for (const name of ["a", "b", "c"])
+      ids.push((JSON.parse((await create(at, "--json", "--new", "--secret-file", name)).stdout) as { id: string }).id);
+    const [revoked = "", rotated = "", kept = ""] = ids;
+    await integHere(at, ["oauth-clients", "revoke", revoked, "--yes"]);
+    await integHere(at, ["oauth-clients", "rotate", rotated, "--yes", "--secret-file", "d"]);
+    await integHere(at, ["oauth-clients", "rotate", kept, "--keep-old", "--secret-file", "e"]);
+    const { stdout } = await integHere(at, ["oauth-clients", "list", "--offline", "--json"]);
+    const listed = JSON.parse(stdout).data as { id: string; status: string }[];
+    const live = listed.filter(({ status }) => status === "active").map(({ id }) => id);
+    expect(new Set(live)).toEqual(new Set(await liveClients()));
+    expect(listed.filter(({ status }) => status === "revoked").map(({ id }) => id)).toEqual([rotated, revoked]);
+  });
+});
+
 async function clients(): Promise<{ id: string; status: string }[]> {
   return (await service.control("GET", "/oauth_clients")) as { id: string; status: string }[];
 }

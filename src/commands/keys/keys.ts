@@ -1,7 +1,7 @@
 // What the commands of access keys share: how a key is shown, and picking one of those that this machine knows. The list of
 // the legacy contract would need the network and a permission.
 import type { Context } from "../../context.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { Column, ResourceView } from "../../output/formats/format.ts";
 
@@ -76,10 +76,8 @@ export function keysIn(
 }
 
 /** Keys that an entry tells to be revoked. */
-function goneBy({ operation, state, resource_id, detail }: Entry): unknown[] {
-  if (operation === "access_key.create") return state === "replaced" ? [resource_id] : [];
-  if (state !== "done") return [];
-  return operation === "access_key.revoke" ? [resource_id ?? detail.key_id] : [detail.old_key];
+function goneBy(entry: Entry): unknown[] {
+  return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }
 
 function nameOf({ request_text }: Entry): string | undefined {

@@ -1,10 +1,14 @@
 // What the commands of OAuth clients share: how a client is shown, and what the journal's entries tell of clients, service
 // accounts and scopes at one address, for a person to pick from. The API has no list of them (§4.2).
+import type { Service } from "../../api/connect.ts";
+import type { Answered } from "../../api/http/attempt.ts";
+import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
-import { validationMessage } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { Failure, validationMessage } from "../../errors.ts";
+import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
+import { read } from "../running/read.ts";
 
 export const oauthClientView: ResourceView = {
   columns: [
@@ -47,12 +51,7 @@ function creationsAt(entries: readonly Entry[], baseUrl: string): Entry[] {
 
 /** The clients that creations at this address made, newest first; a revocation since is remembered. */
 export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
-  const gone = new Set(
-    entries
-      .filter(({ operation, state }) => operation === "oauth_client.revoke" && state === "done")
-      .filter(({ base_url }) => base_url === baseUrl)
-      .map((entry) => entry.resource_id),
-  );
+  const gone = new Set(entries.filter(({ base_url }) => base_url === baseUrl).map(revokedBy));
   const seen = new Set<string>();
   return creationsAt(entries, baseUrl).flatMap((entry) => {
     const id = entry.resource_id;
@@ -147,6 +146,50 @@ export async function askClientId(context: Context): Promise<string> {
   );
   const question = "client_id of the client";
   return context.output.pick(question, { choices, flag: "--client-id <id>", other: { label: "another…", question } });
+}
+
+/**
+ * Asks the service for a client by its resource id, or by a `client_id` that the journal knows.
+ * @throws Failure `not_found` that says what the journal knows of it
+ */
+export async function readClient(
+  context: Context,
+  { oauthClients }: Service,
+  typed: string,
+): Promise<Answered<OAuthClient>> {
+  const asked = (id: string) => read(context, "get OAuth client", () => oauthClients.get(id));
+  try {
+    return await asked(typed);
+  } catch (error) {
+    const id = isNotFound(error) ? await resourceIdOf(context, typed) : undefined;
+    if (id === undefined) throw await unknownClient(context, typed, error);
+    return asked(id);
+  }
+}
+
+/** The resource id of the client whose `client_id` was typed in its place; nothing if the journal knows none. */
+export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
+  const clients = await clientsMade(context);
+  const meant = clients.some(({ id }) => id === typed)
+    ? undefined
+    : clients.find(({ client_id }) => client_id === typed);
+  if (meant === undefined) return undefined;
+  context.output.note(`${typed} is the client_id of the client ${meant.id}.`);
+  return meant.id;
+}
+
+/** A 404 says so if the journal knows the client neither by its resource id nor by its `client_id`. */
+export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
+  if (!isNotFound(error) || (await clientsMade(context)).some(({ id }) => id === typed)) return error;
+  return new Failure(error.kind, error.message, {
+    ...error.details,
+    meaning:
+      "This machine's journal has no client with this id or client_id. A client is named by its resource id (id).",
+  });
+}
+
+function isNotFound(error: unknown): error is Failure {
+  return error instanceof Failure && error.kind === "not_found";
 }
 
 async function clientsMade(context: Context): Promise<KnownClient[]> {

@@ -1,6 +1,5 @@
 import { defineVerb } from "../verb.ts";
-import { read } from "../running/read.ts";
-import { askClient, oauthClientView } from "./clients.ts";
+import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
@@ -10,8 +9,7 @@ export const command = defineVerb({
   ],
   asks: askClient("Which client?", { withRevoked: true }),
   async run(context, { args: [id] }) {
-    const service = await context.connect();
-    const answer = await read(context, "get OAuth client", () => service.oauthClients.get(id));
+    const answer = await readClient(context, await context.connect(), id);
     await context.output.resource(answer.text, { ...oauthClientView, isRead: true });
   },
 });

@@ -2,7 +2,7 @@ import { revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
 import { Failure } from "../../errors.ts";
 import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { askClient, oauthClientView } from "./clients.ts";
+import { askClient, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
@@ -11,9 +11,10 @@ export const command = defineVerb({
     { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },
   ],
   asks: askClient("Which client is to be revoked?"),
-  async run(context, { args: [id] }) {
-    if (id.trim() === "")
+  async run(context, { args: [typed] }) {
+    if (typed.trim() === "")
       throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });
+    const id = (await resourceIdOf(context, typed)) ?? typed;
     const bench = await workbenchOf(context);
     const { profile, region } = bench.account;
     const agreed = await context.output.confirm(
@@ -22,7 +23,9 @@ export const command = defineVerb({
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    const receipt = await revokeOAuthClient(bench, id);
+    const receipt = await revokeOAuthClient(bench, id).catch(async (error: unknown) => {
+      throw await unknownClient(context, id, error);
+    });
     await showMade(() => context.output.resource(receipt, oauthClientView));
   },
 });

@@ -5,7 +5,6 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { parseDuration, parseLifetime } from "../options/values.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { read } from "../running/read.ts";
 import {
   mayReplace,
   mayRevokeUnproven,
@@ -17,7 +16,7 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { askClient, oauthClientView } from "./clients.ts";
+import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -42,7 +41,7 @@ export const command = defineVerb({
   ],
   more: "At every moment one of the two clients works. Whatever breaks on the way, integ journal recover finishes it.",
   asks: askClient("Which client is to be replaced?"),
-  async run(context, { args: [id], options }) {
+  async run(context, { args: [typed], options }) {
     const overlapMs = parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");
     const keepOld = options.keepOld === true;
@@ -53,14 +52,15 @@ export const command = defineVerb({
       (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
-    const old = (await read(context, "get OAuth client", () => bench.account.service.oauthClients.get(id))).value;
+    const old = (await readClient(context, bench.account.service, typed)).value;
+    const { id } = old;
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
     const shown = new ShownMeanwhile();
     const rotated = await rotateOAuthClient(
       bench,
-      { old: { ...old, id }, request: { overlapMs, keepOld } },
+      { old, request: { overlapMs, keepOld } },
       {
         destination,
         waitMs,

@@ -55,6 +55,10 @@ describe("clients", () => {
       entry({ resource_id: "c_replaced", state: "replaced" }),
       entry({ resource_id: "c_rotated", detail: { revoked: true } }),
       entry({ resource_id: null, state: "unknown" }),
+      entry({ operation: "oauth_client.rotate", resource_id: "c_new", detail: { old_client: "c_old" } }),
+      entry({ operation: "oauth_client.rotate", detail: { old_client: "c_kept", keep_old: true } }),
+      entry({ operation: "oauth_client.rotate", detail: { old_client: "c_waits" }, state: "waiting" }),
+      ...["c_old", "c_kept", "c_waits"].map((resource_id) => entry({ resource_id })),
     ];
     expect(clientsIn(entries, here).map(({ id, status, client_id }) => [id, status, client_id])).toEqual([
       ["c_pending", "pending", null],
@@ -63,6 +67,9 @@ describe("clients", () => {
       ["c_tried", "active", null],
       ["c_replaced", "revoked", null],
       ["c_rotated", "revoked", null],
+      ["c_old", "revoked", null],
+      ["c_kept", "active", null],
+      ["c_waits", "active", null],
     ]);
   });
 });
