@@ -60,6 +60,7 @@ async function completeAt(
  */
 export async function settleIfFound(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { id, state, resource_id } = lease.entry;
+  if (resource_id === null) assertNotElsewhere(bench, lease.entry);
   if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
   if (await completeDelivery(bench, lease)) {
     await lease.record({ state: settledState(lease.entry.detail), last_error: null });

@@ -15,7 +15,7 @@ import {
 } from "../secrets/destination.ts";
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
 import { WatchedDestination } from "./secret-delivery.ts";
-import { recordAfterwards, recoveryStep, wait, type Workbench } from "./workbench.ts";
+import { recordAfterwards, recoveryStep, serviceTime, wait, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
@@ -242,7 +242,8 @@ async function untilOverlap(
   if (isLater && (await settledMeanwhile(work, contract, child.resource_id ?? "")))
     return { kind: "nothing to revoke" };
   const { overlap_until: dueAt = "" } = lease.entry.detail;
-  if (options.overlap === "end" || !(Date.parse(dueAt) > bench.clock.now())) return { kind: "revoke" };
+  const isDue = lease.entry.detail.overlap_ms === 0 || !(Date.parse(dueAt) > serviceTime(bench));
+  if (options.overlap === "end" || isDue) return { kind: "revoke" };
   if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
   return { kind: "overlap", dueAt };
 }
@@ -252,7 +253,7 @@ async function isOverAfterWait(
   { bench, options }: RotationWork,
   { noun, dueAt }: { readonly noun: string; readonly dueAt: string },
 ): Promise<boolean> {
-  const leftMs = Date.parse(dueAt) - bench.clock.now();
+  const leftMs = Date.parse(dueAt) - serviceTime(bench);
   if (options.overlap === "leave" || leftMs > longestWaitMs) return false;
   await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
   return true;
@@ -304,7 +305,7 @@ async function rereadSecret(bench: Workbench, { destination }: Entry): Promise<{
 
 /** What the journal keeps of a proof: how it was made, and until when both are to work. */
 export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
-  const until = new Date(bench.clock.now() + (detail.overlap_ms ?? 0)).toISOString();
+  const until = new Date(serviceTime(bench) + (detail.overlap_ms ?? 0)).toISOString();
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 

@@ -22,6 +22,7 @@ import {
 import {
   detailsOf,
   reasonOf,
+  otherPlaces,
   recordAfterwards,
   type SecretKeeping,
   withRequestId,
@@ -251,8 +252,13 @@ export function claimStep({ id, destination, operation }: Entry): string {
  * The failure of a client or key that exists and whose secret cannot be had (exit 9).
  * @param requestId of the answer that showed it without the secret, if that came just now
  */
-export function secretLost(entry: Entry, requestId?: string): Failure {
+export function secretLost(
+  entry: Entry,
+  { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
+): Failure {
   if (entry.detail.made_before === true) return withRequestId(notLostHere(entry), requestId);
+  const others = here === undefined ? [] : otherPlaces(entry, here);
+  if (others.length > 0) return withRequestId(perhapsKept(entry, others), requestId);
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
   const wayOut =
     entry.operation === "access_key.rotate"
@@ -268,6 +274,16 @@ export function secretLost(entry: Entry, requestId?: string): Failure {
     },
   );
   return withRequestId(failure, requestId);
+}
+
+/** The failure of a secret that is not here, and that a process elsewhere may have kept before it ended. */
+function perhapsKept(entry: Entry, others: readonly string[]): Failure {
+  const what = `Its secret is not here. It was asked for in ${others.join(", ")} too, and may be kept there.`;
+  return new Failure("secret_lost", what, {
+    ...detailsOf(entry),
+    meaning: `Nothing is revoked for --yes alone. Look there first: integ journal claim ${entry.id}`,
+    hint: nextStep(entry) ?? undefined,
+  });
 }
 
 /** The failure of a client that is older than the first request of its entry: whoever made it has its secret. */

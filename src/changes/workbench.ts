@@ -133,9 +133,25 @@ export function madeAs({ profile, profile_id, organization_id, region, base_url,
 /** Where the clocks of this machine and the service agree, they differ by this much at most. */
 export const clockSkewMs = 5 * 60_000;
 
+/** What the time is by the service's clock, as far as that is known. */
+export function serviceTime({ clock, account }: Workbench): number {
+  return clock.now() + (account.service.clockOffset() ?? 0);
+}
+
 /** When an entry was written, by the service's clock as far as that is known, milliseconds since 1970. */
 export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
+}
+
+/** What an attempt that is about to leave this machine adds to its entry: a crash may leave its secret here and say so nowhere. */
+export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry["detail"] {
+  const { attempted_at = [] } = detail;
+  return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
+}
+
+/** Where else than here a secret of the entry may be kept: machines and folders. */
+export function otherPlaces({ detail }: Entry, here: string): string[] {
+  return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
 /** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */

@@ -69,9 +69,11 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
   // The oldest one: should two ever hold a key, the first was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
-  if (!isSameRequest(entry, intent)) {
-    throw new Failure("conflict", "This idempotency key stands in the journal with another request.", {
-      meaning: "Nothing was sent, nothing changed. A key belongs to one request for ever.",
+  const isOther = entry.profile_id !== intent.profile_id;
+  if (isOther || !isSameRequest(entry, intent)) {
+    const what = isOther ? `was used as profile "${entry.profile}"` : "stands in the journal with another request";
+    throw new Failure("conflict", `This idempotency key ${what}.`, {
+      meaning: "Nothing was sent, nothing changed. A key belongs to one request of one account for ever.",
       hint: `integ journal show ${entry.id}`,
       entry: entry.id,
     });
@@ -80,31 +82,41 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
 }
 
 /**
- * A request that is unfinished with an organization, asked for without one, or the other way about: most likely one shell
- * has the variable and the other has not, and another client would be made in silence.
+ * A request that is unfinished as another profile, or with an organization where none is named now (or the other way about):
+ * it is another request to the service (§4.2 rule 2), and another client would be made in silence.
  * @throws Failure `conflict`; nothing was sent
  */
-export function assertSameOrganization(unsettled: readonly Entry[], intent: Intent): void {
+export function assertSameAccount(unsettled: readonly Entry[], intent: Intent): void {
+  if ((intent.parent ?? intent.replaces ?? null) !== null || intent.operation.endsWith(".revoke")) return;
   const other = unsettled.find((entry) => {
-    const isOneMissing = (entry.organization_id === null) !== (intent.organization_id === null);
-    return isOneMissing && isSameRequest(entry, { ...intent, organization_id: entry.organization_id });
+    const { organization_id } = entry;
+    const isOneMissing = (organization_id === null) !== (intent.organization_id === null);
+    const isSame = isSameRequest(entry, isOneMissing ? { ...intent, organization_id } : intent);
+    return isSame && entry.parent === null && (isOneMissing || entry.profile_id !== intent.profile_id);
   });
-  if (other === undefined || (intent.parent ?? intent.replaces ?? null) !== null) return;
-  const said = (id: string | null): string => (id === null ? "without an organization" : `for the organization ${id}`);
-  const [begun, now] = [said(other.organization_id), said(intent.organization_id)];
+  if (other === undefined) return;
+  const { id, profile, profile_id, organization_id } = other;
+  const isOther = profile_id !== intent.profile_id;
+  const said = (name: string, of: string | null): string =>
+    isOther ? `as profile "${name}"` : of === null ? "without an organization" : `for the organization ${of}`;
+  const [begun, now] = [said(profile, organization_id), said(intent.profile, intent.organization_id)];
+  const way = isOther
+    ? `Recover it as the profile that began it: integ journal recover ${id}`
+    : "Set or unset INTEG_ORGANIZATION_ID as it was";
   throw new Failure("conflict", `The same request is unfinished ${begun}, and is asked for ${now}.`, {
-    meaning: "Nothing was sent. Set or unset INTEG_ORGANIZATION_ID as it was; --new makes another one all the same.",
-    hint: `integ journal show ${other.id}`,
-    entry: other.id,
+    meaning: `Nothing was sent. ${way}; --new makes another one all the same.`,
+    hint: `integ journal show ${id}`,
+    entry: id,
   });
 }
 
-/** Unsettled entries of the same request in the same role, the oldest first. */
+/** Unsettled entries of the same request of the same account in the same role, the oldest first. */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent): Entry[] {
   return entries
     .filter(
       (entry) =>
         isSameRequest(entry, intent) &&
+        entry.profile_id === intent.profile_id &&
         entry.parent === (intent.parent ?? null) &&
         entry.replaces === (intent.replaces ?? null),
     )

@@ -57,6 +57,8 @@ export const formatVersion = 2;
 interface SecretDetail {
   /** Machine and folder where the secret is kept for `claim`; absent in entries of earlier versions. */
   readonly kept_at?: string;
+  /** Machines and folders whose processes have sent it: in each a secret may be kept. Absent in entries of earlier versions. */
+  readonly attempted_at?: readonly string[];
   /** How the receipt differs from the request, in words: what exists is not what was asked for. */
   readonly differs?: string;
   /** A person has claimed the secret: it is not lost, wherever it went. */

@@ -216,11 +216,12 @@ function isLastError(value: unknown): value is LastError {
   return isObject(value) && isText(value.kind) && isText(value.message);
 }
 
-type DetailType = "text" | "text or null" | "flag" | "number" | "proof or null";
+type DetailType = "text" | "texts" | "text or null" | "flag" | "number" | "proof or null";
 
 /** What is not named here comes from a newer program of the same format, and is kept. */
 const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   secret_claimed: "flag",
+  attempted_at: "texts",
   kept_at: "text",
   differs: "text",
   client_id: "text or null",
@@ -250,6 +251,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
 };
 
 function isOfType(value: unknown, type: DetailType): boolean {
+  if (type === "texts") return isTexts(value);
   if (type === "proof or null") return value === null || isProof(value);
   if (type === "flag") return typeof value === "boolean";
   if (type === "number") return typeof value === "number";

@@ -26,6 +26,7 @@ import {
   undelivered,
 } from "../secret-delivery.ts";
 import {
+  attemptedHere,
   delayBeforeNext,
   detailsOf,
   exchanged,
@@ -243,7 +244,11 @@ function readyToSend(work: SecretDelivery, options: SendOptions): Promise<void> 
       state: options.before ?? "open",
       attempts: lease.entry.attempts + 1,
       destination: { ...record },
-      detail: { ...lease.entry.detail, in_flight: true, sent_at: new Date(bench.clock.now()).toISOString() },
+      detail: {
+        ...attemptedHere(bench, lease.entry),
+        in_flight: true,
+        sent_at: new Date(bench.clock.now()).toISOString(),
+      },
     });
   });
 }
@@ -306,7 +311,7 @@ export async function takeSecret(
     const state = detail?.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
     assertAsAsked(lease.entry);
-    throw secretLost(lease.entry, requestId);
+    throw secretLost(lease.entry, { requestId });
   }
   const receipt = keyReceipt({ text, key, secret });
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);

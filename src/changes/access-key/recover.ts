@@ -19,6 +19,7 @@ import {
   recordAfterwards,
   wait,
   type Workbench,
+  serviceTime,
 } from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
 import { untilKeyRevoked } from "./revoke.ts";
@@ -78,11 +79,6 @@ async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Pro
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
   const askedAt = serviceTime(bench);
   return findOrphan(await listedKeys(bench), sought, askedAt);
-}
-
-/** What the time is by the service's clock, as far as that is known. */
-function serviceTime({ clock, account }: Workbench): number {
-  return clock.now() + (account.service.clockOffset() ?? 0);
 }
 
 function listedKeys(bench: Workbench): Promise<Rows> {
@@ -195,7 +191,7 @@ function cannotTell(entry: Entry, message: string, step: { meaning: string; hint
  */
 async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
   const begun = await begunReplacement(bench.journal, lost.entry);
-  if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry);
+  if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry, { here: bench.secrets.place });
   const destination = { ...(await options.destination.check()) };
   checkAccessKey(requestIn(lost.entry), bench.clock.now());
   const replacement = begun

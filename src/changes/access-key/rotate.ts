@@ -143,7 +143,8 @@ export async function recoverKeyRotation(
   if (await resumeDelivery(work, ownProof(bench, lease.entry))) return { entry: lease.entry };
   const isLost = lease.entry.state === "secret_lost";
   if (!isLost && !mayHaveArrived(lease.entry)) return rotateNow(work);
-  if (!(await mayReplace(lease.entry))) throw isLost ? secretLost(lease.entry) : await whatIsKnown(bench, lease);
+  if (!(await mayReplace(lease.entry)))
+    throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
   await destination.check();
   bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: whatever secret it had before is dead then.`);
   return rotateNow(work, isLost ? "secret_lost" : "unknown");

@@ -29,6 +29,7 @@ import {
   undelivered,
 } from "../secret-delivery.ts";
 import {
+  attemptedHere,
   beganAt,
   clockSkewMs,
   delayBeforeNext,
@@ -196,7 +197,7 @@ class CreationRun {
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome nobody knows.
-      detail: { ...this.#entry.detail, put_off: false },
+      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
     });
   }
 

@@ -49,11 +49,11 @@ export async function finishOrReplace(
   if (end !== undefined && end.kind !== "secret_lost") return end;
   // A replacement that was begun was agreed to then.
   const isAgreed = begun !== undefined || (await options.mayReplace(lease.entry));
-  if (!isAgreed) throw secretLost(lease.entry, end?.requestId);
+  if (!isAgreed) throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
   const replaced = await replaceLostSecret(bench, lease, creation);
   if (replaced.kind !== "secret_lost") return replaced;
   // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
-  if (begun === undefined) throw secretLost(replaced.entry, replaced.requestId);
+  if (begun === undefined) throw secretLost(replaced.entry, replaced);
   const next = await bench.journal.lease(replaced.entry.id);
   try {
     return await finishOrReplace(bench, next, options);

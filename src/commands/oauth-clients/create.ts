@@ -90,10 +90,10 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
     const { profile, region, resource_id } = end.entry;
     const question = `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
     if (!(await mayReplace(context, { question, entry: end.entry }, at.replace)))
-      throw secretLost(end.entry, end.requestId);
+      throw secretLost(end.entry, { requestId: end.requestId, here: at.bench.secrets.place });
     const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
     const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
-    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced.requestId);
+    if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced);
     return conclude(context, replaced, at);
   }
   if (end.kind === "delivered_before")

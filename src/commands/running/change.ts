@@ -1,7 +1,14 @@
 // What every command that changes something does around the change: its workbench, what is said before, what is shown after.
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/contract-headers.ts";
-import { type Account, DiskHealth, type SecretKeeping, type Tell, type Workbench } from "../../changes/workbench.ts";
+import {
+  type Account,
+  DiskHealth,
+  otherPlaces,
+  type SecretKeeping,
+  type Tell,
+  type Workbench,
+} from "../../changes/workbench.ts";
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -120,15 +127,17 @@ export function actingAs({ account }: Workbench): string {
 
 /**
  * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where nobody can be asked it may not;
- * nor may a client that somebody else has made, unless it is asked for in so many words.
+ * nor may a client that somebody else has made, or whose secret another machine may keep, unless it is asked for in so many
+ * words.
  */
 export async function mayReplace(
-  { output, settings }: Context,
+  { output, settings, secrets }: Context,
   { question, entry }: { readonly question: string; readonly entry: Entry },
   asked = false,
 ): Promise<boolean> {
   if (asked) return true;
-  if (entry.detail.made_before === true) return false;
+  if (entry.detail.made_before === true || otherPlaces(entry, (await secrets.undelivered()).place).length > 0)
+    return false;
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 

@@ -134,7 +134,7 @@ export class FileJournal implements Journal {
     const key = keyOf(intent, options);
     if (key === undefined && options.fresh !== true) {
       admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent));
-      if (intent.operation.endsWith(".create")) admission.assertSameOrganization(fold.unsettled(), intent);
+      admission.assertSameAccount(fold.unsettled(), intent);
     }
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }

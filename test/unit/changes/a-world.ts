@@ -3,7 +3,14 @@
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
 import { DiskHealth, type SecretKeeping, type Workbench } from "../../../src/changes/workbench.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
-import { assertNoneLost, entryOfKey, isResumable, newEntry, entriesOfRequest } from "../../../src/journal/admission.ts";
+import {
+  assertNoneLost,
+  assertSameAccount,
+  entryOfKey,
+  isResumable,
+  newEntry,
+  entriesOfRequest,
+} from "../../../src/journal/admission.ts";
 import { type Entry, type EntryProgress, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
@@ -107,11 +114,15 @@ export class AWorld {
   }
 
   /** `journal recover` of everything, by somebody who agrees to all. */
-  async recover(answers: Partial<RecoveryOptions> = {}): Promise<Ended<Recovered[]>> {
+  async recover(
+    answers: Partial<RecoveryOptions> = {},
+    onBegin: (bench: Workbench) => void = () => {},
+  ): Promise<Ended<Recovered[]>> {
     const unsettled = this.unsettled();
     const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
-    return this.run((bench) =>
-      recover(bench.journal, roots, {
+    return this.run((bench) => {
+      onBegin(bench);
+      return recover(bench.journal, roots, {
         destinationOf: async ({ destination: remembered }) =>
           remembered?.kind === "several"
             ? rememberedSeveral(remembered, [], async ({ kind }) => this.single(kind))
@@ -122,8 +133,8 @@ export class AWorld {
         overlap: "leave",
         benchFor: async () => bench,
         ...answers,
-      }),
-    );
+      });
+    });
   }
 
   unsettled(): Entry[] {
@@ -254,7 +265,13 @@ export class AWorld {
         ? []
         : entriesOfRequest(sorted(), intent).filter(({ id, state }) => !isSettled(state) && !this.#held.has(id));
       const unfinished = same.find(isResumable);
-      if (unfinished === undefined && !fresh) assertNoneLost(same);
+      if (unfinished === undefined && !fresh) {
+        assertNoneLost(same);
+        assertSameAccount(
+          sorted().filter(({ state }) => !isSettled(state)),
+          intent,
+        );
+      }
       return unfinished && { kind: "resumed", lease: this.#lease(unfinished) };
     };
     const journal: Pick<Journal, "entries" | "unsettled" | "find" | "admit" | "resume" | "lease"> = {

@@ -123,6 +123,22 @@ function theSameRequest(engine: JournalEngine): void {
     expect((await open.admit(intent(changes))).kind).toBe("new");
   });
 
+  test("another account goes on with nothing of this one, and makes no second in silence", async () => {
+    const open = (await engine.store()).open();
+    const { lease } = await open.admit(intent(), { key: "k" });
+    await lease.record({ state: "unknown", attempts: 1 });
+    await lease.release();
+    const { id } = lease.entry;
+    const other = intent({ profile: "second", profile_id: "prf_2" });
+    const refusal = { kind: "conflict", details: { entry: id }, message: expect.stringContaining('profile "prod"') };
+    await expect(open.admit(other)).rejects.toMatchObject(refusal);
+    await expect(open.admit(other, { key: "k" })).rejects.toMatchObject(refusal);
+    expect((await open.admit(other, { fresh: true })).kind).toBe("new");
+    const revocation = { operation: "oauth_client.revoke", idempotent: false } as const;
+    await left(open, "unknown", revocation);
+    expect((await open.admit({ ...other, ...revocation })).kind).toBe("new");
+  });
+
   test("a step of a larger work is resumed by that work alone", async () => {
     const open = (await engine.store()).open();
     const id = await left(open, "unknown", { parent: "p1" });

@@ -1,0 +1,148 @@
+// Recovery in another place, whole: every operation, ended at every one of its steps, is recovered in every dimension. What
+// reaches the service and how it ends are those of a plain recovery, or the recovery refuses and says why.
+// (What the command line makes of environment, flags, profiles and folders: test/e2e/recover-dimensions.test.ts.)
+import { expect, it } from "vitest";
+import type { Recovered } from "../../../src/changes/recovery.ts";
+import { type Account, otherPlaces, type Workbench } from "../../../src/changes/workbench.ts";
+import type { Entry } from "../../../src/journal/entry.ts";
+import type { AWorld } from "./a-world.ts";
+import type { Fate } from "./an-account.ts";
+import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+
+const day = 24 * 60 * 60_000;
+
+interface Dimension {
+  /** What is active when it is recovered. */
+  readonly account?: Partial<Account>;
+  /** What else is another by then. */
+  readonly before?: (world: AWorld) => void;
+  /** Nothing is sent: why. */
+  readonly refuses?: RegExp;
+  /** It may end in doubt where a plain one ends. */
+  readonly mayDoubt?: boolean;
+}
+
+const elsewhere = { token_endpoint: "https://other.example/token", client_auth: "client_secret_post" } as const;
+
+/** An entry as 0.1.0 left it: without what is recorded since. (Of a client that it called lost nothing else is known.) */
+function asBefore(entry: Entry): Entry {
+  const { proof: _, kept_at: __, put_off: ___, attempted_at: ____, differs: _____, ...detail } = entry.detail;
+  return { ...entry, detail, request_ids: [], clock_offset_ms: null, format: 1, sequence: 0 };
+}
+
+const dimensions: Readonly<Record<string, Dimension>> = {
+  "another service version": { account: { serviceVersion: "2020-01-01" } },
+  "another region of the profile": { account: { region: "eu" } },
+  "a renamed profile": { account: { profile: "renamed" } },
+  "another token endpoint": { account: { proof: elsewhere } },
+  "no token endpoint": { account: { proof: null } },
+  "an own key that is another": { account: { keyId: "ak_somebody" }, mayDoubt: true },
+  "an own key that is not known": { account: { keyId: undefined } },
+  "another address": { account: { baseUrl: "https://other.example" }, refuses: /points at/ },
+  "another organization": { account: { organizationId: "org_2" }, refuses: /another organization/ },
+  "a profile added again": { account: { profileId: "p2" }, refuses: /another profile of the same name/ },
+  "another clock, three days back": { before: (world) => setClock(world, -3 * day), mayDoubt: true },
+  "another clock, three days ahead": { before: (world) => setClock(world, 3 * day), mayDoubt: true },
+  "another host and state folder": {
+    before: (world) => {
+      world.place = "there:/state";
+      world.kept.clear();
+    },
+    mayDoubt: true,
+  },
+  "an entry of 0.1.0": {
+    before: (world) => world.entries.splice(0, Infinity, ...world.entries.map(asBefore)),
+    mayDoubt: true,
+  },
+};
+
+/** This machine's clock is set to another time; the service's stays. */
+function setClock(world: AWorld, ms: number): void {
+  world.now += ms;
+  world.account.aheadMs -= ms;
+}
+
+/** Where the first process ends: at a step of its own, or with an answer that it cannot use. */
+type End = { readonly crashAt: number } | { readonly fate: Fate };
+
+const answers: readonly Fate[] = ["lost before", "lost after", "broken after", "cut", "silent", { refused: 429 }];
+
+interface Outcome {
+  readonly sent: readonly string[];
+  readonly states: readonly string[];
+  readonly live: number;
+  readonly broken: readonly string[];
+  readonly failures: readonly string[];
+}
+
+/** Lives through one cell. @returns nothing if the first process came to its end without anything left to recover */
+async function cell(operation: Operation, end: End, dimension: Dimension = {}): Promise<Outcome | undefined> {
+  const fates = "fate" in end ? { [operation.sends]: [end.fate] } : {};
+  const world = worldFor(operation, { retryForMs: 0, fates });
+  world.crashAt = "crashAt" in end ? end.crashAt : Number.POSITIVE_INFINITY;
+  const first = await ask(world, operation);
+  if ("crashAt" in end && first.kind !== "crash") return undefined;
+  world.crashAt = Number.POSITIVE_INFINITY;
+  world.now += 3_600_000;
+  dimension.before?.(world);
+  const before = world.account.requests.length;
+  const results = await recoverAs(world, dimension.account ?? {});
+  return {
+    sent: world.account.requests.slice(before),
+    states: world.entries.map(({ state }) => state),
+    live: [...world.account.live("client"), ...world.account.live("key")].length,
+    broken: [...world.broken],
+    failures: results.flatMap(({ failure }) => (failure ? [failure.message] : [])),
+  };
+}
+
+async function recoverAs(world: AWorld, account: Partial<Account>): Promise<readonly Recovered[]> {
+  let bench: Workbench | undefined;
+  const benchFor = async (): Promise<Workbench> => bench!;
+  // As `--yes` agrees.
+  const mayReplace = async (entry: Entry): Promise<boolean> =>
+    entry.detail.made_before !== true && otherPlaces(entry, world.place).length === 0;
+  const { value } = await world.recover({ benchFor, mayReplace }, (given) => {
+    bench = { ...given, account: { ...given.account, ...account } };
+  });
+  return value ?? [];
+}
+
+/** What is wrong with a cell, in words; nothing if it is as a plain one, or refused. */
+function faultsOf(got: Outcome, plain: Outcome, { refuses, mayDoubt }: Dimension): string[] {
+  const faults = [...got.broken];
+  if (refuses) {
+    if (got.sent.length > 0) faults.push(`sent ${got.sent.join()}`);
+    if (plain.states.length > 0 && plain.sent.length > 0 && !got.failures.some((why) => refuses.test(why)))
+      faults.push(`not refused: ${got.failures.join()}`);
+    return faults;
+  }
+  const isSame = JSON.stringify([got.states, got.live]) === JSON.stringify([plain.states, plain.live]);
+  const isDoubt = mayDoubt === true && got.failures.length > 0 && got.live >= plain.live;
+  if (!isSame && !isDoubt)
+    faults.push(`${got.states.join()} with ${got.live}, not ${plain.states.join()} with ${plain.live}`);
+  if (isSame && !isDoubt && got.sent.join() !== plain.sent.join())
+    faults.push(`sent ${got.sent.join()}, not ${plain.sent.join()}`);
+  return faults;
+}
+
+it("every operation, ended at every step, recovered in every dimension", async () => {
+  const wrong: string[] = [];
+  let cells = 0;
+  for (const [name, operation] of Object.entries(operations)) {
+    const ends: End[] = answers.map((fate) => ({ fate }));
+    for (let crashAt = 1; await cell(operation, { crashAt }); crashAt++) ends.push({ crashAt });
+    for (const end of ends) {
+      const plain = (await cell(operation, end))!;
+      expect(plain.broken, `${name} ${JSON.stringify(end)}`).toEqual([]);
+      for (const [what, dimension] of Object.entries(dimensions)) {
+        cells += 1;
+        const faults = faultsOf((await cell(operation, end, dimension))!, plain, dimension);
+        if (faults.length > 0) wrong.push(`${name}, ended at ${JSON.stringify(end)}, ${what}: ${faults.join("; ")}`);
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(cells).toBeGreaterThan(3000);
+  console.log(`recovery: ${cells} cells of operation × step × dimension, ${wrong.length} wrong`);
+}, 60_000);
