@@ -53,6 +53,9 @@ const together: readonly Group[] = [
       "profiles/json-place",
       "profiles/names",
       "api/contract-headers",
+      // Who acts: completion opens the journal with it, and without the rest of the edge.
+      "edge/actor",
+      "journal/actor",
     ],
   },
   // Tab alone can do without the tree of commands: what it needs of it was made ready.

@@ -36,17 +36,17 @@ export function candidatesAt(tree: Tree, words: readonly string[], current: stri
   const reached = follow(tree, words);
   const { node, open, isPlain, isHelp } = reached;
   const isFlag = !isPlain && current.startsWith("-");
-  if (open && !(open.isOptional && current.startsWith("-"))) return valuesOf(open.flag.value, "");
+  if (open && !(open.isOptional && current.startsWith("-"))) return valuesOf(open.flag.value, { node, current });
   const glued = isFlag ? /^(--[^=]+=)/.exec(current)?.[1] : undefined;
   if (glued !== undefined) {
     const value = flagNamed(tree, node, glued.slice(0, -1))?.value;
-    return value ? valuesOf(value, glued) : nothing;
+    return value ? valuesOf(value, { node, prefix: glued, current: current.slice(glued.length) }) : nothing;
   }
   if (isHelp) return commandsOf(node, current, node === tree.root ? tree.topics : []);
   if (isFlag) return optionsOf([...node.flags, ...tree.globals], reached);
   if (node.nodes.length > 0) return commandsOf(node, current, node === tree.root ? [helpCandidate] : []);
   const argument = argumentAt(node, reached.given);
-  if (argument) return valuesOf(argument, "");
+  if (argument) return valuesOf(argument, { node, current });
   return isPlain || current !== "" ? nothing : optionsOf(node.flags, reached);
 }
 
@@ -112,10 +112,24 @@ function argumentAt({ arguments: all }: Node, index: number): Value | undefined 
   return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
 }
 
-function valuesOf(value: Value | undefined, prefix: string): Candidates {
+interface Place {
+  readonly node: Node;
+  readonly current: string;
+  readonly prefix?: string;
+}
+
+function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Place): Candidates {
   const completion = value?.completion;
+  if (completion?.kind === "fields") return { kind: "values", prefix, list: fieldsOf(node, current) };
   if (completion?.kind === "files") return { kind: "files", prefix };
   if (completion?.kind === "live") return { kind: "live", names: completion.names, prefix };
   const words = completion?.kind === "words" ? completion.words : [];
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
+}
+
+/** The field after the last comma, of those that do not stand before it: each with what was typed, as shells complete words. */
+function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
+  const before = current.slice(0, current.lastIndexOf(",") + 1);
+  const typed = before.split(",");
+  return fields.filter((name) => !typed.includes(name)).map((name) => ({ text: before + name }));
 }

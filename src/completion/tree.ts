@@ -43,6 +43,8 @@ export interface Notes {
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
+  /** Documented fields of what it prints, as `--fields` names them. */
+  readonly fields?: readonly string[] | undefined;
 }
 
 /** The value of a flag or an argument. */
@@ -81,6 +83,7 @@ export interface Node {
   readonly nodes: readonly Node[];
   readonly examples: Notes["examples"];
   readonly more?: string;
+  readonly fields?: readonly string[];
 }
 
 export interface Tree {
@@ -113,6 +116,7 @@ export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand
       nodes: command.commands.map((child) => nodeOf(child, [...path, child.name()])),
       examples: notes?.examples ?? [],
       more: notes?.more,
+      fields: notes?.fields,
     };
   };
   return {

@@ -15,6 +15,8 @@ export type Completion =
     }
   | { readonly kind: "files" }
   | { readonly kind: "live"; readonly names: LiveNames }
+  /** Names of the command's own fields, with commas between them. */
+  | { readonly kind: "fields" }
   | { readonly kind: "nothing" };
 
 const nothing: Completion = { kind: "nothing" };
@@ -24,15 +26,18 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** What only a person knows. */
 const unknowable =
-  "a,b.c audience cohort-id command duration header id issuer key n name name=value names person-id spec store text time token url uuid";
+  "audience cohort-id command duration header id issuer key n name name=value names person-id spec store text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
+  // What `integ schema` describes.
+  object: { kind: "words", words: ["policy"], open: false },
   // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
   type: some("person"),
   scope: some("entity:read", "organization:read", "service_account:manage"),
+  "a,b.c": { kind: "fields" },
   method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
   // The contract version that is supported (§9 rule 1).
   date: some("2026-07-01"),

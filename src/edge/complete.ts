@@ -34,7 +34,9 @@ export async function completionAnswer(
 
 async function treeItself(): Promise<Tree> {
   const [{ treeOf }, { wholeTree }] = await Promise.all([import("../completion/tree.ts"), import("../program.ts")]);
-  return treeOf((await wholeTree()).root, () => undefined);
+  const { root, verbOf } = await wholeTree();
+  // Examples and paragraphs complete nothing.
+  return treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
 }
 
 async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {

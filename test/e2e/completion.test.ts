@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
 
 let home: Home;
@@ -45,6 +46,30 @@ describe("integ __complete", () => {
   const asking = (kind: string): string[] => ["__complete", ...lines[kind]!, ":"];
   const none = "values \n";
   const sandboxes = `${none}sandbox\tus, on this machine\nsandbox-eu\teu, on this machine\n`;
+
+  it.each([
+    ["entities list --fields :id,", "id,type id,status id,display_name id,email id,created_at id,updated_at"],
+    ["oauth-clients create --scope :", "entity:read organization:read service_account:manage"],
+    ["keys create --scope :", "* push-ingest:*"],
+    ["cohorts members c --fields :", ""],
+  ])("knows values that need no account: %s", async (line, expected) => {
+    const { stdout } = await integHere(home, ["__complete", ...line.split(" ")]);
+    expect(stdout.split("\n").slice(1, -1)).toEqual(expected.split(" ").filter(Boolean));
+  });
+
+  it("knows the service accounts that were used, and only what can be claimed", async () => {
+    const create = ["oauth-clients", "create", "-p", "sandbox", "--scope", "entity:read", "--new"];
+    const made = [...create, "--service-account", "sa_us_automation"];
+    await integHere(home, [...made, "--secret-file", "a"]);
+    const kept = await integHere(home, [...made, "--secret-command", "exit 1"]);
+    expect(kept.code).toBe(12);
+    const names = async (line: string): Promise<string[]> =>
+      (await integHere(home, ["__complete", ...line.split(" ")])).stdout.split("\n").slice(1, -1);
+    expect(await names("oauth-clients create --service-account :")).toEqual(["sa_us_automation\t"]);
+    const all = await names("journal show :");
+    expect(all).toHaveLength(2);
+    expect(await names("journal claim :")).toEqual(all.filter((line) => line.includes("undelivered")));
+  });
 
   it("is on no help screen", async () => {
     const { stdout } = await home.integ(["--help"]);

@@ -17,6 +17,7 @@ const view = {
 };
 
 export const command = defineVerb({
+  fields: view.columns.map(({ path }) => path),
   configure: (command) => addListOptions(command.option("--type <type>", "Only entities of this type, e.g. person")),
   examples: [
     { line: "integ entities list --profile sandbox", does: "one page, with no account" },

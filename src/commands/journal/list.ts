@@ -22,6 +22,7 @@ const addFilters = sharedOptions((command) =>
 );
 
 export const command = defineVerb({
+  fields: entriesView.columns.map(({ path }) => path),
   configure: (command) => addFilters(command),
   examples: [
     { line: "integ journal list", does: "what is unsettled, newest first, and what to type next" },

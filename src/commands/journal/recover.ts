@@ -22,6 +22,7 @@ import { type Destination, placesOf } from "../../secrets/destination.ts";
 import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 
 export const command = defineVerb({
+  fields: entriesView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
       command

@@ -5,6 +5,7 @@ import { entryView, historyView } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
+  fields: entryView.columns.map(({ path }) => path),
   configure: (command) => command.argument("<id>", "The entry's id, or its beginning"),
   examples: [
     { line: "integ journal show 6k2f9", does: "one entry: its key, its request, each step of it and who made it" },

@@ -3,6 +3,7 @@ import { defineVerb } from "../verb.ts";
 import { accessKeyColumns } from "./keys.ts";
 
 export const command = defineVerb({
+  fields: accessKeyColumns.map(({ path }) => path),
   configure: (command) => command,
   examples: [
     { line: "integ keys list", does: "every access key that the API shows" },

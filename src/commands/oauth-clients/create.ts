@@ -21,6 +21,7 @@ import { defineVerb } from "../verb.ts";
 import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
+  fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
       command

@@ -2,6 +2,7 @@ import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
+  fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
   examples: [
     { line: "integ oauth-clients get oc_123", does: "one client, without its secret" },

@@ -10,6 +10,7 @@ import { clientsIn, type KnownClient, oauthClientView } from "./clients.ts";
 const slots = 20;
 
 export const command = defineVerb({
+  fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     command
       .option("--offline", "Show clients as last seen, without the network")

@@ -5,6 +5,7 @@ import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 
 export const command = defineVerb({
+  fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
   examples: [
     { line: "integ oauth-clients revoke oc_123", does: "asks first; the client's tokens are dead at once" },

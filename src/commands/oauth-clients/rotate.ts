@@ -19,6 +19,7 @@ import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
+  fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
       command

@@ -3,6 +3,7 @@ import { defineVerb } from "../verb.ts";
 import { profileColumns, profileRow, sandboxRow } from "./view.ts";
 
 export const command = defineVerb({
+  fields: profileColumns.map(({ path }) => path),
   configure: (command) => command,
   examples: [
     { line: "integ profiles list", does: "all profiles; sandbox and sandbox-eu always exist" },

@@ -4,6 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { profileRow, profileView, sandboxRow } from "./view.ts";
 
 export const command = defineVerb({
+  fields: profileView().columns.map(({ path }) => path),
   configure: (command) => command.argument("[name]", "The profile (default: the one that commands use)"),
   examples: [
     { line: "integ profiles show prod", does: "its address, and where its credential is kept" },

@@ -101,3 +101,30 @@ describe("at the cursor", () => {
     expect(at("keys create one -- -").kind).toBe("files");
   });
 });
+
+describe("the names of --fields", () => {
+  const root = new Command("integ").option("--fields <a,b.c>", "fields");
+  root.command("list").option("--fields <a,b.c>", "fields");
+  root.command("other").option("--fields <a,b.c>", "fields");
+  const withFields = treeOf(root, (command) =>
+    command.name() === "list" ? { examples: [], fields: ["id", "email", "status"] } : undefined,
+  );
+  const at = (words: string[], current: string): Candidates => candidatesAt(withFields, words, current);
+  const values = (prefix: string, ...texts: string[]) => ({
+    kind: "values",
+    prefix,
+    list: texts.map((text) => ({ text })),
+  });
+
+  it("are those of the command, the ones that were typed left out", () => {
+    expect(at(["list", "--fields"], "")).toEqual(values("", "id", "email", "status"));
+    expect(at(["list", "--fields"], "id,em")).toEqual(values("", "id,email", "id,status"));
+    expect(at(["list", "--fields"], "status,id,")).toEqual(values("", "status,id,email"));
+    expect(at(["list"], "--fields=id,")).toEqual(values("--fields=", "id,email", "id,status"));
+  });
+
+  it("are none where a command knows none", () => {
+    expect(at(["other", "--fields"], "")).toEqual(values(""));
+    expect(at(["--fields"], "")).toEqual(values(""));
+  });
+});

@@ -14,6 +14,8 @@ const platform = new Set([
   "LOCALAPPDATA",
   "HOME",
   "PATH",
+  "USER",
+  "LOGNAME",
   "COLORTERM",
   "http_proxy",
   "https_proxy",
