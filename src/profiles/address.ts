@@ -53,6 +53,29 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
 }
 
 /**
+ * Refuses a host that names the other region (`api.eu.example.com` for `us`): each region has its own (§1), and a credential
+ * belongs on its own region's (§5.1 rule 4).
+ * @throws Failure `usage`
+ */
+export function checkRegionOfHost(base: string, region: string): void {
+  const { hostname } = new URL(base);
+  // A registered name or a country's ending may hold the letters of a region: only what stands before counts.
+  const words = new Set(
+    hostname
+      .toLowerCase()
+      .split(".")
+      .slice(0, -2)
+      .flatMap((label) => label.split("-")),
+  );
+  const named = ["us", "eu"].filter((one) => words.has(one));
+  if (named.length !== 1 || named[0] === region || isLoopback(hostname)) return;
+  throw new Failure("usage", `The host ${hostname} names the region ${named[0]}, and the profile is for ${region}.`, {
+    meaning: "A credential belongs on the host of its own region. If this host is right, --no-verify accepts it.",
+    hint: `--region ${named[0]}`,
+  });
+}
+
+/**
  * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
  * may have a query (RFC 6749 §3.2).
  */

@@ -2,8 +2,10 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
 
 let service: Service;
@@ -411,6 +413,90 @@ describe("where a credential may go", () => {
         "service-version": "2026-07-01",
       });
     }
+  });
+});
+
+describe("the host of another region", () => {
+  const us = "https://api.us.example.com";
+  const key = { input: "canary-key\n" };
+
+  it("is refused before a secret is read, by add and by edit; --no-verify accepts it", async () => {
+    const at = home();
+    const add = ["profiles", "add", "p", "--region", "eu", "--base-url", us, "--api-key-stdin"];
+    const refused = await integHere(at, add, key);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("names the region us")]);
+    expect(existsSync(at.path("config", "profiles.json"))).toBe(false);
+    expect((await integHere(at, [...add, "--no-verify"], key)).code).toBe(0);
+    expect((await integHere(at, ["profiles", "edit", "p", "--region", "us"])).code).toBe(0);
+    for (const change of [
+      ["--region", "eu"],
+      ["--base-url", "https://api.eu.example.com"],
+    ]) {
+      const edited = await integHere(at, ["profiles", "edit", "p", ...change]);
+      expect([edited.code, edited.stderr]).toEqual([2, expect.stringContaining("names the region")]);
+    }
+    expect((await integHere(at, ["profiles", "edit", "p", "--organization-id", randomUUID()])).code).toBe(0);
+  });
+});
+
+describe("a test request", () => {
+  async function met(): Promise<number> {
+    return ((await service.control("GET")) as { requests: unknown[] }).requests.length;
+  }
+
+  it("is sent with --verify alone where nobody can be asked", async () => {
+    const at = home();
+    const before = await met();
+    expect((await add(at, "one")).code).toBe(0);
+    expect((await add(at, "two", "--no-verify")).code).toBe(0);
+    expect(await met()).toBe(before);
+    const { code, stderr } = await add(at, "three", "--verify");
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining(`The service accepts the credential (us, ${service.us.base_url}).`),
+    ]);
+    expect(await met()).toBe(before + 1);
+    expect((await integHere(at, ["profiles", "edit", "one", "--verify", "--region", "us"])).code).toBe(0);
+    expect(await met()).toBe(before + 2);
+  });
+
+  it("that is refused keeps the profile, and says so", async () => {
+    const at = home();
+    const words = [
+      "profiles",
+      "add",
+      "p",
+      "--region",
+      "us",
+      "--base-url",
+      service.us.base_url,
+      "--api-key-stdin",
+      "--verify",
+    ];
+    const { code, stdout, stderr } = await integHere(at, words, { input: "canary-key\n" });
+    expect(code).toBe(3);
+    expect(stderr).toContain('The profile "p" is stored, and its test request failed.');
+    expect(stderr).toContain("Next: integ doctor -p p");
+    expect(stdout + stderr).not.toContain("canary-key");
+    expect((await integHere(at, ["profiles", "show", "p"])).code).toBe(0);
+  });
+
+  it("is one attempt: a port that nobody listens on is told at once", async () => {
+    const at = home();
+    const words = [
+      "profiles",
+      "add",
+      "p",
+      "--region",
+      "us",
+      "--base-url",
+      "http://127.0.0.1:9",
+      "--api-key-stdin",
+      "--verify",
+    ];
+    const began = performance.now();
+    expect((await integHere(at, words, { input: "key\n" })).code).toBe(11);
+    expect(performance.now() - began).toBeLessThan(8_000);
   });
 });
 

@@ -80,7 +80,9 @@ describe("questions", () => {
     await asked.answer(/Base URL/, "ftp://x\r");
     await asked.answer(/The base URL/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
     await asked.answer(/API key/, `${service.eu.api_key}\r`);
+    await asked.answer(/Send a test request with this credential\?/, "y");
     expect(await asked.ended, asked.written).toBe(0);
+    expect(asked.written).toContain("The service accepts the credential (eu, ");
     const { stdout } = await at.integ(["profiles", "show", "mine", "--json"], { env });
     expect(JSON.parse(stdout)).toMatchObject({ name: "mine", region: "eu", base_url: service.eu.base_url });
     const again = session(["profiles", "add"], env);
@@ -105,6 +107,7 @@ describe("questions", () => {
   it("hides a secret that is typed", async () => {
     const asked = session(["profiles", "add", "typed", "--region", "us", "--base-url", service.us.base_url]);
     await asked.answer(/API key/, `${service.us.api_key}\r`);
+    await asked.answer(/Send a test request/, "n");
     expect(await asked.ended).toBe(0);
     expect(asked.shown).not.toContain(service.us.api_key);
   });

@@ -1,4 +1,5 @@
 import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
+import { testCall, wantsTestCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
@@ -60,6 +61,7 @@ export const command = defineVerb({
     const shown = options.apiKeyId === undefined ? await withLearnedKey(context, profile) : profile;
     const store = await context.profiles.store();
     await output.resource(profileRow(shown, store.default), profileView(shown));
+    if (await wantsTestCall(context, options.verify)) await testCall(context, name);
   },
 });
 

@@ -2,6 +2,7 @@ import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
+import { testCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 
 export const command = defineVerb({
@@ -31,5 +32,6 @@ export const command = defineVerb({
     const isAsked = hasNewKey && options.apiKeyId === undefined;
     const shown = isAsked ? await withLearnedKey(context, profile) : profile;
     await context.output.resource(profileRow(shown, (await context.profiles.store()).default), profileView(shown));
+    if (options.verify) await testCall(context, name);
   },
 });

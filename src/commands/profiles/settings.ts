@@ -41,7 +41,9 @@ export const addProfileOptions = sharedOptions((command) =>
       "--access-token-command <command>",
       "A command that turns the key, on its standard input, into a legacy bearer token",
     )
-    .option("--access-token-endpoint <url>", "An endpoint that exchanges the key for a legacy bearer token"),
+    .option("--access-token-endpoint <url>", "An endpoint that exchanges the key for a legacy bearer token")
+    .option("--verify", "Send a test request with the credential once it is stored")
+    .option("--no-verify", "Send none, and accept a host that names another region"),
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
@@ -55,6 +57,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   refuseBoth(flags, "clientSecretStdin", "clientSecretCommand");
   refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
   await checkAddresses(flags);
+  await checkRegion(flags, before);
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
@@ -132,6 +135,14 @@ async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { organizationIdPattern } = await import("../../profiles/names.ts");
   if (organizationId && !organizationIdPattern.test(organizationId))
     throw new Failure("usage", "--organization-id must be a UUID.");
+}
+
+async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Profile | undefined): Promise<void> {
+  const base = baseUrl ?? before?.base_url;
+  const meant = region ?? before?.region;
+  const isTyped = region !== undefined || baseUrl !== undefined;
+  if (verify === false || !isTyped || base === undefined || meant === undefined) return;
+  (await import("../../profiles/address.ts")).checkRegionOfHost(base, meant);
 }
 
 function wantsClient(flags: ProfileFlags): boolean {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkBaseUrl, checkEndpoint, isLoopback, originOf } from "../../../src/profiles/address.ts";
+import { checkBaseUrl, checkEndpoint, checkRegionOfHost, isLoopback, originOf } from "../../../src/profiles/address.ts";
 import { Failure } from "../../../src/errors.ts";
 import { failureOf } from "./a-profile.ts";
 
@@ -89,6 +89,36 @@ describe("checkBaseUrl", () => {
         },
       ),
     );
+  });
+});
+
+describe("checkRegionOfHost: each region has its own host (§1)", () => {
+  it.each([
+    ["https://api.us.example.com", "eu"],
+    ["https://US.example.com", "eu"],
+    ["https://api-eu.example.com/path", "us"],
+    ["https://eu-west-1.api.example.com", "us"],
+  ])("refuses %s for %s", async (address, region) => {
+    const other = region === "us" ? "eu" : "us";
+    expect(await failureOf(() => checkRegionOfHost(address, region))).toMatchObject({
+      kind: "usage",
+      message: expect.stringContaining(`names the region ${other}, and the profile is for ${region}`),
+      details: { hint: `--region ${other}` },
+    });
+    expect(() => checkRegionOfHost(address, other)).not.toThrow();
+  });
+
+  it.each([
+    "https://api.example.com",
+    "https://api.example.eu",
+    "https://us-company.com",
+    "https://us.to-eu.api.example.com",
+    "https://august.example.com",
+    "http://127.0.0.1:8080",
+    "http://localhost",
+    "http://[::1]:1",
+  ])("says nothing of %s, which names none", (address) => {
+    for (const region of ["us", "eu"]) expect(() => checkRegionOfHost(address, region)).not.toThrow();
   });
 });
 

@@ -1,0 +1,36 @@
+// One request as a profile that was just stored: does the service know its credential?
+import { failureOf } from "../../api/http/attempt.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+
+/** Nobody waits long at the end of a setup. */
+const limitMs = 5_000;
+
+/** Asks a person, if neither `--verify` nor `--no-verify` was typed; where nobody can be asked nothing is sent. */
+export async function wantsTestCall({ output }: Context, typed: boolean | undefined): Promise<boolean> {
+  return typed ?? (output.interactive && (await output.confirm("Send a test request with this credential?")));
+}
+
+/**
+ * @param name of a stored profile
+ * @throws Failure `auth` if the service refuses the credential, or another one if no answer came; the profile stays
+ */
+export async function testCall(context: Context, name: string): Promise<void> {
+  const profile = await context.profiles.named(name);
+  const service = await context.connect(profile, { timeoutMs: Math.min(limitMs, context.settings.timeoutMs) });
+  const progress = context.output.progress("Sending a test request");
+  const attempt = await service.raw
+    .send({ method: "GET", path: "/v1/entities?limit=1" })
+    .finally(() => progress.done());
+  // 403 is an answer to a credential that is known (§5.1 rule 5).
+  const isKnown = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
+  if (isKnown)
+    return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);
+  const failure = failureOf(attempt, { what: "list entities", change: false });
+  throw new Failure(failure.kind, failure.message, {
+    ...failure.details,
+    where: `profile ${name} (${profile.region})`,
+    meaning: `The profile "${name}" is stored, and its test request failed.`,
+    hint: `integ doctor -p ${name}`,
+  });
+}
