@@ -11,10 +11,15 @@ function realPath(path: string): string {
   }
 }
 
-/** True where the path is one of these files, under this name or another, or lies in one of these folders. */
+/**
+ * True where the path is one of these files, under this name or another, lies in one of these folders, or is named after one:
+ * damaged bytes of the journal are kept as `journal.ndjson.damaged-…`.
+ */
 export function isAmong(own: readonly string[], path: string): boolean {
   const real = realPath(path);
-  return own.map(realPath).some((mine) => real === mine || real.startsWith(`${mine}${sep}`) || isSameFile(real, mine));
+  return own
+    .map(realPath)
+    .some((mine) => real === mine || [sep, "."].some((mark) => real.startsWith(mine + mark)) || isSameFile(real, mine));
 }
 
 /** A hard link, a mount or the other case of a letter gives one file two names. */

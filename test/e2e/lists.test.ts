@@ -209,6 +209,62 @@ describe("every list that is empty", () => {
   });
 });
 
+describe("an array that integ api shows", () => {
+  const rows = '[{"id":"a","n":12345678901234567890},{"id":"b","n":1.10}]';
+  it.each([
+    ["-o json", rows],
+    ["-o ndjson", '{"id":"a","n":12345678901234567890}\n{"id":"b","n":1.10}'],
+    ["-o csv", "id,n\r\na,12345678901234567890\r\nb,1.10"],
+    ["-o table", "ID  N\na   12345678901234567890\nb   1.10"],
+    ["-o json --fields n", '[{"n":12345678901234567890},{"n":1.10}]'],
+    ["-o ndjson --fields n,id", '{"n":12345678901234567890,"id":"a"}\n{"n":1.10,"id":"b"}'],
+    ["-o csv --fields n", "n\r\n12345678901234567890\r\n1.10"],
+    ["-o table --fields id", "ID\na\nb"],
+    ["", rows],
+  ])("has the format and the fields that were asked for: %s", async (options, expected) => {
+    const server = await startListServer(() => rows);
+    const home = new Home(server.env);
+    const { code, stdout, stderr } = await integHere(home, ["api", "/v1/x", ...options.split(" ").filter(Boolean)]);
+    await server.stop();
+    home.remove();
+    expect([code, stdout.trimEnd(), stderr]).toEqual([0, expected, ""]);
+  });
+});
+
+describe("--debug", () => {
+  it("says which scheme a credential was sent under, and never the credential", async () => {
+    const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: "canary-token", INTEG_API_KEY: "canary-key" });
+    const basic = await integHere(home, ["entities", "list", "--debug"]);
+    const bearer = await integHere(home, ["keys", "list", "--debug"]);
+    expect(basic.stderr).toContain('"authorization":"Basic <redacted>"');
+    expect(bearer.stderr).toContain('"authorization":"Bearer <redacted>"');
+    for (const secret of ["canary-key", "canary-token", Buffer.from("apikey:canary-key").toString("base64")])
+      expect(basic.stderr + bearer.stderr).not.toContain(secret);
+    home.remove();
+  });
+});
+
+describe("files of integ itself", () => {
+  it.each([
+    "state/journal.ndjson",
+    "state/journal.ndjson.damaged-1-abc",
+    "state/undelivered/x",
+    "state/sandbox.json",
+    "config/profiles.json",
+    "config/credentials",
+    "config/keychain.json",
+  ])("are replaced by no export and no secret: %s", async (path) => {
+    const home = new Home();
+    const list = ["entities", "list", "-p", "sandbox", "--out", path, "-o", "ndjson", "--force"];
+    const client = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
+    for (const words of [list, [...client, "--secret-file", path, "--force"]]) {
+      const { code, stderr } = await integHere(home, words);
+      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("integ keeps its own work")]);
+    }
+    home.remove();
+  });
+});
+
 describe("--fields", () => {
   it.each([
     ["entities list --fields id,bogus", 0, 'warning: No entity has the field "bogus".\n'],
