@@ -72,7 +72,7 @@ function shortest({ short, long, flags }: Option): string {
 export function optionDescription({ description, argChoices = [], defaultValue, negate }: Option): string {
   const isSaid = argChoices.every((choice) => description.includes(choice));
   const standard = negate || typeof defaultValue !== "string" ? "" : ` (default: ${defaultValue})`;
-  return `${description}${isSaid ? "" : `: ${argChoices.join(", ")}`}${standard}`;
+  return `${description}${isSaid ? "" : ` (one of: ${argChoices.join(", ")})`}${standard}`;
 }
 
 export interface Screen {

@@ -1,8 +1,10 @@
 // The texts of `integ help <topic>`: what every command shares, told once.
-import type { Command } from "commander";
+import type { Command, Help } from "commander";
 import { environment, exitCodeList } from "../commands/commands/list.ts";
+import { addSecretOptions } from "../commands/options/secrets.ts";
 import type { HelpTopic } from "../completion/help-topics.ts";
 import { type EntryState, isSettled } from "../journal/entry.ts";
+import type { secretFormats } from "../secrets/secret-format.ts";
 import { isGlobal, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
 
 /** Paragraphs and lists, from top to bottom. */
@@ -36,7 +38,7 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
       { heading: "Something is left to do:", items: Object.entries(states).filter(([state]) => !isSettled(state)) },
       { heading: "Finished:", items: Object.entries(states).filter(([state]) => isSettled(state)) },
     ],
-    secrets: () => secrets,
+    secrets: () => secretsText(program, helper),
   };
   const blocks = texts[topic]().map((block) =>
     typeof block === "string" ? `${wrapped(block, { columns })}\n` : sectionsText([block], helper),
@@ -75,25 +77,22 @@ const states: Readonly<Record<EntryState, string>> = {
   replaced: "Its client or key was revoked and another one took its place",
   abandoned: "No longer tracked (integ journal forget)",
 };
-const secrets: Text = [
-  "The API shows the secret of a new client or key once. Where it goes is tested before the request is sent.",
-  {
-    heading: "Destinations:",
-    items: [
-      ["(none)", "Standard output, with the rest of the result"],
-      ["--secret-file <path>", "A new file that only you can read; it appears under its name only whole"],
-      ["--secret-command <command>", "The standard input of a command"],
-      ["--secret-profile <name>", "The credential of an existing profile"],
-    ],
-  },
-  {
-    heading: "Formats (--secret-format):",
-    items: [
-      ["raw", "The secret alone"],
-      ["json", "A JSON object with the secret and its ids"],
-      ["env", "Variables, as a shell and a dotenv reader take them"],
-    ],
-  },
-  "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
-  "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",
-];
+const formats: Readonly<Record<(typeof secretFormats)[number], string>> = {
+  raw: "The bytes of the secret, without a newline",
+  line: "The secret and a newline",
+  json: "A JSON object with the secret and its ids",
+  "json-string": "The secret as a JSON string",
+  env: "Variables, as a shell and a dotenv reader take them",
+};
+
+function secretsText(program: Command, helper: Help): Text {
+  const declared = program.createCommand();
+  addSecretOptions(declared as unknown as Parameters<typeof addSecretOptions>[0]);
+  return [
+    "The API shows the secret of a new client or key once. Without any of these options it is printed with the rest of the result. Where it goes is tested before the request is sent.",
+    optionsSection("Options:", declared.options, helper),
+    { heading: "Formats (--secret-format):", items: Object.entries(formats) },
+    "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
+    "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",
+  ];
+}

@@ -236,6 +236,18 @@ describe("forget and prune", () => {
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
+  it("forget of an overlap says that the secret was delivered and both may work", async () => {
+    const at = home();
+    await create(at, "--secret-file", "a");
+    const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
+    const rotate = ["oauth-clients", "rotate", id, "--yes", "--overlap", "36h", "--secret-file", "b"];
+    expect((await at.integ(rotate)).code).toBe(0);
+    const waiting = (await entries(at)).find(({ state }) => state === "waiting");
+    const { stderr } = await at.integ(["journal", "forget", waiting!.id]);
+    expect(stderr).toContain(`its secret was delivered, and the old one (${id}) is not revoked: both may work.`);
+    expect(stderr).not.toContain("nobody");
+  });
+
   it("forget of a rotation gives up its unfinished step too, with the kept secret", async () => {
     const at = home();
     await create(at, "--secret-file", "a");

@@ -1,6 +1,7 @@
 // How words typed become a verb: global options wherever they stand, verbs with and without a noun, help, suggestions.
 import { describe, expect, it } from "vitest";
 import { environment } from "../../../src/commands/commands/list.ts";
+import { secretFormats } from "../../../src/secrets/secret-format.ts";
 import { helpTopics } from "../../../src/completion/help-topics.ts";
 import { exitCodes, Failure } from "../../../src/errors.ts";
 import { readCommandLine } from "../../../src/edge/command-line.ts";
@@ -104,7 +105,13 @@ describe("the command line", () => {
     const variables = await help("help environment");
     for (const { name } of environment) expect(variables).toContain(`  ${name} `);
     expect(await help("help output")).toMatch(/^  ndjson /m);
-    expect(await help("help secrets")).toMatch(/^  --secret-file <path> /m);
+    const create = (await wholeTree()).root.commands.find((command) => command.name() === "oauth-clients")!
+      .commands[0]!;
+    const secretOptions = create.options.filter(({ long }) => long?.startsWith("--secret-"));
+    expect(secretOptions.length).toBeGreaterThan(5);
+    const secrets = await help("help secrets");
+    for (const { flags } of secretOptions) expect(secrets).toContain(`  ${flags} `);
+    for (const format of secretFormats) expect(secrets).toMatch(new RegExp(`^  ${format} +[A-Z]`, "m"));
   });
 
   it.each([40, 60, 80, 100])("fits every help screen into %i columns, all but lines to be typed", async (width) => {
