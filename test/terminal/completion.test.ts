@@ -25,7 +25,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ entities -p sandbox --json li": ["list"],
   "integ entities list --ser": ["--service-version"],
   "integ oauth-clients create --secret-f": ["--secret-file", "--secret-format"],
-  "integ oauth-clients create --secret-format ": ["env", "json", "raw"],
+  "integ oauth-clients create --secret-format ": ["env", "json", "json-string", "line", "raw"],
   "integ oauth-clients create --scope ": ["entity:read", "organization:read", "service_account:manage"],
   "integ oauth-clients create --scope entity:read serv": ["service_account:manage"],
   "integ oauth-clients create --scope entity:r": ["entity:read"],

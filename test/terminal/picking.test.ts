@@ -274,7 +274,7 @@ describe("an argument that is left out", () => {
     const { id } = JSON.parse(stdout) as { id: string };
     const asked = session(["keys", "revoke"], { env });
     await asked.answer(new RegExp(`● ${id} \\(picked, `), "\r");
-    await asked.answer(new RegExp(`Revoke key ${id}`), "y");
+    await asked.answer(new RegExp(`revoke key ${id}`, "i"), "y");
     expect(await asked.ended, asked.written).toBe(0);
     // It is gone: nothing is left to pick.
     const none = session(["keys", "revoke"], { env });
