@@ -157,7 +157,11 @@ export async function rememberedSeveral(
   typed: readonly SingleDestinationPlace[],
   rebuilt: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  const left = [...typed];
+  // Named again, what has the secret is left alone.
+  const left = typed.filter(
+    ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
+  );
+  const named = left.length;
   const take = (fits: (record: SingleRecord) => boolean): SingleDestinationPlace | undefined => {
     const index = left.findIndex(({ record }) => fits(record));
     return index < 0 ? undefined : left.splice(index, 1)[0];
@@ -166,7 +170,7 @@ export async function rememberedSeveral(
   const same = new Map(missing.map(({ at }) => [at, take((record) => isSamePlace(record, at))]));
   for (const { at } of missing)
     if (at.kind === "command") same.set(at, same.get(at) ?? take(({ kind }) => kind === "command"));
-  const replacesAll = typed.length > 0 && left.length === typed.length;
+  const replacesAll = named > 0 && left.length === named;
   const parts: Part[] = [];
   for (const place of places) {
     if (place.state === "delivered") parts.push({ ...place });

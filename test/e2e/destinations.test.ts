@@ -1,0 +1,243 @@
+// Where a secret goes: byte for byte, proven, and to several places at once, before the old credential is revoked.
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type ReadEntry, readJournal } from "../support/journal-file.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterEach(async () => {
+  await service.calm();
+  for (const { id, status } of await clients())
+    if (status !== "revoked")
+      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(() => service.stop());
+
+interface Client {
+  readonly id: string;
+  readonly status: string;
+  readonly client_id: string;
+}
+
+async function clients(): Promise<Client[]> {
+  return (await service.control("GET", "/oauth_clients")) as Client[];
+}
+
+async function live(): Promise<string[]> {
+  return (await clients()).filter(({ status }) => status === "active").map(({ id }) => id);
+}
+
+/** A home with two profiles: `p` acts, `target` may take a secret. */
+async function home(): Promise<Home> {
+  const at = new Home();
+  homes.push(at);
+  const { base_url, api_key, token_endpoint } = service.us;
+  for (const name of ["p", "target"]) {
+    const words = ["profiles", "add", name, "--region", "us", "--base-url", base_url, "--api-key-stdin"];
+    await integHere(at, [...words, "--token-endpoint", token_endpoint], { input: api_key });
+  }
+  return at;
+}
+
+function create(at: Home, ...more: string[]): Promise<Ended> {
+  const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+  return integHere(at, [...words, "--scope", "entity:read", "--json", ...more]);
+}
+
+/** A client that is to be rotated. */
+async function old(at: Home): Promise<string> {
+  return (JSON.parse((await create(at)).stdout) as { id: string }).id;
+}
+
+const text = (at: Home, name: string): string => readFileSync(at.path(name), "utf8");
+const secret = /^sbx_us_cs_\w+$/;
+
+function creationIn(at: Home): ReadEntry & { readonly destination: { readonly places: readonly Place[] } } {
+  const made = readJournal(at.path("state", "journal.ndjson")).findLast(
+    ({ operation }) => operation === "oauth_client.create",
+  );
+  return made as ReturnType<typeof creationIn>;
+}
+
+interface Place {
+  readonly state: string;
+  readonly at: { readonly kind: string; readonly proof?: unknown };
+}
+
+const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
+
+/** The one secret that a file, a command and the profile `target` hold. */
+async function inAll(at: Home): Promise<string> {
+  const found = text(at, "a.secret");
+  expect([found, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), found]);
+  const shown = JSON.parse((await integHere(at, ["profiles", "show", "target", "--json"])).stdout) as {
+    credential: { client_id: string };
+  };
+  const [newest] = (await clients()).filter(({ client_id }) => client_id === shown.credential.client_id);
+  expect(newest?.status).toBe("active");
+  const exchanged = await integHere(at, ["oauth-clients", "token", "--from-profile", "-p", "target", "--json"]);
+  expect(exchanged.code).toBe(0);
+  return found;
+}
+
+describe("bytes", () => {
+  it.each<[string, readonly string[], (s: string) => RegExp]>([
+    ["raw", [], () => /^(sbx_us_cs_\w+)$/],
+    ["line", ["--secret-format", "line"], () => /^(sbx_us_cs_\w+)\n$/],
+    ["json-string", ["--secret-format", "json-string"], () => /^"(sbx_us_cs_\w+)"\n$/],
+    ["env, named", ["--secret-env", "ID=client_id,TOKEN=secret"], () => /^ID=\S+\nTOKEN=(sbx_us_cs_\w+)\n$/],
+    [
+      "a template",
+      ["--secret-format", 'template:{"t":"{secret}","a":"{service_account}","p":"{profile}-{region}","x":{}}'],
+      (account) => new RegExp(`^\\{"t":"(sbx_us_cs_\\w+)","a":"${account}","p":"p-us","x":\\{\\}\\}$`),
+    ],
+  ])("%s: a file and a command get the same", async (_name, words, pattern) => {
+    const at = await home();
+    const { code, stdout } = await create(at, "--secret-file", "a", ...words, "--secret-command", "cat > b", ...words);
+    expect([code, (JSON.parse(stdout) as { client_secret: unknown }).client_secret]).toEqual([0, null]);
+    expect(text(at, "a")).toMatch(pattern(service.us.service_account_id));
+    expect(text(at, "b")).toBe(text(at, "a"));
+  });
+
+  it("a command is told what the secret belongs to, and stopped at its limit", async () => {
+    const at = await home();
+    const told = await create(at, "--secret-command", "env | grep ^INTEG_ > told; cat > /dev/null");
+    const { id, client_id } = JSON.parse(told.stdout) as { id: string; client_id: string };
+    for (const line of [
+      `INTEG_RESOURCE_ID=${id}`,
+      `INTEG_OAUTH_CLIENT_ID=${client_id}`,
+      `INTEG_SERVICE_ACCOUNT=${service.us.service_account_id}`,
+      "INTEG_PROFILE_NAME=p",
+      `INTEG_ENTRY=${creationIn(at).id}`,
+    ])
+      expect(text(at, "told").split("\n")).toContain(line);
+    const late = await create(
+      at,
+      "--new",
+      "--secret-command",
+      "cat >/dev/null; sleep 60",
+      "--secret-command-timeout",
+      "1s",
+    );
+    expect([late.code, late.stderr]).toEqual([12, expect.stringContaining("after 1 s")]);
+  });
+});
+
+describe("proof", () => {
+  it("a store that keeps something else is not believed: exit 12, the old client stays, a claim repairs it", async () => {
+    const at = await home();
+    const id = await old(at);
+    const keep = "tr -d 0-9 > kept";
+    const check = ["--secret-check-command", "cat kept"];
+    const failed = await integHere(at, ["oauth-clients", "rotate", id, "--secret-command", keep, ...check]);
+    expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("something other than the secret")]);
+    expect(failed.stderr).not.toMatch(/sbx_us_cs_\w+/);
+    expect(await live()).toContain(id);
+    const entry = creationIn(at).id;
+    const claimed = await integHere(at, ["journal", "claim", entry, "--secret-command", "cat > kept", ...check]);
+    expect([claimed.code, text(at, "kept")]).toEqual([0, expect.stringMatching(secret)]);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect(await live()).not.toContain(id);
+  });
+
+  it("ending with 0 is enough where that was asked for", async () => {
+    const at = await home();
+    const check = ["--secret-check-command", "test -s kept", "--secret-check", "exit"];
+    expect((await create(at, "--secret-command", "cat > kept", ...check)).code).toBe(0);
+    const wrong = ["--secret-check-command", "test -s missing", "--secret-check", "exit"];
+    expect((await create(at, "--new", "--secret-command", "cat > kept", ...wrong)).code).toBe(12);
+  });
+
+  it("what a rotation delivers to a file is in the journal as a digest, to be recognised by what it holds", async () => {
+    const at = await home();
+    const id = await old(at);
+    expect((await integHere(at, ["oauth-clients", "rotate", id, "--secret-file", "new.secret"])).code).toBe(0);
+    const { destination } = creationIn(at) as unknown as { destination: { proof?: { digest: string } } };
+    expect(destination.proof?.digest).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("several", () => {
+  const toAll = ["--secret-file", "a.secret", "--secret-command", "cat > b.secret", "--secret-profile", "target"];
+
+  it("all get the secret, and then the old client is revoked", async () => {
+    const at = await home();
+    const id = await old(at);
+    const { code, stderr } = await integHere(at, ["oauth-clients", "rotate", id, ...toAll]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`The old client ${id} is revoked`)]);
+    await inAll(at);
+    expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
+  });
+
+  it("one fails: the others have it, the old client stays, a claim delivers to the missing one alone", async () => {
+    const at = await home();
+    const id = await old(at);
+    mkdirSync(at.path("store"));
+    chmodSync(at.path("store"), 0o500);
+    const store = "cat > b.tmp; mv b.tmp store/b 2>/dev/null && cp store/b b.secret";
+    const words = ["--secret-file", "a.secret", "--secret-command", store, "--secret-profile", "target"];
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) renameSync(at.path("store"), at.path("away"));
+    const failed = await integHere(at, ["oauth-clients", "rotate", id, ...words]);
+    expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("2 of 3 destinations have it")]);
+    expect([states(at), (await live()).includes(id)]).toEqual([["delivered", "failed", "delivered"], true]);
+    // Nothing but a claim goes on: the old one stays, however often recovery is typed.
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
+    expect(await live()).toContain(id);
+    const before = text(at, "a.secret");
+    if (isRoot) renameSync(at.path("away"), at.path("store"));
+    chmodSync(at.path("store"), 0o700);
+    const untold = await integHere(at, ["journal", "claim", creationIn(at).id]);
+    expect([untold.code, untold.stderr]).toEqual([12, expect.stringContaining("pass --secret-command again")]);
+    const claimed = await integHere(at, ["journal", "claim", creationIn(at).id, "--secret-command", store]);
+    expect([claimed.code, claimed.stdout.includes("sbx_us_cs_")]).toEqual([0, false]);
+    expect(await inAll(at)).toBe(before);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+    expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
+  });
+
+  it("none is reached: nothing is lost, and a claim to another place takes the place of all", async () => {
+    const at = await home();
+    const words = ["--secret-command", "exit 3", "--secret-command", "exit 4"];
+    expect((await create(at, ...words)).code).toBe(12);
+    expect(states(at)).toEqual(["failed", "failed"]);
+    const claimed = await integHere(at, ["journal", "claim", creationIn(at).id, "--secret-file", "elsewhere"]);
+    expect([claimed.code, text(at, "elsewhere")]).toEqual([0, expect.stringMatching(secret)]);
+    expect(creationIn(at).state).toBe("done");
+  });
+
+  it("one that cannot take a secret stops all before anything is sent", async () => {
+    const at = await home();
+    const before = (await clients()).length;
+    writeFileSync(at.path("taken"), "mine");
+    for (const words of [
+      ["--secret-file", "a.secret", "--secret-file", "taken"],
+      ["--secret-file", "a.secret", "--secret-profile", "nobody"],
+      ["--secret-file", "a.secret", "--secret-file", "missing/b"],
+    ]) {
+      expect((await create(at, ...words)).code).toBe(2);
+      expect(existsSync(at.path("a.secret"))).toBe(false);
+    }
+    expect((await clients()).length).toBe(before);
+    expect(text(at, "taken")).toBe("mine");
+  });
+
+  it("the lost secret of several is replaced to all of them", async () => {
+    const at = await home();
+    await service.fault("POST /v1/oauth_clients secret=withheld times=1");
+    expect((await create(at, ...toAll, "--replace-lost-secret")).code).toBe(0);
+    await inAll(at);
+    expect((await live()).length).toBe(1);
+  });
+});
