@@ -11,18 +11,3 @@ export interface StoreKind {
 }
 
 export type StoreScheme = keyof typeof storeKinds;
-
-/** What can be asked for where a secret goes: the option, what follows it, and what it does. */
-export interface DestinationKind {
-  readonly option: "secretFile" | "secretCommand" | "secretProfile" | "secretTo";
-  readonly form: string;
-  readonly what: string;
-}
-
-/** Every kind of destination but the screen, in the order in which a person is offered them. */
-export const destinationKinds: readonly DestinationKind[] = [
-  { option: "secretFile", form: "<path>", what: "a new file, readable by you alone" },
-  { option: "secretCommand", form: "<command>", what: "the standard input of a command" },
-  { option: "secretProfile", form: "<name>", what: "the credential of an existing profile" },
-  ...Object.values(storeKinds).map(({ form, what }) => ({ option: "secretTo", form, what }) as const),
-];

@@ -94,9 +94,9 @@ export const rotate: KeyWork = {
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
     // From the first time on the profile knows which key is its own.
-    const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile"]);
+    const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile", "--yes"]);
     if (first.code !== 0) throw new Error(first.stderr);
-    return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile"] };
+    return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile", "--yes"] };
   },
   async inTheEnd(_desk, { at }) {
     const { code, stderr } = await undisturbed(at, ["keys", "list"]);
@@ -158,7 +158,17 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
   await undisturbed(at, [...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
     input: access_key_secret,
   });
-  const rotated = await undisturbed(at, ["keys", "rotate", id, "-p", "admin", "--secret-profile", "p", "--new"]);
+  const rotated = await undisturbed(at, [
+    "keys",
+    "rotate",
+    id,
+    "-p",
+    "admin",
+    "--secret-profile",
+    "p",
+    "--new",
+    "--yes",
+  ]);
   if (rotated.code !== 0) return new Error(`the way out ended with ${rotated.code}: ${rotated.stderr}`);
   for (const entry of unsettledIn(journalOf(at))) await undisturbed(at, ["journal", "forget", entry.id, "--yes"]);
   return "locked out, told the way out";

@@ -215,9 +215,9 @@ describe("canary secrets of access keys", () => {
     }
     const made = await ends(0, home, ["keys", "create", "--name", "last", "--secret-file", "out/key", "--json"]);
     const { id } = JSON.parse(made.stdout) as { id: string };
-    await ends(0, home, ["keys", "rotate", id, "--secret-file", "out/rotated"]);
+    await ends(0, home, ["keys", "rotate", id, "--yes", "--secret-file", "out/rotated"]);
     await ends(0, home, ["keys", "rotate", id, "--by-replacement", "--secret-file", "out/replaced"]);
-    await ends(0, home, ["keys", "rotate", own.id, "--update-profile"]);
+    await ends(0, home, ["keys", "rotate", own.id, "--yes", "--update-profile"]);
     await ends(12, home, ["keys", "create", "--name", "kept", "--secret-command", "exit 1"]);
     await ends(0, home, [
       "journal",

@@ -218,7 +218,7 @@ describe("recoveries at once", () => {
     const old = await account.make(["entity:read"]);
     await service.fault("POST /v1/oauth_clients latency=300ms");
     const ends = await Promise.all(
-      ["a", "b"].map((file) => at.integ(["oauth-clients", "rotate", old.id, "--secret-file", file])),
+      ["a", "b"].map((file) => at.integ(["oauth-clients", "rotate", old.id, "--yes", "--secret-file", file])),
     );
     const delivered = ["a", "b"].filter((_, index) => ends[index]!.code === 0);
     expect(delivered.length, ends.map(({ stderr }) => stderr).join("\n")).toBeGreaterThanOrEqual(1);

@@ -211,7 +211,7 @@ const keys = fc.tuple(fc.constantFrom("create", "rotate", "revoke"), which, keyi
       if (made > 1 || (code === 0 && made !== 1)) throw new Error(`keys create ended with ${code} and made ${made}`);
       return;
     }
-    const to = verb === "rotate" ? ["--secret-file", real.fresh("key")] : ["--yes"];
+    const to = verb === "rotate" ? ["--yes", "--secret-file", real.fresh("key")] : ["--yes"];
     const { code } = await real.step(["keys", verb, key.id, ...to], verb === "rotate" ? trouble : {});
     const now = (await real.keys()).find(({ id }) => id === key.id)!;
     if (code === 0) expect(now.status).toBe(verb === "revoke" ? "revoked" : "active");

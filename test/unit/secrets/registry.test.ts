@@ -13,7 +13,6 @@ import type {
   SingleRecord,
 } from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
-import { destinationKinds, storeKinds } from "../../../src/secrets/store-kinds.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { canary, client, delivery, filesWithCanary, key } from "./a-secret.ts";
@@ -90,20 +89,6 @@ describe("the secret options", () => {
     expect((await destinationFor({ to: [] }, house().tools)).isStdout).toBe(true);
     expect((await destinationFor({ to: [file] }, house().tools)).isStdout).toBe(false);
   });
-});
-
-it("every kind that a person is offered is one, and every store is offered", async () => {
-  const { tools } = house();
-  const named = { secretFile: "file", secretCommand: "command", secretProfile: "profile", secretTo: "store" };
-  for (const { option, form } of destinationKinds) {
-    const kind = named[option];
-    const value = form.replaceAll(/[<>]/g, "");
-    const typed = { kind, path: value, command: value, name: value, to: value } as DestinationOption;
-    expect((await destinationFor({ to: [typed] }, tools)).record.kind).toBe(kind);
-  }
-  expect(destinationKinds.filter(({ option }) => option === "secretTo").map(({ form }) => form)).toEqual(
-    Object.values(storeKinds).map(({ form }) => form),
-  );
 });
 
 describe("--secret-command", () => {
