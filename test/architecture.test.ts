@@ -42,6 +42,7 @@ const pureRules = [
   "api/contract-headers.ts",
   "api/json/iso-time.ts",
   "api/http/attempt.ts",
+  "api/http/request-rules.ts",
   "api/http/retry.ts",
   "api/oauth-client-creation.ts",
   "api/pages.ts",

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { getSystemErrorMap } from "node:util";
 import { Failure, type FailureKind } from "../errors.ts";
 
 /** errno name and call of a failed system call, or undefined if it is no such error. */
@@ -10,16 +11,32 @@ export function failedCall(error: unknown): { readonly code: string; readonly ca
     : undefined;
 }
 
-const names: ReadonlyMap<number, string> = new Map(
-  Object.entries(constants.errno).map(([name, number]) => [number, name]),
-);
+/** What a disk of Linux may report, and Node has no name for. */
+const linuxNames: readonly (readonly [number: number, name: string])[] = [
+  [112, "EHOSTDOWN"],
+  [117, "EUCLEAN"],
+  [121, "EREMOTEIO"],
+  [123, "ENOMEDIUM"],
+  [126, "ENOKEY"],
+  [127, "EKEYEXPIRED"],
+  [128, "EKEYREVOKED"],
+  [133, "EHWPOISON"],
+];
+
+const names: ReadonlyMap<number, string> = new Map([
+  ...(process.platform === "linux" ? linuxNames : []),
+  ...Object.entries(constants.errno).map(([name, number]) => [number, name] as const),
+]);
 
 /** The system's name of an error that Node knows by its number alone (`EDQUOT`, `ENOLCK`). */
 function nameOf(code: string, error: Error): string {
   const errno = "errno" in error ? error.errno : undefined;
   const number = /^Unknown system error -(\d+)$/.exec(code)?.[1] ?? (code === "UNKNOWN" ? -Number(errno) : undefined);
-  return number === undefined ? code : (names.get(Number(number)) ?? `error ${number}`);
+  return number === undefined ? code : (names.get(Number(number)) ?? `${unnamed} ${number}`);
 }
+
+/** How an error without any name is called: it stands in a sentence. */
+const unnamed = "the system reports error";
 
 /** errno name of a failed system call. */
 export function errorCode(error: unknown): string | undefined {
@@ -120,19 +137,32 @@ const errorWords: Readonly<Record<string, string>> = {
   ESTALE: "the file server no longer knows the file",
   EFBIG: "the file is too large",
   EBUSY: "it is in use",
+  EHOSTDOWN: "the file server does not answer",
+  EUCLEAN: "the file system is damaged",
+  EREMOTEIO: "the device reports an I/O error",
+  ENOMEDIUM: "there is no disk in the drive",
+  ENOKEY: "the key of the encrypted file system is not available",
+  EKEYEXPIRED: "the key of the encrypted file system has expired",
+  EKEYREVOKED: "the key of the encrypted file system was revoked",
+  EHWPOISON: "a part of the memory is broken",
 };
 
 /** Why a file operation failed, as it stands in a sentence. */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
-  return code === undefined ? "an unexpected error" : (errorWords[code] ?? code);
+  return code === undefined ? "an unexpected error" : (wordsOf(code) ?? code);
+}
+
+/** Our own words, or the system's. */
+function wordsOf(code: string): string | undefined {
+  return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
 
 /** The system's own words, without the path that stands in them: `permission denied (EACCES)`. */
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
-  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : errorWords[code];
+  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : wordsOf(code);
   return said === undefined ? code : `${said} (${code})`;
 }
 

@@ -3,6 +3,7 @@
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Service } from "../../api/connect.ts";
 import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
+import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import { detailOf } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -22,7 +23,7 @@ export async function revokeAccessKey(bench: Workbench, id: string): Promise<Key
     ...madeFor(bench.account),
     operation: "access_key.revoke",
     method: "DELETE",
-    path: `/api/v1/access-keys/${encodeURIComponent(id)}`,
+    path: `/api/v1/access-keys/${segment(id, "key id")}`,
     request_text: JSON.stringify({ id }),
     fingerprint: JSON.stringify([id]),
     idempotent: false,

@@ -3,6 +3,7 @@
 // followed by another rotation only if the person asks for one. Rotation that cannot lock out: replace.ts.
 import { rotatedKeyDifferences } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/http/attempt.ts";
+import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -55,7 +56,7 @@ export async function rotateAccessKey(
       ...madeFor(bench.account),
       operation: "access_key.rotate",
       method: "POST",
-      path: `/api/v1/access-keys/${encodeURIComponent(id)}/rotate`,
+      path: `/api/v1/access-keys/${segment(id, "key id")}/rotate`,
       request_text: "",
       fingerprint: JSON.stringify(["in_place", id]),
       idempotent: false,

@@ -2,6 +2,7 @@
 // crash on the way is finished later.
 import { type Attempt, failureOf } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
+import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { type Mark, type Reading, revoke, revokeUnderEntry, type RevocationGrounds } from "../revocation.ts";
@@ -13,7 +14,7 @@ export async function revokeOAuthClient(bench: Workbench, id: string): Promise<s
     ...madeFor(bench.account),
     operation: "oauth_client.revoke",
     method: "DELETE",
-    path: `/v1/oauth_clients/${encodeURIComponent(id)}`,
+    path: `/v1/oauth_clients/${segment(id, "client id")}`,
     request_text: JSON.stringify({ id }),
     fingerprint: JSON.stringify([id]),
     idempotent: false,

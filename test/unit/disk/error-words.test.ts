@@ -24,7 +24,7 @@ test("a failed call tells its code and its call; a bug with a code is none", () 
 test.each([
   ["EACCES", "usage", "permission denied"],
   ["EROFS", "usage", "the file system is read-only"],
-  ["ENXIO", "usage", "ENXIO"],
+  ["ENXIO", "usage", "no such device or address"],
   ["EIO", "failed", "the device reports an I/O error"],
   ["ENOSPC", "failed", "no space left on the device"],
   ["EDQUOT", "failed", "the disk quota is used up"],
@@ -36,7 +36,9 @@ test.each([
 test.each([
   [constants.errno.EDQUOT, "the disk quota is used up", "the disk quota is used up (EDQUOT)"],
   [constants.errno.ENOLCK, "the file system has no free locks", "the file system has no free locks (ENOLCK)"],
-  [121, "error 121", "error 121"],
+  [121, "the device reports an I/O error", "the device reports an I/O error (EREMOTEIO)"],
+  [117, "the file system is damaged", "the file system is damaged (EUCLEAN)"],
+  [4711, "the system reports error 4711", "the system reports error 4711"],
 ])("error %d, which Node knows by its number alone, in words", (number, words, systems) => {
   const code = `Unknown system error -${number}`;
   const error = Object.assign(new Error(`${code}: ${code}, fsync`), { code, syscall: "fsync", errno: -number });

@@ -1,0 +1,23 @@
+// An id that no request can carry is refused before anything is written: an entry of it could never be finished.
+import { describe, expect, it } from "vitest";
+import { revokeAccessKey } from "../../../src/changes/access-key/revoke.ts";
+import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
+import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
+import type { Workbench } from "../../../src/changes/workbench.ts";
+import { AWorld } from "./a-world.ts";
+
+const works: Record<string, (bench: Workbench, world: AWorld, id: string) => Promise<unknown>> = {
+  "a client's revocation": (bench, _world, id) => revokeOAuthClient(bench, id),
+  "a key's revocation": (bench, _world, id) => revokeAccessKey(bench, id),
+  "a key's rotation": (bench, world, id) =>
+    rotateAccessKey(bench, { id, updateProfile: false }, { destination: world.destination() }),
+};
+
+describe.each(Object.entries(works))("%s", (_name, work) => {
+  it.each(["", ".", "..", "\ud800"])("of %j", async (id) => {
+    const world = new AWorld();
+    const { kind, failure } = await world.run((bench) => work(bench, world, id));
+    expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining("is no")]);
+    expect([world.entries, world.account.requests]).toEqual([[], []]);
+  });
+});
