@@ -5,7 +5,7 @@ import { isDiskFull } from "../disk/error-words.ts";
 import { exitCodes, Failure } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
-import type { Typed } from "../program.ts";
+import { knownWords, type Typed } from "../program.ts";
 import { readCommandLine } from "./command-line.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
@@ -24,7 +24,10 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   const terminal = terminalOf(process, words);
   try {
     const typed = await readCommandLine(words, { width, version });
-    if ("help" in typed) return await showHelp(terminal, typed);
+    if ("help" in typed) {
+      if (typed.toStderr && (format === "json" || format === "ndjson")) throw noCommand(words);
+      return await showHelp(terminal, typed);
+    }
     const chosen = chooseGlobals(typed.globals, process.env);
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     let tellWait = (): void => {};
@@ -66,6 +69,13 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
   return help.toStderr ? exitCodes.usage : 0;
 }
 
+/** A program that asked for JSON gets its error as JSON, not a screen of help. */
+function noCommand(words: readonly string[]): Failure {
+  const known = knownWords(words).join(" ");
+  const message = known === "" ? "No command was given." : `${known} needs one of its commands.`;
+  return new Failure("usage", message, { hint: known === "" ? "integ --help" : `integ help ${known}` });
+}
+
 /** What was left out is asked for where somebody can be asked and something is known. */
 async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
@@ -88,6 +98,7 @@ async function tell(terminal: Terminal, error: unknown, format: Format): Promise
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
   terminal.close();
+  terminal.freshErrLine();
   terminal.writeErr(await render(error, { known, format, colour: terminal.colour.stderr, exitCode }));
   return exitCode;
 }

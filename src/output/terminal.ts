@@ -54,6 +54,7 @@ export class Terminal {
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
   #outError: unknown;
+  #isErrMidLine = false;
 
   constructor(facts: TerminalFacts) {
     const { stdout, stderr, env, noColor: noColour = false } = facts;
@@ -121,12 +122,18 @@ export class Terminal {
   writeErr(text: string): void {
     if (text === "") return;
     this.live?.clear();
+    this.#isErrMidLine = !text.endsWith("\n");
     try {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
       // Nobody to tell.
     }
+  }
+
+  /** Begins a line of its own on standard error: what a person's own command has written may end without one. */
+  freshErrLine(): void {
+    if (this.#isErrMidLine) this.writeErr("\n");
   }
 
   /** Takes away what is drawn, for good: the command is over, however it ended. */

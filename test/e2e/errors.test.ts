@@ -348,3 +348,31 @@ it("tells what was wrong, where, and what to type instead", async () => {
   }
   await expect(told.join("\n")).toMatchFileSnapshot(golden);
 });
+
+/** The JSON on the last line of standard error, which holds nothing else. */
+function lastError(stderr: string): { exit_code: number } {
+  expect(stderr.endsWith("\n")).toBe(true);
+  return (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { exit_code: number } }).error;
+}
+
+it("an error as JSON is alone on the last line: without a command, too, and after what a command wrote", async () => {
+  const { stdout } = await integHere(at, ["commands", "--json"]);
+  const { commands } = JSON.parse(stdout) as { commands: { name: string; commands: unknown[] }[] };
+  const nouns = new Set(commands.filter((one) => one.commands.length > 0).map(({ name }) => name));
+  expect(nouns.size).toBeGreaterThan(8);
+  for (const words of [[], ...[...nouns].map((noun) => [noun])]) {
+    const { code, stderr } = await integHere(at, [...words, "--json"]);
+    expect([code, lastError(stderr).exit_code], words.join(" ")).toEqual([2, 2]);
+  }
+  const create = [
+    "oauth-clients",
+    "create",
+    "--service-account",
+    service.us.service_account_id,
+    "--scope",
+    "entity:read",
+  ];
+  const noisy = [...create, "--secret-command", "printf 'no newline' >&2; exit 1", "--json"];
+  const { code, stderr } = await integHere(at, noisy, { env: service.env });
+  expect([code, lastError(stderr).exit_code, stderr]).toEqual([12, 12, expect.stringContaining("no newline")]);
+});

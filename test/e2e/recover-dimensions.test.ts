@@ -164,6 +164,20 @@ describe("an organization that one shell names and the other does not", () => {
   });
 });
 
+describe("a profile with unfinished work", () => {
+  it("is not removed without a word of it: before the question, and for --yes", async () => {
+    const at = await withProfile();
+    const id = await leaveLost(at);
+    for (const [words, code] of [
+      [[], 2],
+      [["--yes"], 0],
+    ] as const) {
+      const ended = await at.integ(["profiles", "remove", "p", ...words]);
+      expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(`integ journal recover ${id}`)]);
+    }
+  });
+});
+
 describe("a key that was used before, on a disk that is gone", () => {
   it("revokes nothing for --yes alone, and says that the secret was not lost here", async () => {
     const words = [...made(), "--idempotency-key", "nightly-1", "--secret-file", "s", "--yes"];

@@ -1,3 +1,4 @@
+import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
@@ -8,8 +9,14 @@ export const command = defineVerb({
   asks: askProfile("Which profile is to be removed?"),
   async run(context, { args: [name] }) {
     const store = await context.profiles.store();
-    if (!store.get(name))
+    const profile = store.get(name);
+    if (!profile)
       throw new Failure("usage", `There is no profile "${name}" to remove.`, { hint: "integ profiles list" });
+    await warnOfUnfinished(context, profile.id).catch((error: unknown) => {
+      // A journal that cannot be read keeps nobody from removing a credential.
+      if (!(error instanceof Failure)) throw error;
+      context.output.warn(`Whether changes of it are unfinished is not known: ${error.message}`);
+    });
     const question = `Remove the profile ${name} and its stored credential from this machine?`;
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was removed: the answer was no.");
@@ -18,3 +25,16 @@ export const command = defineVerb({
     context.output.note(wasDefault ? `${name} is removed; no profile is the default now.` : `${name} is removed.`);
   },
 });
+
+/** What only this profile can finish: one that is added again under its name is another one. */
+async function warnOfUnfinished(context: Context, profileId: string): Promise<void> {
+  const unfinished = (await (await context.journal()).unsettled()).filter(
+    ({ profile_id, parent }) => profile_id === profileId && parent === null,
+  );
+  if (unfinished.length === 0) return;
+  const [are, them] = unfinished.length === 1 ? ["1 change is", "it"] : [`${unfinished.length} changes are`, "them"];
+  const ids = unfinished.map(({ id, operation, state }) => `${id} (${operation}, ${state})`).join(", ");
+  context.output.warn(
+    `${are} unfinished, and nobody can finish ${them} without this profile: ${ids}. First: integ journal recover ${unfinished.map(({ id }) => id).join(" ")}`,
+  );
+}
