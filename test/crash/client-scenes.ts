@@ -6,7 +6,7 @@ import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from "./client-audit.ts";
 import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from "./harness.ts";
-import { command, jsonFile, type Place, profile, rawFile, standardOutput } from "./secret-places.ts";
+import { command, jsonFile, type Place, profile, rawFile, standardOutput, three } from "./secret-places.ts";
 
 /** A command, and how its account comes to be as it must. */
 export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled"> {
@@ -149,6 +149,19 @@ export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: 12 };
+
+export const createToThree: ClientWork = { ...createTo(three), childKilled: 12 };
+
+export const rotateToThree: ClientWork = {
+  name: `oauth-clients rotate to ${three.name}`,
+  place: three,
+  childKilled: 12,
+  arrange: async (at, account) => {
+    await three.arrange?.(at, account);
+    const old = await account.make(["entity:read"]);
+    return { words: ["oauth-clients", "rotate", old.id, ...three.words], old };
+  },
+};
 
 /** The first answer brings no secret, so that the same run revokes that client and makes another. */
 export const replace: ClientWork = {

@@ -8,6 +8,7 @@ import {
   createToJson,
   createToOutput,
   createToProfile,
+  createToThree,
   replace,
 } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
@@ -19,5 +20,6 @@ killTest(scene(createToJson), { sample: 3 });
 killTest(scene(createToOutput), { sample: 3 });
 killTest(scene(createToProfile), { sample: 4 });
 killTest(scene(createToCommand), { sample: 3 });
+killTest(scene(createToThree), { sample: 6 });
 killTest(scene(createCut), { sample: 3 });
 killTest(scene(replace), { sample: 5 });

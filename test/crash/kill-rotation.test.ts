@@ -1,10 +1,11 @@
 // SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: nothing doubled, nothing
 // lost.
-import { clientScenes, recover, recoverUnsent, rotate } from "./client-scenes.ts";
+import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 
 const scene = clientScenes();
 
 killTest(scene(rotate), { sample: 8 });
+killTest(scene(rotateToThree), { sample: 6 });
 killTest(scene(recover), { sample: 4 });
 killTest(scene(recoverUnsent), { sample: 3 });
