@@ -239,6 +239,8 @@ describe("a crash at any point, and another in its recovery", () => {
 /** What several destinations and a store promise: each has the secret once, and all have it where the entry is done. */
 function expectDelivered(world: AWorld, { destination, at }: { destination: DestinationKind; at: string }): void {
   expect(new Set(world.stored).size, at).toBe(world.stored.length);
+  if (destination === "store" || destination === "three")
+    expect(world.entries.filter(({ state }) => state === "undelivered").length, at).toBe(0);
   if (destination !== "three") return;
   for (const { state } of world.entries) if (state === "done") expect(world.haveAll(), at).toBe(true);
 }
