@@ -5,13 +5,7 @@ import { addProfile, type ProfileRooms } from "../../../src/profiles/configure.t
 import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
-import type {
-  DestinationOption,
-  SecretCheck,
-  SecretFormat,
-  SecretOptions,
-  SingleRecord,
-} from "../../../src/secrets/destination.ts";
+import type { SecretCheck, SecretFormat, SecretOptions, SingleRecord } from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
