@@ -199,7 +199,7 @@ describe("recoveries at once", () => {
 
   it("the same command typed again beside a live one makes another client; beside a dead one it goes on", async () => {
     const at = home();
-    await service.fault("POST /v1/oauth_clients latency=5s times=1");
+    await service.fault("POST /v1/oauth_clients latency=12s times=1");
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
     await until("the first is on its way", () => journalOf(at)[0]?.attempts === 1);
