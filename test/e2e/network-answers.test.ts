@@ -123,10 +123,10 @@ describe("through the built program", () => {
       const file = existsSync(at.path("s")) ? readFileSync(at.path("s"), "utf8") : undefined;
       const faults: string[] = [];
       if (entry?.state !== stateOf[meaning]) faults.push(`the entry is ${entry?.state}, not ${stateOf[meaning]}`);
-      if (file !== (meaning === "delivered" ? `${secretText}\n` : undefined)) faults.push(`its file: ${file}`);
+      if (file !== (meaning === "delivered" ? secretText : undefined)) faults.push(`its file: ${file}`);
       if (meaning === "kept" && entry) {
         const claimed = await integHere(at, ["journal", "claim", entry.id, "--secret-file", "claimed"]);
-        if (claimed.code !== 0 || readFileSync(at.path("claimed"), "utf8") !== `${secretText}\n`)
+        if (claimed.code !== 0 || readFileSync(at.path("claimed"), "utf8") !== secretText)
           faults.push(`claim ended with ${claimed.code}: ${claimed.stderr}`);
       }
       return faults.map((fault) => `${nameOf(answer)}, exit ${code}: ${fault}`);

@@ -1,5 +1,7 @@
 import { creationIntent } from "../../changes/oauth-client/admit.ts";
 import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
+// At once: a process that can open no more files after the request must still end as it should.
+import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
 import { secretLost } from "../../changes/secret-delivery.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
@@ -92,7 +94,6 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
     const question = `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
     if (!(await mayReplace(context, { question, entry: end.entry }, at.replace)))
       throw secretLost(end.entry, { requestId: end.requestId, here: at.bench.secrets.place });
-    const { replaceLostSecret } = await import("../../changes/oauth-client/replace.ts");
     const replaced = await replaceLostSecret(at.bench, at.lease, at.chosen);
     if (replaced.kind === "secret_lost") throw secretLost(replaced.entry, replaced);
     return conclude(context, replaced, at);
