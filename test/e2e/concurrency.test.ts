@@ -203,6 +203,8 @@ describe("recoveries at once", () => {
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
     await until("the first is on its way", () => journalOf(at)[0]?.attempts === 1);
+    // The attempt is on disk before it is sent: the slow answer is to be the one to the first.
+    await new Promise((done) => setTimeout(done, 1_000));
     expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
     first.kill("SIGKILL");
     await firstEnd;
