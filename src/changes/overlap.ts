@@ -88,7 +88,7 @@ export interface Rotated {
  * @throws Failure of the destination, if it can take no secret and one is still to come
  */
 export async function admitRotation(
-  { journal }: { readonly journal: Pick<Journal, "admit" | "resume" | "entries"> },
+  { journal }: { readonly journal: Pick<Journal, "admit" | "resume" | "select"> },
   intent: Intent,
   about: { readonly destination: Destination; readonly creation: Operation; readonly fresh?: boolean | undefined },
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
@@ -162,13 +162,12 @@ export async function refuseBegunOtherwise(
  * one is settled: until then the lost one leads to it.
  */
 export async function currentChild(
-  journal: Pick<Journal, "entries">,
+  journal: Pick<Journal, "select">,
   rotation: Entry,
   creation: Operation,
 ): Promise<Entry | undefined> {
   const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
-  const all = await journal.entries();
-  const children = all.filter((entry) => entry.parent === rotation.id && entry.operation === creation);
+  const children = await journal.select({ all: true, parent: rotation.id, operation: creation });
   const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
   return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
 }
@@ -176,7 +175,8 @@ export async function currentChild(
 /** The entry that was to stand in for this one and has not come to nothing. */
 export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
   const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
-  return (await journal.entries()).find((entry) => entry.replaces === lost.id && !cameToNothing.has(entry.state));
+  const standIns = await journal.select({ all: true, replaces: lost.id });
+  return standIns.find((entry) => !cameToNothing.has(entry.state));
 }
 
 export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {

@@ -95,10 +95,9 @@ async function recoverOne(journal: Journal, id: string, options: RecoveryOptions
 async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
-  const all = await journal.entries();
-  const above = [entry.parent, entry.replaces]
-    .map((name) => (name ? all.find((other) => other.id === name) : undefined))
-    .find((other) => other && !isSettled(other.state));
+  const ids = [entry.parent, entry.replaces].filter((other) => other !== null);
+  const unsettled = ids.length === 0 ? [] : await journal.select({ ids });
+  const above = unsettled.find((other) => other.id === entry.parent) ?? unsettled[0];
   return above ? rootOf(journal, above.id) : entry;
 }
 
@@ -160,7 +159,7 @@ async function ofRotation(
   rotation: Entry,
   { destinationOf }: RecoveryOptions,
 ): Promise<Destination> {
-  const all = await journal.entries();
-  const child = all.find((entry) => entry.parent === rotation.id && entry.destination !== null);
+  const steps = await journal.select({ all: true, parent: rotation.id });
+  const child = steps.find((entry) => entry.destination !== null);
   return destinationOf(child ?? rotation);
 }

@@ -17,10 +17,9 @@ export function beginning({ clock }: Workbench): string {
  * @param since as `beginning` gave it
  */
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
-  const others = (await entriesOf(bench)).filter(
+  const others = (await touchedSince(bench, since)).filter(
     (entry) =>
       entry.id !== own.id &&
-      entry.updated_at >= since &&
       !nothing.has(entry.state) &&
       entry.parent === own.parent &&
       entry.replaces === own.replaces &&
@@ -36,9 +35,9 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
 }
 
 /** How the creation ended stays what it is, whether the journal can be read again or not. */
-async function entriesOf({ journal }: Workbench): Promise<readonly Entry[]> {
+async function touchedSince({ journal }: Workbench, since: string): Promise<readonly Entry[]> {
   try {
-    return await journal.entries();
+    return await journal.select({ all: true, since });
   } catch (error) {
     if (error instanceof Failure) return [];
     throw error;

@@ -58,10 +58,10 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
   return namesFor(what, {
     profileNames: () => readProfileNames(configFolder(env, machine)),
     journalPath: path,
-    async entries() {
+    async entries(filter) {
       const { openJournal } = await import("../journal/open-journal.ts");
       const { actorOf } = await import("./actor.ts");
-      return openJournal({ path, now: () => Date.now(), actor: actorOf(env) }).entries();
+      return openJournal({ path, now: () => Date.now(), actor: actorOf(env) }).select(filter);
     },
   });
 }

@@ -1,6 +1,6 @@
 // Which entries a list is to show. Pure.
 import { isActor } from "./actor.ts";
-import { type Entry, isSettled, type Operation } from "./entry.ts";
+import { type Entry, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import type { Step } from "./history.ts";
 
 export interface EntryFilter {
@@ -13,11 +13,21 @@ export interface EntryFilter {
   readonly actor?: string;
   /** ISO 8601 UTC: touched then or later. */
   readonly since?: string;
+  /** Those with these whole ids. */
+  readonly ids?: readonly string[];
+  /** The steps of that entry. */
+  readonly parent?: string;
+  /** Those that stand in for that entry. */
+  readonly replaces?: string;
+  /** Those that made, changed or revoked that client or key; a `client_id` counts too. */
+  readonly resource?: string;
+  /** At most so many of them, the newest. */
+  readonly limit?: number;
 }
 
 /** True where no settled entry can fit: those are not even read. */
 export function isOfUnsettled({ all, states }: EntryFilter): boolean {
-  return all !== true && states === undefined;
+  return states ? !states.some(isSettled) : all !== true;
 }
 
 /** @param history asked only where nothing else has excluded the entry */
@@ -27,5 +37,15 @@ export function fits(entry: Entry, filter: EntryFilter, history: () => readonly 
   if (operation !== undefined && entry.operation !== operation) return false;
   if (profile !== undefined && entry.profile !== profile) return false;
   if (since !== undefined && entry.updated_at < since) return false;
+  if (!isRelated(entry, filter)) return false;
   return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
+}
+
+function isRelated(entry: Entry, { ids, parent, replaces, resource }: EntryFilter): boolean {
+  return (
+    (ids === undefined || ids.includes(entry.id)) &&
+    (parent === undefined || entry.parent === parent) &&
+    (replaces === undefined || entry.replaces === replaces) &&
+    (resource === undefined || resourcesOf(entry).includes(resource))
+  );
 }

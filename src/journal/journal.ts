@@ -16,8 +16,12 @@ export interface Journal {
   entries(): Promise<Entry[]>;
   /** The unsettled ones, the newest first: much cheaper than to filter all in a long journal. */
   unsettled(): Promise<Entry[]>;
-  /** Those that fit, the newest first. */
+  /** Those that fit, the newest first. What relates to one entry or resource is found without reading the others. */
   select(filter: EntryFilter): Promise<Entry[]>;
+  /** The same one by one: for more than should be in memory, or a search that ends with the first. */
+  each(filter: EntryFilter): AsyncIterable<Entry>;
+  /** How many entries there are, settled ones too. */
+  count(): Promise<number>;
   /** Each step of an entry's work, the first one first. @param id a whole one */
   history(id: string): Promise<Step[]>;
   /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */

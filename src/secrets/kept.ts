@@ -132,6 +132,12 @@ export class Undelivered {
     if (!this.isKept(entry)) this.#destroyKept(entry);
   }
 
+  /** Entries that room is taken for here: a secret, what was reserved for one, or the key of its digest. */
+  rooms(): string[] {
+    const names = listFolder(this.folder).map((name) => name.replace(/\.key$/, ""));
+    return [...new Set(names)].filter((name) => entryPattern.test(name));
+  }
+
   /** Entries that a secret is kept for. */
   list(): string[] {
     return listFolder(this.folder)

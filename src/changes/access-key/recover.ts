@@ -72,7 +72,7 @@ function requestIn({ request_text }: Entry): AccessKeyRequest {
 /** Reads the list, and once more if it was too early to believe that the key is not there. */
 async function searchOrphan(bench: Workbench, entry: Entry, waitMs: number): Promise<Search> {
   const rows = await listedKeys(bench);
-  const sought = await soughtFor(bench, entry);
+  const sought = await soughtFor(bench, entry, rows);
   const first = findOrphan(rows, sought, serviceTime(bench));
   const waitFor = sought.sentUntil + settleMs - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
@@ -87,25 +87,47 @@ function listedKeys(bench: Workbench): Promise<Rows> {
   return readUntilAnswered(bench, () => account.service.accessKeys.list(), { what: "list access keys", where });
 }
 
-async function soughtFor(bench: Workbench, entry: Entry): Promise<Sought> {
-  const others = (await bench.journal.entries()).filter(
-    ({ id, base_url }) => id !== entry.id && base_url === entry.base_url,
-  );
-  const ids = others.flatMap(({ resource_id, detail }) => [resource_id, detail.key_id, detail.old_key]);
-  const ours = others.find(
-    ({ profile_id, detail }) => profile_id === entry.profile_id && typeof detail.created_by === "string",
-  );
+async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<Sought> {
+  const request = requestIn(entry);
   return {
-    request: requestIn(entry),
+    request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
     // Of a clock that nobody compared nothing follows: the request may have been sent a moment ago.
     sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown: isClockKnown(entry),
-    userId: ours?.detail.created_by ?? undefined,
-    knownIds: new Set(ids.filter((id) => typeof id === "string")),
+    userId: await creatorKnown(bench, entry),
+    knownIds: await knownAmong(bench, entry, namesakesIn(rows, request)),
     ownId: bench.account.keyId,
   };
+}
+
+/** How many earlier creations are asked who made their keys. */
+const creationsAsked = 100;
+
+/** The user that an earlier key of the same profile was bound to. */
+async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
+  const creations = { all: true, operation: "access_key.create", limit: creationsAsked } as const;
+  for await (const other of journal.each(creations)) {
+    const isOurs = other.id !== id && other.base_url === base_url && other.profile_id === profile_id;
+    if (isOurs && typeof other.detail.created_by === "string") return other.detail.created_by;
+  }
+  return undefined;
+}
+
+/** Those of the keys that other entries of the journal stand for. */
+async function knownAmong(
+  { journal }: Workbench,
+  { id, base_url }: Entry,
+  keys: readonly AccessKey[],
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for (const key of keys) {
+    if (key.id === undefined) continue;
+    const entries = await journal.select({ all: true, resource: key.id });
+    if (entries.some((other) => other.id !== id && other.base_url === base_url)) known.add(key.id);
+  }
+  return known;
 }
 
 /** True if the clock of the machine was compared with the service's when the work began, and agreed with it. */
@@ -264,7 +286,7 @@ export interface Sought {
   readonly isClockKnown: boolean;
   /** Who acts, where the journal or the list tell it. */
   readonly userId?: string;
-  /** Keys that other entries of the journal stand for: never an orphan. */
+  /** Keys of that name that other entries of the journal stand for: never an orphan. */
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key, where it is known: a list without it is not the whole list. */
   readonly ownId?: string;
@@ -285,15 +307,17 @@ export type Search =
  */
 export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
-  const namesakes = keys.filter(
-    (key) => key.name === sought.request.name && key.status !== "revoked" && !(key.id && sought.knownIds.has(key.id)),
-  );
+  const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));
   const fitting = sought.marked ? namesakes : namesakes.filter((key) => fits(key, sought));
   const [first] = fitting;
   if (first === undefined) return { kind: "none", doubts: doubtsOf(rows, { keys, namesakes, sought, now }) };
   if (fitting.length > 1 || first.id === undefined) return { kind: "several", keys: fitting };
   if (typeof first.lastUsedAt === "string") return { kind: "used", key: first };
   return { kind: "one", key: { ...first, id: first.id }, certain: sought.marked };
+}
+
+function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessKey[] {
+  return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
 /** What a key tells must agree with what was sent; what it does not tell excludes nothing. */

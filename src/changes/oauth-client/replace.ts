@@ -142,7 +142,7 @@ async function concludeReplacement(bench: Workbench, lost: EntryLease, begun: En
 /** What stands at the end of a row of replacements. */
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   if (entry.replaced_by === null) return entry;
-  const next = (await journal.entries()).find(({ id }) => id === entry.replaced_by);
+  const [next] = await journal.select({ all: true, ids: [entry.replaced_by] });
   return next ? lastReplacement(journal, next) : entry;
 }
 

@@ -205,11 +205,8 @@ function oldRequest(rotation: Entry): Pick<OldClient, "service_account_id" | "sc
 }
 
 async function rotationsOf({ journal, account }: Workbench, oldId: string): Promise<Entry[]> {
-  const all = await journal.entries();
-  return all.filter(
-    ({ operation, base_url, detail }) =>
-      operation === "oauth_client.rotate" && base_url === account.baseUrl && detail.old_client === oldId,
-  );
+  const all = await journal.select({ all: true, operation: "oauth_client.rotate", resource: oldId });
+  return all.filter(({ base_url, detail }) => base_url === account.baseUrl && detail.old_client === oldId);
 }
 
 function isOver({ state }: Entry): boolean {
@@ -267,15 +264,14 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
 /** At the limit of clients nothing is revoked: the person chooses what goes. */
 async function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Promise<Failure> {
   const account = JSON.stringify(oldRequest(rotation).service_account_id);
-  const ofAccount = (await bench.journal.entries()).filter(
-    ({ operation, state, base_url, request_text }) =>
-      operation === "oauth_client.create" &&
-      state === "done" &&
-      base_url === rotation.base_url &&
-      request_text.includes(account),
-  );
-  const known = new Set(ofAccount.map(({ resource_id }) => resource_id).filter((id) => id !== null));
-  const names = [...known].filter((id) => id !== rotation.detail.old_client).slice(0, 20);
+  const known = new Set<string>();
+  for await (const entry of bench.journal.each({ states: ["done"], operation: "oauth_client.create" })) {
+    const { resource_id: id, base_url, request_text } = entry;
+    if (base_url !== rotation.base_url || !request_text.includes(account)) continue;
+    if (id !== null && id !== rotation.detail.old_client) known.add(id);
+    if (known.size === 20) break;
+  }
+  const names = [...known];
   return new Failure("conflict", refusal.message, {
     ...refusal.details,
     meaning:

@@ -1,7 +1,7 @@
 // The checks of `integ doctor` that this machine answers. No secret passes through here.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { isSettled, needsAttention, nextStep } from "../../journal/entry.ts";
+import { needsAttention, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
@@ -70,11 +70,11 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
   const damage = (await journal.verify()).filter((finding) => finding.severity === "problem");
-  const unsettled = (await journal.entries()).filter((entry) => needsAttention(entry, context.clock.now()));
+  const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   return [
     damage.length === 0
-      ? ok("journal", `sound, ${counted((await journal.entries()).length, "entry", "entries")}`)
+      ? ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)
       : {
           check: "journal",
           status: "problem",
@@ -162,8 +162,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
 /** Unfinished work whose secret was to become a profile's: recovery first says how it ends. */
 async function isWantedBack(context: Context): Promise<boolean> {
   const journal = await context.journal();
-  return (await journal.entries()).some(
-    ({ state, destination }) =>
-      !isSettled(state) && destination !== null && placesOf(destination).some(({ kind }) => kind === "profile"),
+  return (await journal.unsettled()).some(
+    ({ destination }) => destination !== null && placesOf(destination).some(({ kind }) => kind === "profile"),
   );
 }

@@ -136,10 +136,9 @@ function isForbidden(attempt: Attempt<unknown>): boolean {
 async function hasWork({ context, profile }: Subject, operations: string | undefined): Promise<boolean> {
   if (operations === undefined) return false;
   const { name, baseUrl } = await profile();
-  const entries = await (await context.journal()).entries();
-  return entries.some(
-    (entry) => entry.operation.startsWith(operations) && entry.profile === name && entry.base_url === baseUrl,
-  );
+  for await (const { operation, base_url } of (await context.journal()).each({ all: true, profile: name }))
+    if (operation.startsWith(operations) && base_url === baseUrl) return true;
+  return false;
 }
 
 /** The exchange, the bearer token and the organization id at once: none of them can be asked about by itself (§4.4, §5.3). */

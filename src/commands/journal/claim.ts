@@ -128,11 +128,10 @@ async function settle(
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
 async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
-  const below = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "undelivered");
-  const above = entry.replaced_by
-    ? (await journal.entries()).find((other) => other.id === entry.replaced_by)
-    : undefined;
-  return below ?? (above?.state === "undelivered" ? above : entry);
+  const [below] = await journal.select({ states: ["undelivered"], parent: entry.id });
+  const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
+  const [above] = await journal.select({ states: ["undelivered"], ids });
+  return below ?? above ?? entry;
 }
 
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {

@@ -34,7 +34,7 @@ export const command = defineVerb({
     await mentionDamage(context);
     const shown = await journal.select(filterOf(context, options));
     const { profile } = context.settings;
-    const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile })).length === 0;
+    const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const list = context.output.list({ ...entriesView, empty });
     await list.page(entriesPage(shown));

@@ -15,7 +15,7 @@ import { TakenPlaces } from "./taken-places.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
+import { dueAt, isSettled, settledStates, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, placesOf } from "../../secrets/destination.ts";
@@ -66,7 +66,7 @@ export const command = defineVerb({
         return workbenchOf(context, { entry, disk });
       },
     });
-    await giveBackRooms(context, journal);
+    await giveBackRooms(context, journal, results);
     const all = await withReplacements(journal, results);
     await print(context, shown, all);
     await tellPlaces(context, journal, all);
@@ -123,11 +123,18 @@ async function refuseGone(context: Context, { id, profile }: Entry): Promise<voi
   });
 }
 
+/** A crash leaves room at the place of work that was under way: among so many of the newest entries, or before in this run. */
+const lookedBack = 1000;
+
 /** Settled work needs no room for a secret any more: what a crash left of it goes. */
-async function giveBackRooms(context: Context, journal: Journal): Promise<void> {
+async function giveBackRooms(context: Context, journal: Journal, recovered: readonly Recovered[]): Promise<void> {
   const undelivered = await context.secrets.undelivered();
-  for (const { id, state, destination } of await journal.entries()) {
-    if (!isSettled(state)) continue;
+  const ids = [...undelivered.rooms(), ...recovered.map(({ entry }) => entry.id)];
+  const entries = [
+    ...(await journal.select({ states: settledStates, ids })),
+    ...(await journal.select({ states: settledStates, limit: lookedBack })),
+  ];
+  for (const { id, state, destination } of new Map(entries.map((entry) => [entry.id, entry])).values()) {
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
       if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id);
@@ -142,7 +149,8 @@ async function chosen(journal: Journal, ids: readonly string[], profile: string 
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.unsettled();
   // A step of larger work is finished through it, as long as that is unsettled itself.
-  const unsettled = open.filter(({ parent }) => !open.some(({ id }) => id === parent));
+  const openIds = new Set(open.map(({ id }) => id));
+  const unsettled = open.filter(({ parent }) => parent === null || !openIds.has(parent));
   return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
 }
 
@@ -171,12 +179,14 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
 
 /** What stands in an entry's place belongs to the report: it is what the person has now. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
-  const all = await journal.entries();
-  const shown = new Set(results.map(({ entry }) => entry.id));
-  return results.flatMap((result) => {
-    const by = all.find((entry) => entry.id === result.entry.replaced_by && !shown.has(entry.id));
-    return by ? [result, { entry: by }] : [result];
-  });
+  const shown = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
+  const all: Recovered[] = [];
+  for (const result of results) {
+    const { replaced_by: id } = result.entry;
+    const [by] = id === null || shown.has(id) ? [] : await journal.select({ all: true, ids: [id] });
+    all.push(result, ...(by ? [{ entry: by }] : []));
+  }
+  return all;
 }
 
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
@@ -193,7 +203,7 @@ async function print(context: Context, { list }: Report, results: readonly Recov
 async function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): Promise<void> {
   for (const { entry } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
-    const creation = (await journal.entries()).find((other) => other.parent === entry.id && other.state === "done");
+    const [creation] = await journal.select({ states: ["done"], parent: entry.id });
     const due = dueAt(entry);
     const { old_client: old = entry.detail.old_key } = entry.detail;
     if (due !== undefined && old !== undefined)

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { Column, ResourceView } from "../../output/formats/format.ts";
+import { newestEntries } from "../options/known-names.ts";
 
 export const accessKeyColumns: readonly Column[] = [
   { path: "id", heading: "id" },
@@ -45,7 +46,7 @@ export const findingColumns: readonly Column[] = [
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => {
     const { baseUrl, keyId } = await context.profiles.active();
-    const choices = keysIn(await (await context.journal()).entries(), { baseUrl, own: keyId });
+    const choices = keysIn(await newestEntries(await context.journal()), { baseUrl, own: keyId });
     if (choices.length === 0) return undefined;
     return context.output.pick(question, {
       choices,

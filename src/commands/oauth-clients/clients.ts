@@ -8,6 +8,7 @@ import { Failure, validationMessage } from "../../errors.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
+import { newestEntries } from "../options/known-names.ts";
 import { read } from "../running/read.ts";
 
 export const oauthClientView: ResourceView = {
@@ -169,7 +170,7 @@ export async function readClient(
 
 /** The resource id of the client whose `client_id` was typed in its place; nothing if the journal knows none. */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
-  const clients = await clientsMade(context);
+  const clients = await clientsNamed(context, typed);
   const meant = clients.some(({ id }) => id === typed)
     ? undefined
     : clients.find(({ client_id }) => client_id === typed);
@@ -180,7 +181,7 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
 
 /** A 404 says so if the journal knows the client neither by its resource id nor by its `client_id`. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
-  if (!isNotFound(error) || (await clientsMade(context)).some(({ id }) => id === typed)) return error;
+  if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
     ...error.details,
     meaning:
@@ -192,16 +193,23 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
+/** Those with this resource id or `client_id`. */
+async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
+  const { baseUrl } = await context.profiles.active();
+  return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
+}
+
+/** The newest ones. */
 async function clientsMade(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
-  return clientsIn(await (await context.journal()).entries(), baseUrl);
+  return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
 /** Nothing is looked up where nobody can be asked. */
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
-  return requestsIn(await (await context.journal()).entries(), baseUrl);
+  return requestsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
 function hintOf({ service_account_id, status, created_at }: KnownClient): string {

@@ -2,7 +2,9 @@
 // person who picks.
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
-import { type Entry, type EntryState, isSettled } from "../../journal/entry.ts";
+import type { Entry, EntryState } from "../../journal/entry.ts";
+import type { EntryFilter } from "../../journal/filter.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
@@ -11,17 +13,24 @@ export interface KnownNames {
   profileNames(): readonly ProfileName[];
   readonly journalPath: string;
   /** The newest first. */
-  entries(): Promise<readonly Entry[]>;
+  entries(filter: EntryFilter): Promise<readonly Entry[]>;
+}
+
+/** Whoever picks or completes a name means work of late. */
+const newest: EntryFilter = { all: true, limit: 1000 };
+
+export function newestEntries(journal: Journal): Promise<Entry[]> {
+  return journal.select(newest);
 }
 
 /** @returns nothing of a shared journal, which is reached over the network */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(known.journalPath)) return [];
-  const entries = await known.entries();
+  if (what === "unsettled") return entryChoices(await known.entries({}));
+  if (what === "claimable") return entryChoices(await known.entries({ states: ["undelivered"] }));
+  const entries = await known.entries(newest);
   if (what === "entries") return entryChoices(entries);
-  if (what === "unsettled") return entryChoices(entries.filter(({ state }) => !isSettled(state)));
-  if (what === "claimable") return entryChoices(entries.filter(({ state }) => state === "undelivered"));
   if (what === "accounts") return accountChoices(entries);
   return resourceChoices(entries, what === "clients" ? "oauth_client." : "access_key.");
 }
@@ -72,8 +81,9 @@ export async function askEntry(
   context: Context,
   { question, states }: { readonly question: string; readonly states?: readonly EntryState[] },
 ): Promise<string | undefined> {
-  const entries = await (await context.journal()).entries();
-  const choices = entryChoices(states === undefined ? entries : entries.filter(({ state }) => states.includes(state)));
+  const journal = await context.journal();
+  const entries = states === undefined ? await newestEntries(journal) : await journal.select({ states });
+  const choices = entryChoices(entries);
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 

@@ -33,6 +33,13 @@ function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
   return intent.idempotent ? options.key : undefined;
 }
 
+/** Every entry that may fit, the newest first: as few as can be told without reading them. */
+function candidates(fold: Fold, filter: EntryFilter): readonly Entry[] {
+  if (filter.ids === undefined) return isOfUnsettled(filter) ? fold.unsettled() : fold.entries();
+  const ids = [...new Set(filter.ids)].sort().reverse();
+  return ids.map((id) => fold.get(id)).filter((entry) => entry !== undefined);
+}
+
 /** What is done to entries that stand in this journal: another journal would not have them. */
 const ofItsEntries: ReadonlySet<string> = new Set([
   "lock an entry of the journal",
@@ -74,9 +81,27 @@ export class FileJournal implements Journal {
   }
 
   async select(filter: EntryFilter): Promise<Entry[]> {
+    return [...this.#selected(filter)];
+  }
+
+  async *each(filter: EntryFilter): AsyncIterable<Entry> {
+    yield* this.#selected(filter);
+  }
+
+  *#selected(filter: EntryFilter): Iterable<Entry> {
     const fold = this.#read();
-    const entries = isOfUnsettled(filter) ? fold.unsettled() : fold.entries();
-    return entries.filter((entry) => fits(entry, filter, () => fold.history(entry.id)));
+    const entries = candidates(fold, filter);
+    let left = filter.limit ?? Number.POSITIVE_INFINITY;
+    for (const entry of entries) {
+      if (left <= 0) return;
+      if (!fits(entry, filter, () => fold.history(entry.id))) continue;
+      left -= 1;
+      yield entry;
+    }
+  }
+
+  async count(): Promise<number> {
+    return this.#read().ids().length;
   }
 
   async history(id: string): Promise<Step[]> {

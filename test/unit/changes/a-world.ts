@@ -14,6 +14,7 @@ import {
 import { type Entry, type EntryProgress, isSettled } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
+import { type EntryFilter, fits } from "../../../src/journal/filter.ts";
 import type {
   Destination,
   OneTimeSecret,
@@ -274,22 +275,31 @@ export class AWorld {
       }
       return unfinished && { kind: "resumed", lease: this.#lease(unfinished) };
     };
-    const journal: Pick<Journal, "entries" | "unsettled" | "find" | "admit" | "resume" | "lease"> = {
-      entries: async () => sorted(),
-      unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
-      find: async (id) => findEntry(sorted(), id),
-      resume: async (intent, options) => unfinished(intent, options),
-      admit: async (intent, options) =>
-        unfinished(intent, options) ??
-        this.#step("admit", (): Admission => {
-          const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
-          const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
-          const entry = newEntry(intent, { ...made, key });
-          this.entries.push(entry);
-          return { kind: "new", lease: this.#lease(entry) };
-        }),
-      lease: async (id) => this.#lease(findEntry(sorted(), id)),
-    };
+    const selected = (filter: EntryFilter): Entry[] =>
+      sorted()
+        .filter((entry) => fits(entry, filter, () => []))
+        .slice(0, filter.limit);
+    const journal: Pick<Journal, "entries" | "unsettled" | "select" | "each" | "find" | "admit" | "resume" | "lease"> =
+      {
+        entries: async () => sorted(),
+        select: async (filter) => selected(filter),
+        async *each(filter) {
+          yield* selected(filter);
+        },
+        unsettled: async () => sorted().filter(({ state }) => !isSettled(state)),
+        find: async (id) => findEntry(sorted(), id),
+        resume: async (intent, options) => unfinished(intent, options),
+        admit: async (intent, options) =>
+          unfinished(intent, options) ??
+          this.#step("admit", (): Admission => {
+            const made = { id: `1${String(this.entries.length + 1).padStart(9, "0")}`, at: this.#at() };
+            const key = intent.idempotent ? (options?.key ?? `key-${made.id}`) : null;
+            const entry = newEntry(intent, { ...made, key });
+            this.entries.push(entry);
+            return { kind: "new", lease: this.#lease(entry) };
+          }),
+        lease: async (id) => this.#lease(findEntry(sorted(), id)),
+      };
     return journal as Journal;
   }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { namesFor } from "../../../src/commands/options/known-names.ts";
 import type { LiveNames } from "../../../src/completion/values.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
+import { fits } from "../../../src/journal/filter.ts";
 
 const entries = [
   {
@@ -37,9 +38,9 @@ async function ask(
   const names = await namesFor(what, {
     journalPath,
     profileNames: () => [{ name: "p", region: "us", base_url: "https://x" }],
-    entries: async () => {
+    entries: async (filter) => {
       journals += 1;
-      return entries as Entry[];
+      return (entries as Entry[]).filter((entry) => fits(entry, filter, () => []));
     },
   });
   return { names: names.map(({ value, hint }) => `${value}: ${hint}`), journals };

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
+import type { EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/filter.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { ada, intent } from "./intent.ts";
@@ -415,6 +416,42 @@ function histories(engine: JournalEngine): void {
     await again.release();
     expect(await ids({ all: true, actor: "eve" })).toEqual([theirs, made]);
     expect(await ids({ all: true, actor: "ada" })).toEqual([revoked, made]);
+  });
+
+  test("what relates to an entry or a resource is found, and no more of it than wanted", async () => {
+    const store = await engine.store();
+    const made = async (changes: Partial<Intent>, progress: Partial<EntryProgress>): Promise<string> => {
+      const { lease } = await store.open().admit(intent(changes), { fresh: true });
+      await lease.record(progress);
+      await lease.release();
+      return lease.entry.id;
+    };
+    const first = await made({}, { state: "done", resource_id: "oc_1", detail: { client_id: "cid_1" } });
+    const old_client = "oc_1";
+    const rotation = await made({ operation: "oauth_client.rotate", detail: { old_client } }, { state: "pending" });
+    const step = await made({ parent: rotation }, { state: "secret_lost", resource_id: "oc_2" });
+    const other = await made({ parent: rotation, replaces: step }, { state: "done", resource_id: "oc_3" });
+    const ids = async (filter: EntryFilter): Promise<string[]> =>
+      (await store.open().select(filter)).map(({ id }) => id);
+    expect(await ids({ all: true, parent: rotation })).toEqual([other, step]);
+    expect(await ids({ parent: rotation })).toEqual([step]);
+    expect(await ids({ states: ["done"], parent: rotation })).toEqual([other]);
+    expect(await ids({ all: true, replaces: step })).toEqual([other]);
+    expect(await ids({ all: true, replaces: first })).toEqual([]);
+    expect(await ids({ all: true, resource: "oc_1" })).toEqual([rotation, first]);
+    expect(await ids({ all: true, resource: "cid_1" })).toEqual([first]);
+    expect(await ids({ all: true, resource: "oc_1", operation: "oauth_client.rotate" })).toEqual([rotation]);
+    expect(await ids({ all: true, resource: "oc" })).toEqual([]);
+    expect(await ids({ all: true, ids: [first, other, "0000000000"] })).toEqual([other, first]);
+    expect(await ids({ ids: [first, rotation] })).toEqual([rotation]);
+    expect(await ids({ all: true, limit: 2 })).toEqual([other, step]);
+    expect(await ids({ all: true, limit: 1, resource: "oc_1" })).toEqual([rotation]);
+    expect(await ids({ limit: 1 })).toEqual([step]);
+    expect(await store.open().count()).toBe(4);
+    for await (const entry of store.open().each({ all: true, parent: rotation })) {
+      expect(entry.id).toBe(other);
+      break;
+    }
   });
 }
 
