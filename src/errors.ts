@@ -48,6 +48,8 @@ export interface FailureDetails {
   readonly request?: string | undefined;
   /** The journal entry that keeps the work. */
   readonly entry?: string;
+  /** How long the service asked to be left alone (429). */
+  readonly retryAfterSeconds?: number | undefined;
   /** Proven that no byte of the last request left this machine: it has no place at the service to be told. */
   readonly unsent?: boolean;
   /** A walk cannot go on from where it broke: the token it was given there leads back (§4.3). */

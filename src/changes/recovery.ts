@@ -107,7 +107,7 @@ async function rootOf(journal: Journal, id: string): Promise<Entry> {
  */
 function asEntryStands(entry: Entry, failure: Failure): Failure {
   // Refused as too early: the entry stays open, and nothing of it is unknown.
-  const isPutOff = failure.kind === "rate_limited" && entry.state === "open";
+  const isPutOff = entry.detail.put_off === true || (failure.kind === "rate_limited" && entry.state === "open");
   const isUnknown = entry.state === "unknown" || (entry.state === "open" && entry.attempts > 0 && !isPutOff);
   const isLeft = entry.state === "open" && !isInterruption(failure) && !isPutOff;
   const isLost = entry.state === "secret_lost" && saysNothingWasDone(failure);

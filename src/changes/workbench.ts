@@ -336,9 +336,6 @@ export function recoveryIn({ hint, recovers }: FailureDetails): Pick<FailureDeta
 
 /** The failure of a change whose outcome nobody knows (exit 7). */
 export function outcomeUnknown(entry: Entry, because: Failure): Failure {
-  const known = entry.idempotency_key
-    ? "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice."
-    : "The change may or may not have happened. It is not sent again by itself.";
   return new Failure(
     "outcome_unknown",
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
@@ -346,10 +343,19 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       ...because.details,
       // An earlier attempt was.
       unsent: false,
-      meaning: `${known}${prerequisite(because)}`,
+      meaning: `${whatUnknownMeans(entry)}${prerequisite(because)}`,
       ...(recoveryIn(because.details) ?? recoveryStep(entry.id)),
     }),
   );
+}
+
+function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
+  if (idempotency_key !== null)
+    return "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice.";
+  if (!operation.endsWith(".revoke")) return "The change may or may not have happened. It is not sent again by itself.";
+  const noun = operation === "access_key.revoke" ? "key" : "client";
+  const sent = attempts === 1 ? "once" : `${attempts} times`;
+  return `The ${noun} may or may not be revoked. The request was sent ${sent}; it is safe to send it again.`;
 }
 
 /** What the journal keeps of a failure. */

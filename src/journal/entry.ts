@@ -39,12 +39,13 @@ export function isSettled(state: string): boolean {
 
 /** When the next step of an entry is due, ISO 8601 UTC; undefined if that is now. */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
-  return state === "waiting" ? detail.overlap_until : undefined;
+  if (state === "waiting") return detail.overlap_until;
+  return state === "open" && detail.put_off === true ? detail.put_off_until : undefined;
 }
 
-/** True if something is to be done now: unsettled, and not an overlap that runs as asked. */
+/** True if something is to be done now: unsettled, and not before its time (an overlap that runs, a wait that was asked for). */
 export function needsAttention(entry: Entry, nowMs: number): boolean {
-  return !isSettled(entry.state) && !(entry.state === "waiting" && Date.parse(dueAt(entry) ?? "") > nowMs);
+  return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
 /**
@@ -63,6 +64,10 @@ interface SecretDetail {
   readonly differs?: string;
   /** A person has claimed the secret: it is not lost, wherever it went. */
   readonly secret_claimed?: boolean;
+  /** Every request so far was refused as too early (429): none of them changed anything. */
+  readonly put_off?: boolean;
+  /** Until when the service asked to wait, by its own clock, ISO 8601 UTC; absent if it did not say. */
+  readonly put_off_until?: string;
 }
 
 /** A request that must not be repeated blindly, because the contract has no key for it. */
@@ -96,8 +101,8 @@ interface OverlapDetail {
 interface EntryDetails {
   "oauth_client.create": SecretDetail & {
     readonly client_id?: string | null;
-    /** Every request so far was refused as too early (429): none of them made a client. */
-    readonly put_off?: boolean;
+    /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
+    readonly own_key?: boolean;
     /** The client is older than the first request of this entry: somebody else has its secret. */
     readonly made_before?: boolean;
     /** The client whose secret is lost has been revoked. */

@@ -96,14 +96,18 @@ describe("what may be sent again is", () => {
     expect(await unsettled(at)).toEqual([]);
   });
 
-  it("a 429 that outlasts --retry-for is exit 6, and nothing is left open", async () => {
+  it("a 429 that outlasts --retry-for is exit 6, and the entry is resumed once it is due", async () => {
     const { at, ended } = await loseAnswer("status=429 retry-after=600");
     expect(ended.code).toBe(6);
     expect(ended.stderr).toContain(
       "Type it again in 600 s, as the service asks, or allow a longer wait: --retry-for 12m",
     );
-    expect(await unsettled(at)).toEqual([]);
-    expect(await entries(at)).toMatchObject([{ state: "refused" }]);
+    const [entry] = await entries(at);
+    expect(entry).toMatchObject({ state: "open", due_at: expect.any(String) });
+    await desk.service.calm();
+    const early = await at.integ(["journal", "recover"]);
+    expect([early.code, early.stderr]).toEqual([6, expect.stringContaining("Nothing was sent now")]);
+    expect(await unsettled(at)).toHaveLength(1);
   });
 
   it("an address where nobody listens: exit 11, nothing left open", async () => {

@@ -259,8 +259,21 @@ describe("oauth-clients rotate", () => {
     const full = await rotate(at, id, "--secret-file", "new.secret");
     expect(full.code).toBe(5);
     expect(full.stderr).toMatch(/oauth-clients revoke oac_/);
+    expect(full.stderr).toContain("The old client still works");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
+    // A creation names them too, and never one that is revoked: that holds its slot until its cleanup is confirmed.
+    await service.fault("DELETE /v1/oauth_clients/* cleanup=open times=1");
+    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
+    const expired = (await live())[3]!;
+    await service.control("POST", `/oauth_clients/${expired}`, { status: "expired" });
+    const more = await at.integ([...create, "--secret-file", "more", "--json"]);
+    const { error } = JSON.parse(more.stderr.trim().split("\n").at(-1)!) as { error: Record<string, string> };
+    expect([more.code, error.hint]).toEqual([5, `integ oauth-clients revoke ${expired}`]);
+    expect(more.stderr).not.toContain(id);
+    const list = await at.integ(["oauth-clients", "list"]);
+    expect(list.stderr).toContain("at least 19 of 20 slots used");
+    expect(list.stderr).toContain("1 revoked client may use slots too");
   });
 });
 

@@ -109,6 +109,7 @@ function ofRefusal(
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,
     where,
+    retryAfterSeconds,
     hint: hint ?? (status === 429 ? waitHint(retryAfterSeconds) : usualHint),
   });
 }

@@ -11,9 +11,10 @@ import {
 } from "../../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, nextStep } from "../../journal/entry.ts";
+import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
+import { isTooEarly, putOff, untilDue } from "../put-off.ts";
 import { beginning, tellSimultaneous } from "../simultaneous.ts";
 import {
   assertAsAsked,
@@ -151,8 +152,13 @@ export async function admitKeyCreation(
     });
   }
   if (kind === "resumed")
-    bench.tell.note(`Going on with the unfinished creation ${lease.entry.id}, which was never sent.`);
+    bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
   return lease;
+}
+
+/** How earlier requests of an entry ended, of which none changed anything. */
+export function whyUnfinished({ detail }: Entry): string {
+  return detail.put_off === true ? "the service refused it as too early" : "it was never sent";
 }
 
 /**
@@ -207,12 +213,13 @@ export function mayHaveArrived({ state, detail }: Entry): boolean {
 /**
  * Sends until the service has answered or the answer is lost.
  * @returns the answer; its secret is nowhere yet but here
- * @throws Failure: the entry is `refused` if nothing was done for certain, else `unknown` (exit 7) or `undelivered`
+ * @throws Failure: the entry is `refused` if nothing was done for certain (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;
   const startedAt = bench.clock.elapsed();
   try {
+    await untilDue(bench, lease.entry);
     for (let attempt = 1; ; attempt++) {
       await readyToSend(work, options);
       const answer = await exchanged(bench, lease, options.send);
@@ -223,7 +230,7 @@ export async function sendForSecret(work: SecretDelivery, options: SendOptions):
       const failure = failureOf(answer, { what: options.what, change: true });
       const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
       if (delay === null) throw await changedNothing(work, failure, options);
-      await orChangedNothing(work, options, () =>
+      await orChangedNothing(work, { ...options, met: failure }, () =>
         wait(bench, delay, `${failure.message} Nothing was changed. Trying again`),
       );
     }
@@ -247,27 +254,35 @@ function readyToSend(work: SecretDelivery, options: SendOptions): Promise<void> 
       detail: {
         ...attemptedHere(bench, lease.entry),
         in_flight: true,
+        put_off: false,
         sent_at: new Date(bench.clock.now()).toISOString(),
       },
     });
   });
 }
 
-async function orChangedNothing(work: SecretDelivery, options: SendOptions, step: () => Promise<void>): Promise<void> {
+/** @param how.met what the last request met, if something else ends the work */
+async function orChangedNothing(
+  work: SecretDelivery,
+  how: Pick<SendOptions, "before"> & { readonly met?: Failure },
+  step: () => Promise<void>,
+): Promise<void> {
   try {
     await step();
   } catch (error) {
-    throw error instanceof Failure ? await changedNothing(work, error, options) : error;
+    throw error instanceof Failure ? await changedNothing(work, error, how) : error;
   }
 }
 
 async function changedNothing(
   { bench, lease }: SecretDelivery,
   failure: Failure,
-  { before }: SendOptions,
+  { before, met = failure }: Pick<SendOptions, "before"> & { readonly met?: Failure },
 ): Promise<Failure> {
   const detail = { ...lease.entry.detail, in_flight: false };
-  await recordAfterwards(bench, lease, { state: before ?? "refused", last_error: lastErrorOf(failure), detail });
+  const refused: Partial<EntryProgress> = { state: before ?? "refused", last_error: lastErrorOf(failure), detail };
+  const isPutOff = before === undefined && isTooEarly(met);
+  await recordAfterwards(bench, lease, isPutOff ? putOff(bench, { ...lease.entry, detail }, met) : refused);
   if (before === "unknown") return outcomeUnknown(lease.entry, failure);
   return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
 }

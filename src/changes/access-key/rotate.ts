@@ -19,7 +19,7 @@ import {
   releaseReserved,
   type Workbench,
 } from "../workbench.ts";
-import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret } from "./create.ts";
+import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -72,7 +72,8 @@ export async function rotateAccessKey(
         meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
         ...recoveryStep(lease.entry.id, " --replace-lost-secret"),
       });
-    if (kind === "resumed") bench.tell.note(`Going on with the rotation ${lease.entry.id}, which was never sent.`);
+    if (kind === "resumed")
+      bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
     return await rotateNow({ bench, lease, destination });
   } finally {
     await lease.release();

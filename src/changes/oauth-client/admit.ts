@@ -30,6 +30,7 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
     request_text: creationBody(request),
     fingerprint: JSON.stringify(fingerprint),
     idempotent: true,
+    detail: { own_key: true },
   };
 }
 
@@ -58,5 +59,6 @@ export async function admitCreation(bench: Workbench, intent: Intent, options: C
     if (!isThere) throw refusal;
     return earlier;
   }
-  return bench.journal.admit({ ...intent, destination: record }, { fresh, key });
+  const detail = { ...intent.detail, own_key: key === undefined };
+  return bench.journal.admit({ ...intent, destination: record, detail }, { fresh, key });
 }

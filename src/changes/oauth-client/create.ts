@@ -14,8 +14,10 @@ import { type Entry, type EntryProgress } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
+import { isTooEarly, putOff, untilDue } from "../put-off.ts";
 import { beginning, tellSimultaneous } from "../simultaneous.ts";
-import { stillPending } from "./still-pending.ts";
+import { noSlot } from "./full-account.ts";
+import { stillPending, untilNotPending } from "./pending.ts";
 import { belonging, wasClaimed } from "../kept-secret.ts";
 import { completeDelivery } from "../delivery-recovery.ts";
 import {
@@ -131,6 +133,7 @@ class CreationRun {
     try {
       this.#deliveredBefore =
         wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
+      await untilDue(this.#bench, this.#entry);
       for (;;) {
         const end = await this.#attemptCreation();
         if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
@@ -172,8 +175,12 @@ class CreationRun {
         if (decision.secret !== undefined && !this.#settledBefore) await this.#keepSalvage(decision.secret);
         return this.#againLater(answer, this.#settledBefore ? this.#entry.state : "unknown");
       case "key_reuse":
-      case "refused":
-        throw await this.#giveUp(failureOf(answer, { what: "create OAuth client", change: true }));
+      case "refused": {
+        const refusal = await this.#giveUp(failureOf(answer, { what: "create OAuth client", change: true }));
+        throw decision.kind === "refused"
+          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#notId })
+          : refusal;
+      }
       case "wait":
       case "not_sent":
         return this.#againLater(answer, this.#entry.state);
@@ -266,14 +273,15 @@ class CreationRun {
   }
 
   /**
-   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that is gone): its
-   * secret was not lost here. Either none of them went unanswered, or the client is older than all of them; where the clock
-   * is wrong, and what it was then is not known, nobody can tell that it is not.
+   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that is gone), or if
+   * that cannot be known: its secret was not lost here. Either none of the requests went unanswered, or the client is older
+   * than all of them. When the first one was sent, by the service's clock, is known only if that one was answered: this
+   * machine's clock may have been wrong then, whatever it says now.
    */
   #wasMadeBefore({ created_at }: OAuthClient): boolean {
-    if (!this.#uncertain || this.#entry.detail.made_before === true) return true;
-    const ahead = this.#bench.account.service.clockOffset() ?? 0;
-    if (this.#entry.clock_offset_ms === null && Math.abs(ahead) > clockSkewMs) return true;
+    const { detail, clock_offset_ms } = this.#entry;
+    if (detail.own_key === true) return false;
+    if (!this.#uncertain || detail.made_before === true || clock_offset_ms === null) return true;
     return Date.parse(created_at) < beganAt(this.#entry) - clockSkewMs;
   }
 
@@ -290,27 +298,13 @@ class CreationRun {
     }
   }
 
-  /**
-   * `pending` (§4.2): the key is kept, the resource inspected, nothing created anew.
-   * @assumed §3.1 does not show how it ends: it is looked at again and again, and any other status is its end
-   */
+  /** `pending` (§4.2): the key is kept, the client inspected, nothing created again. */
   async #inspect(client: OAuthClient): Promise<undefined> {
-    const { clock, account } = this.#bench;
     this.#uncertain = true;
     await this.#record({ state: "pending", resource_id: client.id, last_error: null });
-    const deadline = clock.elapsed() + this.#waitMs;
-    for (let round = 0; ; round++) {
-      const answer = await account.service.oauthClients.get(client.id);
-      if (answer.kind === "answered" && answer.value.status !== "pending") {
-        if (answer.value.status !== "active") throw await this.#unusable(answer.value);
-        return undefined; // The next replay shows whether it still has a secret for us.
-      }
-      const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
-      if (clock.elapsed() + pauseMs > deadline) throw stillPending(this.#entry);
-      await this.#waitOr(pauseMs, `Client ${client.id} is pending`, async () =>
-        stillPending(this.#entry, clock.interruption.reason),
-      );
-    }
+    const settled = await untilNotPending(this.#bench, { entry: this.#entry, id: client.id, waitMs: this.#waitMs });
+    if (settled.status !== "active") throw await this.#unusable(settled);
+    return undefined; // The next replay shows whether it still has a secret for us.
   }
 
   /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is good for nothing. */
@@ -344,8 +338,10 @@ class CreationRun {
     const because = (): Failure =>
       interruption.aborted && interruption.reason instanceof Failure ? interruption.reason : failure;
     const delay = delayBeforeNext(this.#bench, answer, { attempt: this.#attempt, startedAt: this.#startedAt });
-    if (delay === null || interruption.aborted) throw await this.#giveUp(because());
-    await this.#waitOr(delay, `${failure.message} Trying again under the same key`, () => this.#giveUp(because()));
+    if (delay === null || interruption.aborted) throw await this.#giveUp(because(), failure);
+    await this.#waitOr(delay, `${failure.message} Trying again under the same key`, () =>
+      this.#giveUp(because(), failure),
+    );
   }
 
   /** A wait that Ctrl-C ends: the failure then says what became of the work, not that a key was pressed. */
@@ -357,24 +353,20 @@ class CreationRun {
     }
   }
 
-  /** Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is. */
-  async #giveUp(failure: Failure): Promise<Failure> {
+  /**
+   * Ends this run without a client: the journal stays uncertain if any attempt is, and is settled if none is.
+   * @param met what the last request met, if something else ends the run
+   */
+  async #giveUp(failure: Failure, met: Failure = failure): Promise<Failure> {
     const { state } = this.#entry;
-    const isPutOff = failure.kind === "rate_limited" && failure.details.unsent !== true;
-    if (isPutOff && !this.#settledBefore && !this.#uncertain) return this.#putOff(failure);
     if (this.#settledBefore || !this.#uncertain) {
-      await this.#noteError(failure, this.#settledBefore ? state : "refused");
+      if (this.#settledBefore || !isTooEarly(met))
+        await this.#noteError(failure, this.#settledBefore ? state : "refused");
+      else await this.#record(putOff(this.#bench, this.#entry, met));
       return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
     }
     await this.#noteError(failure, state === "pending" ? state : "unknown");
     return state === "pending" ? stillPending(this.#entry, failure) : outcomeUnknown(this.#entry, failure);
-  }
-
-  /** Too early (429), and nothing was made: the entry keeps its key, and the same command or recovery goes on with it. */
-  async #putOff(failure: Failure): Promise<Failure> {
-    const { detail } = this.#entry;
-    await this.#record({ state: "open", last_error: lastErrorOf(failure), detail: { ...detail, put_off: true } });
-    return new Failure(failure.kind, failure.message, detailsOf(this.#entry, failure.details));
   }
 
   #noteError(failure: Failure, state: Entry["state"]): Promise<void> {

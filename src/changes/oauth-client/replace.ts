@@ -165,6 +165,7 @@ async function admitReplacement(bench: Workbench, lost: Entry, destination: Entr
       replaces: lost.id,
       destination,
       parent: lost.parent ?? undefined,
+      detail: { own_key: true },
     },
     { fresh: true },
   );

@@ -175,7 +175,7 @@ async function deliverNewClient(
     const { entry, receipt } = await finishOrReplace(bench, child, options);
     return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
   } catch (error) {
-    throw error instanceof Failure ? await inRotation(bench, rotation.entry, error) : error;
+    throw error instanceof Failure ? inRotation(error) : error;
   } finally {
     await child.release();
   }
@@ -193,9 +193,8 @@ async function admitNewClient(
 }
 
 /** What a failed creation means for the rotation that it belongs to: the old client is untouched. */
-async function inRotation(bench: Workbench, rotation: Entry, error: Failure): Promise<Failure> {
-  if (error.kind === "conflict") return noSlot(bench, rotation, error);
-  if (error.kind !== "undelivered") return error;
+function inRotation(error: Failure): Failure {
+  if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
   const meaning = `${error.details.meaning ?? ""} The old client still works.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
@@ -258,26 +257,5 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
   return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
     ...detailsOf(lease.entry),
     hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
-  });
-}
-
-/** At the limit of clients nothing is revoked: the person chooses what goes. */
-async function noSlot(bench: Workbench, rotation: Entry, refusal: Failure): Promise<Failure> {
-  const account = JSON.stringify(oldRequest(rotation).service_account_id);
-  const known = new Set<string>();
-  for await (const entry of bench.journal.each({ states: ["done"], operation: "oauth_client.create" })) {
-    const { resource_id: id, base_url, request_text } = entry;
-    if (base_url !== rotation.base_url || !request_text.includes(account)) continue;
-    if (id !== null && id !== rotation.detail.old_client) known.add(id);
-    if (known.size === 20) break;
-  }
-  const names = [...known];
-  return new Failure("conflict", refusal.message, {
-    ...refusal.details,
-    meaning:
-      names.length > 0
-        ? `Nothing was revoked; the old client works on. If all 20 slots are taken, one of these could go: ${names.join(", ")}.`
-        : "Nothing was revoked; the old client works on. If all 20 slots are taken, a client made elsewhere has to go first.",
-    hint: names.length > 0 ? `integ oauth-clients revoke ${names[0]}` : refusal.details.hint,
   });
 }

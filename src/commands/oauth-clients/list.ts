@@ -52,11 +52,14 @@ interface Row {
   readonly service_account_id: string;
   /** True where the client is known to hold a slot. */
   readonly holds: boolean;
+  /** True where it is revoked, and may hold one until its cleanup is confirmed. */
+  readonly mayHold: boolean;
 }
 
 function asSeen({ created_at, ...client }: KnownClient): Row {
   const text = JSON.stringify({ object: "oauth_client", ...client, created_at, client_secret: null });
-  return { text, service_account_id: client.service_account_id, holds: client.status !== "revoked" };
+  const isRevoked = client.status === "revoked";
+  return { text, service_account_id: client.service_account_id, holds: !isRevoked, mayHold: isRevoked };
 }
 
 /** Kinds of a service that cannot be asked at the moment. */
@@ -65,7 +68,8 @@ const mayPass: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_lim
 async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
   try {
     const { text, value } = await read(context, `get OAuth client ${client.id}`, () => clients.get(client.id));
-    return { text, service_account_id: value.service_account_id, holds: value.status !== "revoked" };
+    const isRevoked = value.status === "revoked";
+    return { text, service_account_id: value.service_account_id, holds: !isRevoked, mayHold: isRevoked };
   } catch (error) {
     const { Failure } = await import("../../errors.ts");
     if (error instanceof Failure && mayPass.has(error.kind))
@@ -76,15 +80,20 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
       });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
     context.output.warn(`The service does not know ${client.id} (any more): shown as last seen.`);
-    return { ...asSeen(client), holds: false };
+    return { ...asSeen(client), holds: false, mayHold: false };
   }
 }
 
+/** A revoked client holds its slot until its cleanup is confirmed (§3.1), and the service does not say when that is. */
 function tellSlots(context: Context, rows: readonly Row[]): void {
   for (const account of new Set(rows.map((row) => row.service_account_id))) {
-    const held = rows.filter((row) => row.service_account_id === account && row.holds).length;
-    context.output.note(
-      `${account}: at least ${held} of ${slots} slots used (revoked clients too, until cleanup is confirmed).`,
-    );
+    const own = rows.filter((row) => row.service_account_id === account);
+    const held = own.filter(({ holds }) => holds).length;
+    const revoked = own.filter(({ mayHold }) => mayHold).length;
+    const others =
+      revoked === 0
+        ? ""
+        : ` Until their cleanup is confirmed, ${revoked} revoked ${revoked === 1 ? "client" : "clients"} may use slots too.`;
+    context.output.note(`${account}: at least ${held} of ${slots} slots used.${others}`);
   }
 }

@@ -78,7 +78,7 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
 });
 
 it("a key given by hand whose client was made before is not called lost here, whatever the clock says", async () => {
-  for (const aheadMs of [-day, 0, day]) {
+  for (const [aheadMs, isCorrected] of [-day, 0, day].flatMap((ms) => [false, true].map((is) => [ms, is] as const))) {
     const world = new AWorld({ retryForMs: 0 });
     const operation = operations["a client's creation"]!;
     world.account.aheadMs = aheadMs;
@@ -88,8 +88,24 @@ it("a key given by hand whose client was made before is not called lost here, wh
     world.now += 3_600_000;
     world.account.fates.create = ["lost after"];
     await ask(world, operation, { key: "nightly" });
+    if (isCorrected) {
+      world.now += aheadMs;
+      world.account.aheadMs = 0;
+    }
     await world.recover({ mayReplace: async () => false });
     // No request of this entry was answered in the process that began it: nobody knows what its clock was.
     expect(world.entries[0]).toMatchObject({ state: "secret_lost", detail: { made_before: true } });
+  }
+});
+
+it("what is under a random key was made by the entry's own requests, whatever the clock says", async () => {
+  for (const aheadMs of [-3 * day, 0, 3 * day]) {
+    const world = new AWorld({ retryForMs: 0, fates: { create: ["lost after"] } });
+    world.account.aheadMs = aheadMs;
+    await ask(world, operations["a client's creation"]!);
+    world.account.aheadMs = 0;
+    await world.recover({ mayReplace: async () => false });
+    expect(world.entries[0]!.state).toBe("secret_lost");
+    expect(world.entries[0]!.detail.made_before).not.toBe(true);
   }
 });

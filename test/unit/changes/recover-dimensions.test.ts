@@ -26,7 +26,15 @@ const elsewhere = { token_endpoint: "https://other.example/token", client_auth: 
 
 /** An entry as 0.1.0 left it: without what is recorded since. (Of a client that it called lost nothing else is known.) */
 function asBefore(entry: Entry): Entry {
-  const { proof: _, kept_at: __, put_off: ___, attempted_at: ____, differs: _____, ...detail } = entry.detail;
+  const {
+    proof: _,
+    kept_at: __,
+    put_off: ___,
+    attempted_at: ____,
+    differs: _____,
+    own_key: ______,
+    ...detail
+  } = entry.detail;
   return { ...entry, detail, request_ids: [], clock_offset_ms: null, format: 1, sequence: 0 };
 }
 

@@ -7,7 +7,7 @@ import {
   markedName,
 } from "../../../../src/changes/access-key/create.ts";
 import { Failure, type FailureKind } from "../../../../src/errors.ts";
-import type { EntryState } from "../../../../src/journal/entry.ts";
+import { dueAt, type EntryState } from "../../../../src/journal/entry.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
 
 function create(world: AWorld, marked = false): Promise<Ended<unknown>> {
@@ -47,8 +47,8 @@ const rows: Record<string, Row> = {
   "429 and no time": {
     setting: { fates: { create: [{ refused: 429 }] }, retryForMs: 0 },
     ends: "rate_limited",
-    state: "refused",
-    recovered: "refused",
+    state: "open",
+    recovered: "done",
   },
   "403": { setting: { fates: { create: [{ refused: 403 }] } }, ends: "auth", state: "refused", recovered: "refused" },
   "nothing made, nobody knows": {
@@ -107,6 +107,19 @@ describe("a creation", () => {
     const live = world.account.live("key").filter(({ id }) => id !== "ak_own");
     expect(live).toHaveLength(recovered === "refused" ? 0 : 1);
     for (const { secret } of live) expect(world.isSafe(secret)).toBe(true);
+  });
+
+  it("after 429 is the same entry, recovered or typed again, and not before its time", async () => {
+    const early = { refused: 429, retryAfterSeconds: 9000 } as const;
+    const world = worldWithOwn({ fates: { create: [early] } });
+    expect((await create(world)).kind).toBe("rate_limited");
+    expect(Date.parse(dueAt(world.entries[0]!)!) - world.now).toBeCloseTo(9_000_000, -2);
+    expect((await create(world)).kind).toBe("rate_limited");
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
+    expect(world.account.requests).toEqual(["create"]);
+    world.now += 9_000_000;
+    expect((await create(world)).kind).toBe("done");
+    expect([world.entries.length, world.account.requests]).toEqual([1, ["create", "create"]]);
   });
 
   it.each(["prepare", "reserve", "record 1"])("%s fails: nothing is sent", async (step) => {

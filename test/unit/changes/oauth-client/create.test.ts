@@ -91,10 +91,10 @@ describe("the decision table", () => {
     expect(world.account.clients).toHaveLength(1);
   });
 
-  it("Ctrl-C while it waits ends as unknown after an attempt that may have arrived, and as refused after none", async () => {
+  it("Ctrl-C while it waits ends as unknown after an attempt that may have arrived, and keeps the key after one that was too early", async () => {
     for (const [fate, state] of [
       ["lost before", "unknown"],
-      [{ refused: 429 }, "refused"],
+      [{ refused: 429 }, "open"],
     ] as const) {
       const world = new AWorld({ fates: { create: [fate] } });
       world.account.onRequest = () => world.interrupt();
@@ -107,13 +107,19 @@ describe("the decision table", () => {
 describe("the same creation again", () => {
   it("after 429 goes on under the same key, recovered or typed again, and is refused for good by a no", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
-    const world = new AWorld({ fates: { create: [early, early, early] } });
+    const world = new AWorld({ fates: { create: [early, early] } });
     expect((await create(world)).kind).toBe("rate_limited");
+    // Before its time nothing is sent: the wait does not fit.
     expect((await create(world)).kind).toBe("rate_limited");
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
+    expect(world.account.requests).toHaveLength(1);
+    world.now += 9_000_000;
+    expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
+    // A clock that was set back says nothing of how long is left: the service is asked.
+    world.now -= 20_000_000;
     expect((await create(world)).value).toBe("delivered");
-    expect(world.entries).toHaveLength(1);
-    const refused = new AWorld({ fates: { create: [early, { refused: 403 }] } });
+    expect([world.entries.length, world.account.requests.length]).toEqual([1, 3]);
+    const refused = new AWorld({ fates: { create: [{ refused: 429 }, { refused: 403 }] }, retryForMs: 0 });
     await create(refused);
     await create(refused);
     expect(refused.entry("oauth_client.create")!.state).toBe("refused");
