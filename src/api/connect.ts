@@ -80,7 +80,7 @@ export function connect(options: ConnectOptions): Service {
     raw: { send: async (request) => (await raw()).send(request) },
     tokens: {
       exchangeClient: async (client) => (await tokens()).exchangeClient(client),
-      exchangeAccessKey: async (secret) => (await tokens()).exchangeAccessKey(secret),
+      exchangeAccessKey: async (secret, endpoint) => (await tokens()).exchangeAccessKey(secret, endpoint),
       compareIssuer: async () => (await tokens()).compareIssuer(),
     },
     clockOffset,

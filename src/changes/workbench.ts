@@ -4,7 +4,7 @@ import type { Service } from "../api/connect.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
 import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
-import { type ClientProof, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
+import { type ClientProof, type KeyExchange, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, OneTimeSecret, SingleRecord } from "../secrets/destination.ts";
 
@@ -21,6 +21,10 @@ export interface Account {
   readonly keyId?: string;
   /** How a new client of this account is proven; null: the profile knows no token endpoint. */
   readonly proof: ClientProof | null;
+  /** How the secret of a new key of this account is proven; null: the profile knows no way. */
+  readonly keyExchange: KeyExchange | null;
+  /** One exchange of a key's secret for a token; nothing if the profile has no command any more that is to make it. */
+  readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
   /** One token exchange as a given client, at the endpoint given; throws if it is refused. */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }

@@ -88,6 +88,9 @@ export interface ClientProof {
   readonly client_auth: "client_secret_basic" | "client_secret_post";
 }
 
+/** How a key's secret becomes a token, which proves it. The text of a command is not kept: the profile's own is run. */
+export type KeyExchange = { readonly kind: "endpoint"; readonly url: string } | { readonly kind: "command" };
+
 /** The time in which the old and the new credential both work. */
 interface OverlapDetail {
   readonly overlap_ms?: number;
@@ -124,7 +127,11 @@ interface EntryDetails {
     readonly orphan_certain?: boolean;
   };
   "access_key.rotate": RequestDetail &
-    OverlapDetail & { readonly update_profile?: boolean } & (
+    OverlapDetail & {
+      readonly update_profile?: boolean;
+      /** How a new secret is proven; null: the profile knew no way. Absent in entries of earlier versions. */
+      readonly exchange?: KeyExchange | null;
+    } & (
       | { readonly mode: "in_place"; readonly key_id: string }
       | {
           readonly mode: "replacement";

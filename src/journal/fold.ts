@@ -216,7 +216,7 @@ function isLastError(value: unknown): value is LastError {
   return isObject(value) && isText(value.kind) && isText(value.message);
 }
 
-type DetailType = "text" | "texts" | "text or null" | "flag" | "number" | "proof or null";
+type DetailType = "text" | "texts" | "text or null" | "flag" | "number" | "proof or null" | "exchange or null";
 
 /** What is not named here comes from a newer program of the same format, and is kept. */
 const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
@@ -233,6 +233,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   old_client: "text",
   keep_old: "flag",
   proof: "proof or null",
+  exchange: "exchange or null",
   overlap_ms: "number",
   overlap_until: "text",
   proven: "text",
@@ -255,6 +256,7 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
 function isOfType(value: unknown, type: DetailType): boolean {
   if (type === "texts") return isTexts(value);
   if (type === "proof or null") return value === null || isProof(value);
+  if (type === "exchange or null") return value === null || isExchange(value);
   if (type === "flag") return typeof value === "boolean";
   if (type === "number") return typeof value === "number";
   return isText(value) || (type === "text or null" && value === null);
@@ -267,6 +269,11 @@ function isProof(value: unknown): boolean {
     (value.client_auth === "client_secret_basic" || value.client_auth === "client_secret_post") &&
     ["audience", "issuer"].every((key) => value[key] === undefined || isText(value[key]))
   );
+}
+
+function isExchange(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  return value.kind === "command" || (value.kind === "endpoint" && isText(value.url));
 }
 
 const typesByKey = new Map(Object.entries(detailTypes));

@@ -8,6 +8,7 @@ import {
   type ActiveProfile,
   type Credential,
   credentialAgain,
+  type LegacyAccess,
   type LegacyCredential,
   type OAuthSettings,
   originsOf,
@@ -39,7 +40,7 @@ export interface ActivationTools {
   readonly signal?: AbortSignal;
 }
 
-type Ways = Pick<ActiveProfile, "credential" | "legacy">;
+type Ways = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
 /** Keeps the first answer: one command run, one keychain request a profile; a failure is tried again when asked again. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
@@ -169,6 +170,10 @@ function environmentWays(resolution: Resolution, env: Environment): Ways {
   };
 }
 
+function exchangeOf(legacy: LegacyAccess): Ways["keyExchange"] {
+  return legacy.kind === "access_token_endpoint" ? { kind: "endpoint", url: legacy.url } : { kind: "command" };
+}
+
 async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<Ways & Partial<ActiveProfile>> {
   const { from } = resolution;
   if (from.kind === "environment") return environmentWays(resolution, tools.env);
@@ -178,13 +183,21 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
     return {
       organizationId: access.organizationId,
       oauth: access.oauth,
+      keyExchange: { kind: "endpoint" },
       credential: () => access.credential(),
       legacy: () => access.legacy(),
     };
   }
   const { profile } = from;
   const keyId = profile.credential?.kind === "api_key" ? profile.credential.key_id : undefined;
-  return { keyId, credential: () => storedCredential(profile, tools), legacy: () => storedLegacy(profile, tools) };
+  const { legacy } = profile;
+  const keyExchange = legacy && exchangeOf(legacy);
+  return {
+    keyId,
+    keyExchange,
+    credential: () => storedCredential(profile, tools),
+    legacy: () => storedLegacy(profile, tools),
+  };
 }
 
 /**

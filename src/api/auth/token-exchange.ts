@@ -20,11 +20,11 @@ export interface Tokens {
     readonly at?: TokenEndpoint;
   }): Promise<Attempt<TokenGrant> | undefined>;
   /**
-   * The exchange of an access key's secret for a bearer token, by the way the profile has.
+   * The exchange of an access key's secret for a bearer token, by the way the profile has or at the endpoint given.
    * @returns nothing if the profile has a token and no way to get one: there is no proof
    * @throws Failure of the person's own command
    */
-  exchangeAccessKey(secret: string): Promise<Attempt<TokenGrant> | undefined>;
+  exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * What the issuer of the tokens says of itself and the profile does not.
    * @returns nothing where no issuer is known
@@ -42,7 +42,8 @@ export function createTokens(options: TokensOptions): Tokens {
     async exchangeClient({ clientId, clientSecret, at = options.tokenEndpoint }) {
       return at && exchangeClientCredentials({ ...at, clientId, clientSecret }, options);
     },
-    async exchangeAccessKey(secret) {
+    async exchangeAccessKey(secret, endpoint) {
+      if (endpoint !== undefined) return exchangeAtEndpoint({ endpoint, secret }, options);
       const way = await options.legacyCredential();
       if (way.kind === "access_token") return undefined;
       if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);

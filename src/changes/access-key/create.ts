@@ -347,15 +347,18 @@ export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey
 }
 
 /**
- * Exchanges a key's secret for a bearer token (§5.3), repeated if that may help: the exchange changes nothing.
+ * Exchanges a key's secret for a bearer token (§5.3) as its rotation began to, whatever the profile says now; repeated if that may help: the exchange changes nothing.
  * @returns false if the profile knows no way to exchange a secret: there is no proof
  * @throws Failure `auth` if the secret is not accepted, `unreachable` if nobody could be asked
  */
-export async function proveSecret(bench: Workbench, secret: string): Promise<boolean> {
+export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
+  // An entry of an earlier version does not say.
+  const { exchange: way = account.keyExchange } = rotation.detail;
+  if (way === null) return false;
   let impossible = false;
   const exchange = async (): Promise<Attempt<unknown>> => {
-    const attempt = await account.service.tokens.exchangeAccessKey(secret);
+    const attempt = await account.exchangeKey(secret, way);
     impossible = attempt === undefined;
     return attempt ?? { kind: "answered", status: 200, value: undefined, text: "" };
   };

@@ -66,6 +66,7 @@ export async function replaceAccessKey(
       marked: creation.marked,
       expiry: creation.expiry ?? null,
       update_profile: updateProfile,
+      exchange: bench.account.keyExchange,
     },
   };
   const { destination, fresh } = options;
@@ -121,10 +122,12 @@ export function finishKeyReplacement(
     deliverNew: (destination) => deliverNewKey(bench, lease, { ...options, destination }),
     learned: (newId) => ({ resource_id: newId, detail: { ...lease.entry.detail, new_key: newId } }),
     checkNew: (child) => checkIdentity(lease.entry, child, options.mayRevokeUnproven),
-    prove: (_child, { secret }) => proveSecret(bench, secret),
+    prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     whyUnproven: (_child, hasSecret) =>
       hasSecret
-        ? "cannot be proven: the profile has a bearer token and knows no way to exchange a secret for one"
+        ? lease.entry.detail.exchange?.kind === "command"
+          ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
+          : "cannot be proven: the profile has a bearer token and knows no way to exchange a secret for one"
         : "cannot be proven: its secret left this machine before a crash",
     statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
     again: `integ keys rotate ${oldId} --by-replacement`,
@@ -200,7 +203,7 @@ function creationIn(entry: Entry): KeyCreation {
 /** Before the profile gives up the credential that works, the new one has to work. */
 function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
   return async (secret) => {
-    if (!(await proveSecret(bench, secret)))
+    if (!(await proveSecret(bench, lease.entry, secret)))
       throw new Failure(
         "auth",
         "The profile knows no way to exchange the new secret for a token, so it cannot be proven.",

@@ -61,7 +61,7 @@ export async function rotateAccessKey(
       fingerprint: JSON.stringify(["in_place", id]),
       idempotent: false,
       destination: record,
-      detail: { mode: "in_place", key_id: id, update_profile: updateProfile },
+      detail: { mode: "in_place", key_id: id, update_profile: updateProfile, exchange: bench.account.keyExchange },
     },
     { fresh },
   );
@@ -118,7 +118,7 @@ function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<
   if (entry.detail.update_profile !== true) return undefined;
   return async (secret) => {
     try {
-      if (!(await proveSecret(bench, secret)))
+      if (!(await proveSecret(bench, entry, secret)))
         bench.tell.warn("The new secret was not proven: the profile knows no way to exchange it for a token.");
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

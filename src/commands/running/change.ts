@@ -12,7 +12,7 @@ import {
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { ClientProof, Entry } from "../../journal/entry.ts";
+import type { ClientProof, Entry, KeyExchange } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { timeAhead } from "../../output/relative-time.ts";
@@ -33,6 +33,8 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
     service,
     keyId: profile.keyId,
     proof: proofOf(profile),
+    keyExchange: keyExchangeOf(profile),
+    exchangeKey: async (secret, way) => exchangeKey({ profile, service }, secret, way),
     proveClient: (client, at) => prove(context, { service, client, at }),
   };
 }
@@ -42,6 +44,22 @@ function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, client_auth } = oauth;
   return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, client_auth };
+}
+
+/** As above: the sandbox's endpoint is remembered as its own. */
+function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | null {
+  if (keyExchange === undefined) return null;
+  return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
+}
+
+/** A command is the profile's own, as it is now: the entry does not keep its text. */
+function exchangeKey(
+  { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
+  secret: string,
+  way: KeyExchange,
+): ReturnType<Service["tokens"]["exchangeAccessKey"]> {
+  if (way.kind === "endpoint") return tokens.exchangeAccessKey(secret, isSandbox(way.url) ? undefined : way.url);
+  return profile.keyExchange?.kind === "command" ? tokens.exchangeAccessKey(secret) : Promise.resolve(undefined);
 }
 
 function isSandbox(address: string): boolean {

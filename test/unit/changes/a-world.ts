@@ -2,6 +2,7 @@
 // the processes that work in it: each of them may be made to crash at any call, and the next finds what is left.
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/changes/recovery.ts";
 import { DiskHealth, type SecretKeeping, type Workbench } from "../../../src/changes/workbench.ts";
+import type { Attempt } from "../../../src/api/http/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import {
   assertNoneLost,
@@ -11,7 +12,7 @@ import {
   newEntry,
   entriesOfRequest,
 } from "../../../src/journal/admission.ts";
-import { type Entry, type EntryProgress, isSettled } from "../../../src/journal/entry.ts";
+import { type Entry, type EntryProgress, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
 import { findEntry } from "../../../src/journal/entry-id.ts";
 import { type EntryFilter, fits } from "../../../src/journal/filter.ts";
@@ -218,6 +219,8 @@ export class AWorld {
         service,
         keyId: "ak_own",
         proof: proves ? { token_endpoint: "https://tokens.example/token", client_auth: "client_secret_basic" } : null,
+        keyExchange: { kind: "endpoint", url: "https://api.example/exchange" },
+        exchangeKey: (secret, way) => this.#exchangeKey(secret, way),
         proveClient: (client, at) => this.#proveClient(client.secret, at.token_endpoint),
       },
       journal: this.#journal(),
@@ -250,6 +253,12 @@ export class AWorld {
     if (at !== "https://tokens.example/token") this.broken.push(`a new secret went to ${at}`);
     const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
     if (answer?.kind !== "answered") throw new Failure("auth", "The token endpoint refuses the client.");
+  }
+
+  async #exchangeKey(secret: string, way: KeyExchange): Promise<Attempt<unknown> | undefined> {
+    if (way.kind !== "endpoint" || way.url !== "https://api.example/exchange")
+      this.broken.push(`a new secret was exchanged otherwise: ${JSON.stringify(way)}`);
+    return this.account.service.tokens.exchangeAccessKey(secret);
   }
 
   #journal(): Journal {

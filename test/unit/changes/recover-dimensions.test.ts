@@ -26,15 +26,8 @@ const elsewhere = { token_endpoint: "https://other.example/token", client_auth: 
 
 /** An entry as 0.1.0 left it: without what is recorded since. (Of a client that it called lost nothing else is known.) */
 function asBefore(entry: Entry): Entry {
-  const {
-    proof: _,
-    kept_at: __,
-    put_off: ___,
-    attempted_at: ____,
-    differs: _____,
-    own_key: ______,
-    ...detail
-  } = entry.detail;
+  const since = ["proof", "exchange", "kept_at", "put_off", "attempted_at", "differs", "own_key"];
+  const detail = Object.fromEntries(Object.entries(entry.detail).filter(([key]) => !since.includes(key)));
   return { ...entry, detail, request_ids: [], clock_offset_ms: null, format: 1, sequence: 0 };
 }
 
@@ -44,6 +37,8 @@ const dimensions: Readonly<Record<string, Dimension>> = {
   "a renamed profile": { account: { profile: "renamed" } },
   "another token endpoint": { account: { proof: elsewhere } },
   "no token endpoint": { account: { proof: null } },
+  "another exchange of keys": { account: { keyExchange: { kind: "endpoint", url: "https://other.example/exchange" } } },
+  "no exchange of keys": { account: { keyExchange: null } },
   "an own key that is another": { account: { keyId: "ak_somebody" }, mayDoubt: true },
   "an own key that is not known": { account: { keyId: undefined } },
   "another address": { account: { baseUrl: "https://other.example" }, refuses: /points at/ },
