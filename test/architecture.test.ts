@@ -88,7 +88,12 @@ const table: Readonly<Record<string, Room>> = {
     packages: ["zod", "pg"],
     only: { disk: ["journal/file/"], pg: ["journal/postgres/"] },
   },
-  secrets: { rooms: ["errors.ts", "profiles", "disk"], types: ["journal"], packages: ["zod"] },
+  secrets: {
+    rooms: ["errors.ts", "profiles", "disk"],
+    types: ["api", "journal"],
+    rules: pureRules,
+    packages: ["zod"],
+  },
   profiles: { rooms: ["errors.ts", "disk"], types: ["api"], packages: ["zod", "conf", "@napi-rs/keyring"] },
   output: { rooms: ["errors.ts", "disk"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
   completion: { rooms: [], packages: [] },

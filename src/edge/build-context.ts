@@ -13,6 +13,7 @@ import { createOutput } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
+import type { OpenHttp } from "../secrets/store.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;
@@ -37,13 +38,11 @@ export async function buildContext(
     interruption: clock.interruption,
   });
   const sandbox = new EmbeddedSandbox(settings.stateDir);
+  const tellNote = (text: string): void => output.note(text);
+  const parts = { env, terminal, settings, cut, tellNote };
   const profiles = buildProfiles({
-    env,
-    terminal,
-    settings,
+    ...parts,
     sandbox,
-    cut,
-    tellNote: (text) => output.note(text),
     pick: async (choices) =>
       output.interactive
         ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
@@ -65,7 +64,7 @@ export async function buildContext(
       const { openJournal } = await import("../journal/open-journal.ts");
       return openJournal({ path: settings.journalPath, now: () => clock.now(), actor: actorOf(env) });
     }),
-    secrets: buildSecrets({ env, terminal, settings, profiles, cut, tellNote: (text) => output.note(text) }),
+    secrets: buildSecrets({ ...parts, profiles, http: (choice) => connections.transport(choice) }),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
     clock,
@@ -184,9 +183,11 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, tellNote,
 
 export interface SecretParts extends Parts {
   readonly profiles: Profiles;
+  /** For the stores that are asked over HTTP. */
+  readonly http: OpenHttp;
 }
 
-export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote }: SecretParts): Secrets {
+export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote, http }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   const undelivered = once(async () => {
     const { Undelivered } = await import("../secrets/kept.ts");
@@ -199,6 +200,8 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
       keys: (await undelivered()).proofKeys,
       env,
       onStderr,
+      http,
+      sleep: (ms) => sleepUntil(cut, ms),
       signal: cut,
     });
   return {
@@ -214,6 +217,8 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
         stdoutFd: 1,
         print,
         onStderr,
+        http,
+        sleep: (ms) => sleepUntil(cut, ms),
         profiles: rooms,
         signal: cut,
         issuedBy,
@@ -238,6 +243,12 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote 
     },
     fromStdin: (what) => readSecret(terminal, what),
   };
+}
+
+/** Waits; ends with the signal's reason when it is aborted. */
+async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
+  const { setTimeout: timer } = await import("node:timers/promises");
+  await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
 /** What a crash is recovered from, and what opens the account. */

@@ -32,16 +32,30 @@ export interface ConnectionParts {
   readonly debug: Terminal | undefined;
 }
 
+interface TransportChoice {
+  readonly timeoutMs?: number | undefined;
+  readonly ca?: string | undefined;
+}
+
 export class Connections {
   readonly #parts: ConnectionParts;
-  /** By their limits for one attempt. */
-  readonly #transports = new Map<number, Promise<Transport>>();
+  /** By their limits for one attempt, and the authorities that they trust. */
+  readonly #transports = new Map<string, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
   }
 
-  async #open(timeoutMs: number): Promise<Transport> {
+  /** @param options.ca certificates (PEM) of the only authorities that are trusted */
+  transport({ timeoutMs, ca }: TransportChoice = {}): Promise<Transport> {
+    const limitMs = Math.min(this.#parts.settings.timeoutMs, timeoutMs ?? Infinity);
+    const name = `${limitMs} ${ca ?? ""}`;
+    const opened = this.#transports.get(name) ?? this.#open(limitMs, ca);
+    this.#transports.set(name, opened);
+    return opened;
+  }
+
+  async #open(timeoutMs: number, ca: string | undefined): Promise<Transport> {
     const { createTransport } = await import("../api/http/transport.ts");
     const { env, settings, cut, clock, sandbox, debug } = this.#parts;
     return createTransport({
@@ -54,6 +68,7 @@ export class Connections {
         httpsProxy: env.https_proxy ?? env.HTTPS_PROXY,
         noProxy: env.no_proxy ?? env.NO_PROXY,
       },
+      ca,
       debug: debug && ((event) => debug.writeErr(debugLine(event))),
     });
   }
@@ -63,9 +78,7 @@ export class Connections {
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service> {
     const { settings, clock } = this.#parts;
-    const timeoutMs = Math.min(settings.timeoutMs, options?.timeoutMs ?? settings.timeoutMs);
-    const opened = this.#transports.get(timeoutMs) ?? this.#open(timeoutMs);
-    this.#transports.set(timeoutMs, opened);
+    const opened = this.transport({ timeoutMs: options?.timeoutMs });
     const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), opened]);
     return connect({
       transport,

@@ -50,7 +50,12 @@ export type DestinationOption =
       readonly check?: SecretCheck | undefined;
     }
   | { readonly kind: "profile"; readonly name: string }
-  | { readonly kind: "store"; readonly to: string; readonly facts?: RecordOf<"store">["facts"] };
+  | {
+      readonly kind: "store";
+      readonly to: string;
+      /** What the journal remembers of it. */
+      readonly before?: Pick<RecordOf<"store">, "facts" | "proof">;
+    };
 
 /** `output`: the command prints the secret; `exit`: it ends with 0. */
 export interface SecretCheck {
@@ -116,11 +121,11 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
         leavesTrace: true,
       };
     case "store": {
-      const { to, facts } = record;
+      const { to, facts, proof } = record;
       return {
         name: to,
         delivered: `The secret is in ${to}.`,
-        option: { kind: "store", to, facts },
+        option: { kind: "store", to, before: { facts, proof } },
         leavesTrace: false,
       };
     }

@@ -17,11 +17,12 @@ import { fileDestination, rememberedFile } from "./file.ts";
 import { profileDestination, type ProfileTools, rememberedProfile } from "./profile.ts";
 import { rememberedSeveral, severalDestinations } from "./several.ts";
 import { outputDestination, type OutputTools } from "./stdout.ts";
-import { type OpenStore, rememberedStore, storeDestination, type StoreFacts, type StoreTarget } from "./store.ts";
+import { type OpenStore, rememberedStore, storeDestination, type StoreTarget, type StoreTools } from "./store.ts";
 import { storeKinds, type StoreScheme } from "./store-kinds.ts";
 
 export interface DestinationTools
   extends Omit<CommandTools, "commandLimitMs">,
+    Pick<StoreTools, "http" | "sleep">,
     Pick<OutputTools, "print">,
     Pick<ProfileTools, "issuedBy" | "note"> {
   /** What a relative path is relative to. */
@@ -38,13 +39,18 @@ export interface DestinationTools
 
 /** How each store is opened: loaded when it is first asked for. */
 const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
+  vault: () => import("./vault-store.ts"),
   keychain: () => import("./keychain-store.ts"),
 };
 
-type StoreOpening = Pick<DestinationTools, "env" | "signal" | "onStderr" | "keys">;
+type StoreOpening = StoreTools & Pick<DestinationTools, "keys">;
 
 /** @throws Failure `usage` if no store has that address */
-async function openStore(to: string, tools: StoreOpening, facts?: StoreFacts): Promise<StoreTarget> {
+async function openStore(
+  to: string,
+  { keys, ...tools }: StoreOpening,
+  before?: StoreTarget["before"],
+): Promise<StoreTarget> {
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
     const forms = Object.values(storeKinds).map(({ form }) => form);
@@ -53,7 +59,7 @@ async function openStore(to: string, tools: StoreOpening, facts?: StoreFacts): P
     });
   }
   const { open } = await stores[scheme]();
-  return { scheme, store: open(to.slice(scheme.length + 1), tools), facts, keys: tools.keys };
+  return { scheme, store: open(to.slice(scheme.length + 1), tools), before, keys };
 }
 
 function checkTogether({ to, as, force = false, remembered }: SecretOptions): void {
@@ -112,7 +118,7 @@ async function singleDestination(
       return profileDestination({ name: option.name, yields }, { rooms: await tools.profiles(), issuedBy, note });
     }
     case "store":
-      return storeDestination(await openStore(option.to, tools, option.facts));
+      return storeDestination(await openStore(option.to, tools, option.before));
   }
 }
 
@@ -143,6 +149,6 @@ export function rememberedDestination(
   if (record.kind === "file") return rememberedFile(record, tools.keys);
   if (record.kind === "profile") return rememberedProfile(record, profiles);
   if (record.kind === "store")
-    return rememberedStore(record, { open: () => openStore(record.to, tools, record.facts), keys: tools.keys });
+    return rememberedStore(record, { open: () => openStore(record.to, tools, record), keys: tools.keys });
   return untraced;
 }

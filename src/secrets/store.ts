@@ -1,5 +1,6 @@
 // `--secret-to`: what a secret store has to know, and what all stores share: the record in the journal, the digest before the
 // delivery, reading back, and the look after a crash.
+import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/environment.ts";
 import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
@@ -12,6 +13,7 @@ import type {
   SingleDestinationPlace,
   SingleRecord,
 } from "./destination.ts";
+import { renderSecret } from "./secret-format.ts";
 
 /** What a later process must know of a place besides its address. It stands in the journal: no secret, no token. */
 export type StoreFacts = Readonly<Record<string, string>>;
@@ -27,7 +29,7 @@ export interface Store {
   check(): Promise<StoreFacts>;
   /**
    * Asks the store whether a write will succeed; writes nothing.
-   * @param facts those of `check`, and those of an earlier `prepare`
+   * @param facts those of `check`, and those of an earlier `prepare` if the write is still to be based on what it saw
    * @returns facts to add, such as the version that is there now
    * @throws Failure `usage`, `auth` or `unreachable`
    */
@@ -39,12 +41,16 @@ export interface Store {
   write(text: string, facts: StoreFacts): Promise<void>;
   /** What stands there; undefined: nothing. Absent if the store cannot be read. */
   read?(facts: StoreFacts): Promise<string | undefined>;
-  /** Of a store that cannot be read: whether the place was written since `prepare`. */
-  wasWritten?(facts: StoreFacts): Promise<boolean>;
 }
+
+/** Opens integ's own HTTP client. @param choice.ca certificates (PEM) of the only authorities that are trusted */
+export type OpenHttp = (choice: { readonly ca?: string | undefined }) => Promise<Transport>;
 
 export interface StoreTools {
   readonly env: Environment;
+  readonly http: OpenHttp;
+  /** Waits before something is sent again; ends with the signal's reason. */
+  readonly sleep: (ms: number) => Promise<void>;
   /** Aborted: a request ends with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Gets what a tool prints that is run for it. */
@@ -57,8 +63,8 @@ export type OpenStore = (address: string, tools: StoreTools) => Store;
 export interface StoreTarget {
   readonly scheme: string;
   readonly store: Store;
-  /** Facts of an earlier process. */
-  readonly facts?: StoreFacts | undefined;
+  /** What the journal remembers of an earlier process. */
+  readonly before?: Pick<RecordOf<"store">, "facts" | "proof"> | undefined;
   readonly keys?: ProofKeys | undefined;
 }
 
@@ -66,20 +72,29 @@ class StoreDestination implements SingleDestinationPlace {
   readonly isStdout = false;
   record: RecordOf<"store">;
   readonly #target: StoreTarget;
+  /**
+   * The write is based on what was seen there: in this process, or by one that may have written. What another changed
+   * since then is not overwritten.
+   */
+  #isBased: boolean;
 
   constructor(target: StoreTarget) {
+    const { scheme, store, before } = target;
     this.#target = target;
-    this.record = { kind: "store", to: `${target.scheme}:${target.store.address}`, facts: target.facts ?? {} };
+    this.#isBased = before?.proof !== undefined;
+    this.record = { facts: {}, ...before, kind: "store", to: `${scheme}:${store.address}` };
   }
 
   async check(): Promise<RecordOf<"store">> {
-    this.#learn(await checkedFacts(this.#target, this.record));
+    this.#learn({ ...this.record.facts, ...(await checkedFacts(this.#target, this.record)) });
     return this.record;
   }
 
   async prepare(): Promise<RecordOf<"store">> {
-    const { facts } = await this.check();
-    this.#learn({ ...facts, ...(await this.#target.store.prepare(facts)) });
+    const place = await checkedFacts(this.#target, this.record);
+    const known = this.#isBased ? { ...this.record.facts, ...place } : place;
+    this.#learn({ ...known, ...(await this.#target.store.prepare(known)) });
+    this.#isBased = true;
     return this.record;
   }
 
@@ -87,8 +102,9 @@ class StoreDestination implements SingleDestinationPlace {
     this.record = { ...this.record, facts };
   }
 
-  async deliver({ secret }: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
+  async deliver(brought: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
     const { store, keys } = this.#target;
+    const secret = renderSecret(brought, "raw", origin);
     if (keys !== undefined) {
       this.record = { ...this.record, proof: proofOf(secret, { entry: origin.entry, keys }) };
       await record(this.record);
@@ -109,11 +125,14 @@ class StoreDestination implements SingleDestinationPlace {
   async release(): Promise<void> {}
 }
 
-/** @throws Failure `usage` if the environment leads to another place than the journal remembers */
+/**
+ * @returns what decides now where the secret goes
+ * @throws Failure `usage` if the environment leads to another place than the journal remembers
+ */
 async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
   const now = await store.check();
   const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
-  if (other === undefined) return { ...facts, ...now };
+  if (other === undefined) return now;
   throw new Failure("usage", `${to}: the ${other} was ${facts[other]}, and is ${now[other]} now.`, {
     meaning: "Nothing was sent. The secret goes to where it was asked for.",
     hint: `Set the environment so that the ${other} is ${facts[other]} again.`,
@@ -133,16 +152,11 @@ export function rememberedStore(
     // Nothing was written before the digest stood in the journal.
     if (record.proof === undefined) return undefined;
     const target = await open();
-    const text = await target.store.read?.(await checkedFacts(target, record));
+    const text = await target.store.read?.({ ...record.facts, ...(await checkedFacts(target, record)) });
     return text !== undefined && isDelivered(text, record.proof, keys) === true ? text : undefined;
   };
   return {
-    async completeDelivery() {
-      if (record.proof === undefined) return false;
-      const target = await open();
-      if (target.store.read !== undefined) return (await found()) !== undefined;
-      return (await target.store.wasWritten?.(await checkedFacts(target, record))) ?? false;
-    },
+    completeDelivery: async () => (await found()) !== undefined,
     removeReserve: () => {},
     reread: found,
   };

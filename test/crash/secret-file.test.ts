@@ -18,6 +18,8 @@ const destinationOf = (record: SingleRecord): RememberedDestination =>
   rememberedDestination(record, {
     env: {},
     onStderr: () => {},
+    http: () => Promise.reject(new Error("nothing is sent")),
+    sleep: async () => {},
     profiles: () => Promise.reject(new Error("no profile is asked for")),
   });
 

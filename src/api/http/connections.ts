@@ -14,6 +14,13 @@ export interface ProxySettings {
   readonly noProxy?: string;
 }
 
+/** How every connection of a pool is made. */
+export interface ConnectionSettings {
+  readonly proxy?: ProxySettings;
+  /** Certificates (PEM) of the only authorities that are trusted. */
+  readonly ca?: string | undefined;
+}
+
 type Connect = BuildConnector.connector;
 
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
@@ -24,12 +31,12 @@ export interface Connection {
 
 /** Which connection carries which request: one at a time, one idle one kept for each origin. */
 export class ConnectionPool {
-  readonly #proxy: ProxySettings | undefined;
+  readonly #settings: ConnectionSettings;
   readonly #idle = new Map<string, Connection>();
   #closed = false;
 
-  constructor(proxy: ProxySettings | undefined) {
-    this.#proxy = proxy;
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
   }
 
   /**
@@ -39,7 +46,7 @@ export class ConnectionPool {
   async take(target: Target, fresh: boolean): Promise<Connection> {
     const kept = fresh ? undefined : this.#idle.get(target.origin);
     if (kept) this.#idle.delete(target.origin);
-    return kept ?? open(target, this.#proxy);
+    return kept ?? open(target, this.#settings);
   }
 
   give({ origin }: Target, { connection, reusable }: { connection: Connection; reusable: boolean }): void {
@@ -55,12 +62,12 @@ export class ConnectionPool {
 }
 
 /** Makes ready to send to a target; the connection itself is made with the first request. */
-async function open(target: Target, proxy: ProxySettings | undefined): Promise<Connection> {
+async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
-  const connect = trackSockets(buildConnector(connectOptions), sockets);
+  const connect = trackSockets(buildConnector({ ...connectOptions, ca }), sockets);
   const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
   const dispatcher = httpsProxy
-    ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets })
+    ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, ca })
     : new Client(target.origin, { ...clientOptions, connect: guard(connect, "direct") });
   return {
     dispatcher,
@@ -110,12 +117,13 @@ function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
 interface ProxyWork {
   readonly connect: Connect;
   readonly sockets: Set<Socket>;
+  readonly ca: string | undefined;
 }
 
 /** undici's own agent reads NO_PROXY and makes the tunnel; it is loaded if there is a proxy, and nowhere else. */
 async function openThroughProxy(
   { httpsProxy, noProxy }: Required<Pick<ProxySettings, "httpsProxy" | "noProxy">>,
-  { connect, sockets }: ProxyWork,
+  { connect, sockets, ca }: ProxyWork,
 ): Promise<Dispatcher> {
   const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
   const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
@@ -134,7 +142,7 @@ async function openThroughProxy(
       httpProxy: "",
       httpsProxy,
       noProxy,
-      requestTls: connectOptions,
+      requestTls: { ...connectOptions, ca },
       proxyTls: connectOptions,
       // The agent hands both the connector that it made itself.
       ...({ clientFactory, factory } as object),

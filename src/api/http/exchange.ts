@@ -12,6 +12,8 @@ export interface ExchangeRequest {
   readonly maxBytes?: number;
   /** Instead of the transport's: the caller decides how long an answer is waited for after an interruption. */
   readonly signal?: AbortSignal;
+  /** Further secrets of the request: nothing of an error answer may show them. */
+  readonly secrets?: readonly string[];
   /** Where the body is received. It is whole until the buffer is handed in again; without one it stays. */
   readonly buffer?: BodyBuffer;
 }

@@ -8,7 +8,10 @@ const mask = "[secret]";
 const shortestSecret = 8;
 
 /** The answer, its headers and the body of an error (status 400 and above) without the request's credentials. */
-export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "body">, exchange: Exchange): Exchange {
+export function withoutEchoes(
+  request: Pick<ExchangeRequest, "headers" | "body" | "secrets">,
+  exchange: Exchange,
+): Exchange {
   const secrets = secretsOf(request);
   if (secrets.length === 0) return exchange;
   if (exchange.kind === "response") return masked(exchange, secrets);
@@ -79,10 +82,10 @@ function hexOf(value: number, digits: number): string {
 }
 
 /** What a request carried as a credential, in the forms in which it may be said back; the longest first. */
-function secretsOf({ headers, body }: Pick<ExchangeRequest, "headers" | "body">): string[] {
+function secretsOf({ headers, body, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
   const authorization = headerOf(headers, "authorization") ?? "";
   const [scheme = "", value = ""] = authorization.split(" ", 2);
-  const found = [value, ...(/^basic$/i.test(scheme) ? passwordOf(value) : []), ...exchanged(body)];
+  const found = [value, ...(/^basic$/i.test(scheme) ? passwordOf(value) : []), ...exchanged(body), ...secrets];
   return [...new Set(found)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
 }
 

@@ -17,6 +17,8 @@ export interface TransportOptions {
   readonly now: () => number;
   readonly userAgent: string;
   readonly proxy?: ProxySettings;
+  /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's where absent. */
+  readonly ca?: string | undefined;
   readonly debug?: (event: DebugEvent) => void;
 }
 
@@ -26,7 +28,7 @@ const maxTimerMs = 2 ** 31 - 1;
 /** Creates the transport. Nothing is opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   keepParserAsItIs();
-  const pool = new ConnectionPool(options.proxy);
+  const pool = new ConnectionPool(options);
   const log = createExchangeLog(options);
   return {
     close: () => pool.close(),

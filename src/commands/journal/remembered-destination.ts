@@ -48,10 +48,18 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
 
 /** The secret options for a claim: where the secret is still missing, or what was typed. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
-  if (destination?.kind === "several") return { ...typed, remembered: destination };
+  if (destination?.kind === "several") {
+    const places = destination.places.map(({ state, at }) => ({ state, at: lookedAtAnew(at) }));
+    return { ...typed, remembered: { ...destination, places } };
+  }
   const isToStore = destination?.kind === "store" && typed.to.length === 0;
-  const option = isToStore ? describeDestination(destination).option : undefined;
+  const option = isToStore ? describeDestination(lookedAtAnew(destination)).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
+}
+
+/** A person who claims wants the secret there whatever has changed since: what was seen before is no base of the write. */
+function lookedAtAnew(place: SingleRecord): SingleRecord {
+  return place.kind === "store" ? { ...place, proof: undefined } : place;
 }
 
 /** Whether an option names that very place. @param cwd what a relative path is relative to */

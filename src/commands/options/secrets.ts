@@ -23,7 +23,8 @@ function inOrder(value: string, before: readonly Typed[] = []): readonly Typed[]
 
 const stores = Object.values(storeKinds)
   .map(({ form }) => form)
-  .join(" or ");
+  .join(", ")
+  .replace(/, (?=[^,]*$)/, " or ");
 
 /** Declares the secret options on a command that yields a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>

@@ -53,7 +53,7 @@ describe("the options for an entry", () => {
     ["a file, named", file, { to: [c] }, true, { to: [c] }],
     ["a profile, a file asked", profile, { to: [f] }, false, { to: [p] }],
     ["a profile, named", profile, { to: [f] }, true, { to: [f] }],
-    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, facts: { server: "x" } }] }],
+    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, before: { facts: { server: "x" } } }] }],
     ["a command, the same", command, { to: [same] }, false, { to: [same] }],
     ["a command, a file asked", command, { to: [f] }, false, { to: [f] }],
     ["a command, another one, named", command, { to: [c] }, true, { to: [c] }],
@@ -103,7 +103,7 @@ it("a claim goes to what is missing of several and to a store; else where it is 
     claimOptions(to(place), { to: options });
   expect(claimed(several)).toEqual({ to: [], remembered: several });
   expect(claimed(several, [c])).toEqual({ to: [c], remembered: several });
-  expect(claimed(store)).toEqual({ to: [{ ...s, facts: { server: "x" } }] });
+  expect(claimed(store)).toEqual({ to: [{ ...s, before: { facts: { server: "x" } } }] });
   expect(claimed(store, [f])).toEqual({ to: [f] });
   expect([claimed(file), claimed(command), claimed(profile, [f])]).toEqual([{ to: [] }, { to: [] }, { to: [f] }]);
 });

@@ -34,7 +34,12 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, delivery, filesWithCanary, modeOf } from "./a-secret.ts";
 
 const work = "6k2f9";
-const tools = { env: {}, onStderr: () => {} };
+const tools = {
+  env: {},
+  onStderr: () => {},
+  http: () => Promise.reject(new Error("nothing is sent")),
+  sleep: async () => {},
+};
 
 function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}): SingleDestinationPlace {
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/");

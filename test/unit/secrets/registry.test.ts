@@ -33,6 +33,8 @@ function house(more: Partial<DestinationTools> = {}): House {
     print: () => Promise.reject(new Error("nothing is printed here")),
     onStderr: (chunk) => stderr.push(Buffer.from(chunk).toString()),
     profiles: () => Promise.resolve(rooms),
+    http: () => Promise.reject(new Error("nothing is sent")),
+    sleep: async () => {},
     ...more,
   };
   return { folder, rooms, stderr, tools };

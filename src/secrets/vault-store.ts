@@ -1,0 +1,320 @@
+// `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao, engine KV version 2. Every
+// write names the version that it is based on (`cas`), so that nothing is overwritten that somebody else has written.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { segment } from "../api/http/request-rules.ts";
+import { Failure } from "../errors.ts";
+import { fileFailure } from "../disk/error-words.ts";
+import { type Environment, variable } from "../profiles/environment.ts";
+import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
+
+interface Address {
+  /** Mount and path. */
+  readonly path: string;
+  readonly field: string;
+}
+
+/** What stands at the path: the fields of its newest version, none if that was deleted. */
+interface Current {
+  /** 0: the path was never written. */
+  readonly version: number;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** The fields as the server wrote them. */
+  readonly text: string;
+}
+
+export const open: OpenStore = (address, tools) => new VaultStore(addressIn(address), tools);
+
+class VaultStore implements Store {
+  readonly address: string;
+  readonly #at: Address;
+  readonly #tools: StoreTools;
+
+  constructor(at: Address, tools: StoreTools) {
+    this.#at = at;
+    this.#tools = tools;
+    this.address = `${at.path}#${at.field}`;
+  }
+
+  get #name(): string {
+    return `--secret-to vault:${this.address}`;
+  }
+
+  async check(): Promise<StoreFacts> {
+    const { baseUrl, namespace } = this.#server();
+    this.#token();
+    authorities(this.#tools.env);
+    return { server: baseUrl, namespace: namespace ?? "root" };
+  }
+
+  async prepare(facts: StoreFacts): Promise<StoreFacts> {
+    const client = this.#client();
+    const mount = await this.#mount(client);
+    const at = { ...facts, mount };
+    const capabilities = await this.#capabilities(client, at);
+    this.#needs("read", capabilities, at);
+    const current = await this.#current(client, at);
+    const version = facts.version ?? String(current.version);
+    // A patch sends one field; other fields never leave the server.
+    const method = current.fields !== undefined && capabilities.includes("patch") ? "patch" : "replace";
+    const needed = method === "patch" ? "patch" : current.version === 0 ? "create" : "update";
+    this.#needs(needed, capabilities, at);
+    this.#refuseOtherTypes(current, method);
+    return { mount, version, method };
+  }
+
+  /** @throws Failure `auth` if the token's policies do not give it the capability */
+  #needs(capability: string, all: readonly unknown[], at: StoreFacts): void {
+    if (all.includes(capability) || all.includes("root")) return;
+    throw new Failure("auth", `${this.#name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
+      meaning: "The secret is written over the version that was read, and read back.",
+      hint: `Give the token's policy the capability ${capability} on ${this.#logicalPath(at)}`,
+    });
+  }
+
+  async write(text: string, facts: StoreFacts): Promise<void> {
+    const client = this.#client();
+    for (let attempt = 1; ; attempt += 1) {
+      const fields = facts.method === "patch" ? {} : await this.#otherFields(client, facts, text);
+      if (fields === "written") return;
+      const response = await client.send({
+        method: facts.method === "patch" ? "PATCH" : "POST",
+        path: this.#dataPath(facts),
+        contentType: facts.method === "patch" ? "application/merge-patch+json" : undefined,
+        body: { options: { cas: Number(facts.version) }, data: { ...fields, [this.#at.field]: text } },
+        secret: text,
+      });
+      if (response.kind === "response" && response.status < 300) return;
+      // Lost or refused: what stands there now says whether it was written, and whether somebody else was faster.
+      const now = await this.#current(client, facts);
+      if (fieldOf(now.fields, this.#at.field) === text) return;
+      if (String(now.version) !== facts.version) throw this.#changed(facts, now);
+      const mayRepeat = response.kind === "lost" || isTemporary(response);
+      if (mayRepeat && attempt < storeTries && (await client.pause(attempt, response))) continue;
+      throw response.kind === "lost" ? response.failure : await this.#refusal(client, response, "be written");
+    }
+  }
+
+  async read(facts: StoreFacts): Promise<string | undefined> {
+    const value = fieldOf((await this.#current(this.#client(), facts)).fields, this.#at.field);
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** The fields that a replacement has to bring along. @returns `written` if the secret stands there already */
+  async #otherFields(
+    client: StoreClient,
+    facts: StoreFacts,
+    text: string,
+  ): Promise<Readonly<Record<string, unknown>> | "written"> {
+    const now = await this.#current(client, facts);
+    if (fieldOf(now.fields, this.#at.field) === text) return "written";
+    if (String(now.version) !== facts.version) throw this.#changed(facts, now);
+    this.#refuseOtherTypes(now, "replace");
+    return now.fields ?? {};
+  }
+
+  #changed({ version }: StoreFacts, now: Current): Failure {
+    return new Failure("conflict", `${this.#name}: another has written version ${now.version}; it was ${version}.`, {
+      meaning: "Nothing was overwritten.",
+    });
+  }
+
+  /** @throws Failure `usage` if the write would replace or change what is no text */
+  #refuseOtherTypes({ fields, text }: Current, method: string): void {
+    const { field, path } = this.#at;
+    const value = fieldOf(fields, field);
+    if (value !== undefined && typeof value !== "string")
+      throw new Failure("usage", `${this.#name}: the field ${field} of ${path} is not a string.`, {
+        meaning: "A secret never replaces an object, a list or a number.",
+        hint: `Name another field: --secret-to vault:${path}#<field>`,
+      });
+    if (method === "replace" && hasInexactNumber(text))
+      throw new Failure("usage", `${this.#name}: ${path} holds a number that a rewrite could change.`, {
+        hint: "Give the token's policy the capability patch: then only the one field is sent.",
+      });
+  }
+
+  /** The engine's mount, which may have slashes in its name. @throws Failure if it is not KV version 2 */
+  async #mount(client: StoreClient): Promise<string> {
+    const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.#at.path)}` });
+    if (response.status !== 200) throw await this.#refusal(client, response, "be found");
+    const mount = fieldOf(response.body, "data", "path");
+    const type = fieldOf(response.body, "data", "type");
+    const version = fieldOf(response.body, "data", "options", "version");
+    if (typeof mount !== "string" || !`${this.#at.path}/`.startsWith(mount))
+      throw new Failure("usage", `${this.#name}: the server does not say which engine is mounted there.`);
+    if (type !== "kv" || version !== "2")
+      throw new Failure("usage", `${this.#name}: ${mount} is not a KV engine of version 2.`, {
+        hint: "For another engine use --secret-command.",
+      });
+    if (mount === `${this.#at.path}/`)
+      throw new Failure("usage", `${this.#name} names the mount and no secret in it.`, {
+        hint: `--secret-to vault:${mount}<path>#${this.#at.field}`,
+      });
+    return mount;
+  }
+
+  async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
+    const path = this.#logicalPath(facts);
+    // It answers a question: sent again it changes nothing.
+    const response = await client.read({
+      method: "POST",
+      path: "/v1/sys/capabilities-self",
+      body: { paths: [path] },
+    });
+    if (response.status !== 200) throw await this.#refusal(client, response, "be asked for its permissions");
+    const named = fieldOf(response.body, "data", path) ?? fieldOf(response.body, path);
+    return Array.isArray(named) ? named : [];
+  }
+
+  async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
+    const response = await client.read({ method: "GET", path: this.#dataPath(facts) });
+    const version = fieldOf(response.body, "data", "metadata", "version");
+    // A deleted version is 404 with its number.
+    if (response.status === 404)
+      return { version: typeof version === "number" ? version : 0, fields: undefined, text: "" };
+    if (response.status !== 200) throw await this.#refusal(client, response, "be read");
+    const fields = fieldOf(response.body, "data", "data");
+    if (typeof version !== "number" || !(fields === null || isObject(fields)))
+      throw new Failure("unreachable", `${this.#name}: the server's response is not one of KV version 2.`);
+    return { version, fields: fields ?? undefined, text: response.text };
+  }
+
+  /** What a response means that is not a success. */
+  async #refusal(client: StoreClient, { status }: StoreResponse, what: string): Promise<Failure> {
+    const details = { problem: { status } };
+    const name = this.#name;
+    if (status === 503 && (await isSealed(client)))
+      return new Failure("usage", `${name}: the server is sealed.`, {
+        ...details,
+        hint: "Unseal it, then type it again.",
+      });
+    if (status === 403) {
+      const isKnown = (await client.read({ method: "GET", path: "/v1/auth/token/lookup-self" })).status !== 403;
+      return new Failure(
+        "auth",
+        `${name}: ${isKnown ? "permission denied: it cannot" : "the token is not accepted: it cannot"} ${what}.`,
+        {
+          ...details,
+          hint: isKnown
+            ? "Check the policies of the token and the namespace: vault token capabilities <path>"
+            : "Log in again: VAULT_TOKEN, VAULT_TOKEN_FILE or ~/.vault-token holds an expired, revoked or foreign token.",
+        },
+      );
+    }
+    if (status === 429) return new Failure("rate_limited", `${name}: the server limits the rate of requests.`, details);
+    const kind = status === 400 || status === 404 || status === 405 ? "usage" : "unreachable";
+    return new Failure(kind, `${name} cannot ${what}: the server answered ${status}.`, details);
+  }
+
+  /** `<mount>data/<path>`, as the server's policies name it. */
+  #logicalPath({ mount = "" }: StoreFacts): string {
+    return `${mount}data/${this.#at.path.slice(mount.length)}`;
+  }
+
+  #dataPath(facts: StoreFacts): string {
+    return `/v1/${encoded(this.#logicalPath(facts))}`;
+  }
+
+  #server(): { readonly baseUrl: string; readonly namespace: string | undefined } {
+    const { env } = this.#tools;
+    const address = variable(env, "VAULT_ADDR");
+    if (address === undefined)
+      throw new Failure("usage", `${this.#name} needs VAULT_ADDR.`, {
+        hint: "export VAULT_ADDR=https://vault.example.com:8200",
+      });
+    const namespace = variable(env, "VAULT_NAMESPACE")?.replaceAll(/^\/+|\/+$/g, "");
+    return { baseUrl: serverAddress(address, "VAULT_ADDR"), namespace: namespace || undefined };
+  }
+
+  #token(): string {
+    const { env } = this.#tools;
+    const given = variable(env, "VAULT_TOKEN");
+    if (given !== undefined) return given;
+    const named = variable(env, "VAULT_TOKEN_FILE");
+    const path = named ?? (env.HOME ? join(env.HOME, ".vault-token") : undefined);
+    const token = path === undefined ? "" : tokenIn(path, named !== undefined);
+    if (token === "")
+      throw new Failure("auth", `${this.#name} has no token.`, {
+        hint: "Log in (vault login), or set VAULT_TOKEN or VAULT_TOKEN_FILE.",
+      });
+    return token;
+  }
+
+  #client(): StoreClient {
+    const { baseUrl, namespace } = this.#server();
+    const token = this.#token();
+    const { env, http, sleep, signal } = this.#tools;
+    return new StoreClient({
+      name: `Vault at ${baseUrl}`,
+      baseUrl,
+      token,
+      headers: {
+        accept: "application/json",
+        "x-vault-token": token,
+        "x-vault-request": "true",
+        ...(namespace && { "x-vault-namespace": namespace }),
+      },
+      http: () => http({ ca: authorities(env) }),
+      sleep,
+      signal,
+    });
+  }
+}
+
+/** @throws Failure `usage` */
+function addressIn(text: string): Address {
+  const hash = text.lastIndexOf("#");
+  const [path, field] = [text.slice(0, hash), text.slice(hash + 1)];
+  const parts = path.split("/");
+  const isPath = parts.length > 1 && parts.every((part) => part !== "" && part !== "." && part !== "..");
+  if (hash > 0 && field !== "" && isPath && !/[\p{Cc}\p{Cs}]/u.test(text)) return { path, field };
+  throw new Failure("usage", `--secret-to vault:${text} is not vault:<mount>/<path>#<field>.`, {
+    hint: "--secret-to vault:secret/my-app#client_secret",
+  });
+}
+
+function encoded(path: string): string {
+  return path
+    .split("/")
+    .map((part) => segment(part, "path in Vault"))
+    .join("/");
+}
+
+/** The certificates that VAULT_CACERT names. */
+function authorities(env: Environment): string | undefined {
+  const path = variable(env, "VAULT_CACERT");
+  return path === undefined ? undefined : textOf(path, "VAULT_CACERT");
+}
+
+/** @param isNeeded false: a file that does not exist holds no token */
+function tokenIn(path: string, isNeeded: boolean): string {
+  const text = textOf(path, "the Vault token", isNeeded).trim();
+  if (!/[\p{Cc}\s]/u.test(text)) return text;
+  throw new Failure("auth", `${path} holds more than a token.`);
+}
+
+function textOf(path: string, what: string, isNeeded = true): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (!isNeeded && (error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw fileFailure(error, `read ${what}`, { path });
+  }
+}
+
+async function isSealed(client: StoreClient): Promise<boolean> {
+  const response = await client.send({ method: "GET", path: "/v1/sys/seal-status" });
+  return response.kind === "response" && fieldOf(response.body, "sealed") === true;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a JSON text has a number that JavaScript would write otherwise. */
+function hasInexactNumber(json: string): boolean {
+  const tokens = json.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
+  return tokens.some((token) => !token.startsWith('"') && String(Number(token)) !== token);
+}

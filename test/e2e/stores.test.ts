@@ -1,0 +1,153 @@
+// Secret stores as a person uses them: the built program, a sandbox, and a server of the store's own. A rotation revokes the
+// old client only after the store has shown the new secret; no token and no secret is seen anywhere else.
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type ReadEntry, readJournal } from "../support/journal-file.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { startService, type Service } from "../support/service.ts";
+import { startVault, type VaultServer } from "../support/vault-server.ts";
+
+let service: Service;
+let account: Account;
+let vault: VaultServer;
+const homes: Home[] = [];
+/** All that any command printed. */
+let printed = "";
+
+beforeAll(async () => {
+  [service, vault] = await Promise.all([startService(), startVault()]);
+  account = new Account(service);
+});
+
+afterEach(async () => {
+  for (const secret of [vault.root, ...secretsIn(JSON.stringify([...vault.secrets.values()]))]) {
+    expect(printed).not.toContain(secret);
+    for (const home of homes) expect(filesWith(home, secret)).toEqual([]);
+  }
+  printed = "";
+  vault.calm();
+  vault.isSealed = false;
+  vault.secrets.clear();
+  await service.calm();
+  await account.clear();
+  for (const home of homes.splice(0)) home.remove();
+});
+
+afterAll(async () => {
+  await Promise.all([service.stop(), vault.close()]);
+});
+
+const secretsIn = (text: string): string[] => text.match(/sbx_us_cs_\w+/g) ?? [];
+
+/** Files of a home that hold a text. */
+function filesWith(home: Home, text: string): string[] {
+  return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(home.folder, name);
+    return statSync(path).isFile() && readFileSync(path, "latin1").includes(text);
+  });
+}
+
+function home(): Home {
+  const at = new Home({ ...service.env, INTEG_DEBUG: "1", VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root });
+  homes.push(at);
+  return at;
+}
+
+async function run(at: Home, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const ended = await integHere(at, words, { env });
+  printed += ended.stdout + ended.stderr;
+  return ended;
+}
+
+const creation = (): string[] =>
+  `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`.split(" ");
+
+/** A client that is to be rotated. */
+async function old(): Promise<string> {
+  return (await account.make(["entity:read"])).id;
+}
+
+const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
+
+const creationIn = (at: Home): ReadEntry =>
+  readJournal(at.path("state", "journal.ndjson")).findLast(({ operation }) => operation === "oauth_client.create")!;
+
+/** The secret of the newest client, as the service takes it. */
+async function expectOpens(secret: unknown): Promise<void> {
+  const [newest] = await account.live();
+  expect(await account.opens(newest!.client_id!, String(secret))).toBe(true);
+}
+
+const path = "secret/apps/ci";
+const to = ["--secret-to", `vault:${path}#client_secret`];
+
+describe("Vault", () => {
+  it("a creation and a rotation: each one version more, the old client revoked", async () => {
+    const at = home();
+    vault.put(path, { client_secret: "none", other: "kept" });
+    const created = await run(at, [...creation(), ...to]);
+    // What is not shown below has been looked for in the log of every request.
+    expect(printed).toContain(`"url":"${vault.origin}/v1/secret/data/apps/ci"`);
+    expect([created.code, JSON.parse(created.stdout).client_secret]).toEqual([0, null]);
+    expect(created.stderr).toContain(`The secret is in vault:${path}#client_secret.`);
+    await expectOpens(vault.current(path)?.client_secret);
+    const [first] = await live();
+    const rotated = await run(at, ["oauth-clients", "rotate", first!, "--yes", ...to]);
+    expect([rotated.code, vault.secrets.get(path)?.length]).toEqual([0, 3]);
+    expect(vault.current(path)).toEqual({ client_secret: expect.stringMatching(/^sbx_us_cs_\w+$/), other: "kept" });
+    expect(await live()).not.toContain(first);
+    await expectOpens(vault.current(path)?.client_secret);
+  });
+
+  it("another version meanwhile: exit 5, nothing overwritten, the old client stays; a claim writes over it", async () => {
+    const at = home();
+    const id = await old();
+    vault.put(path, { client_secret: "old", other: "kept" });
+    vault.plan(/^POST .*\/data\//, () => vault.put(path, { client_secret: "theirs", other: "new" }));
+    const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", ...to]);
+    expect([rotated.code, rotated.stderr]).toEqual([5, expect.stringContaining("another has written version 2")]);
+    expect([creationIn(at).state, vault.current(path)]).toEqual([
+      "undelivered",
+      { client_secret: "theirs", other: "new" },
+    ]);
+    expect(await live()).toContain(id);
+    expect((await run(at, ["journal", "claim", creationIn(at).id])).code).toBe(0);
+    expect(vault.current(path)).toMatchObject({ other: "new" });
+    expect((await run(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect(await live()).toEqual([creationIn(at).resource_id]);
+    await expectOpens(vault.current(path)?.client_secret);
+    expect(vault.secrets.get(path)?.length).toBe(3);
+  });
+
+  it("sealed before its turn: exit 12, kept here, and delivered by a claim once it is unsealed", async () => {
+    const at = home();
+    const id = await old();
+    vault.plan(/^POST .*\/data\//, () => (vault.isSealed = true));
+    const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", ...to]);
+    expect([rotated.code, rotated.stderr]).toEqual([12, expect.stringContaining("the server is sealed")]);
+    expect(await live()).toContain(id);
+    vault.isSealed = false;
+    expect((await run(at, ["journal", "recover", "--yes"])).code).toBe(12);
+    expect((await run(at, ["journal", "claim", creationIn(at).id])).code).toBe(0);
+    expect((await run(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect(await live()).not.toContain(id);
+    await expectOpens(vault.current(path)?.client_secret);
+    expect(vault.secrets.get(path)?.length).toBe(1);
+  });
+
+  it("what is not possible is found out before anything is sent to the API", async () => {
+    const at = home();
+    const before = (await account.creations()).length;
+    for (const [words, env, code] of [
+      [["--secret-to", "vault:secret"], {}, 2],
+      [to, { VAULT_TOKEN: "nothing" }, 3],
+      [to, { VAULT_TOKEN: vault.token("read") }, 3],
+      [[...to, ...to], {}, 2],
+    ] as const)
+      expect((await run(at, [...creation(), ...words], env)).code).toBe(code);
+    expect((await account.creations()).length).toBe(before);
+  });
+});

@@ -1,0 +1,80 @@
+// A store as a command uses it, without the command: prepared, delivered to, looked at again by its record.
+import { randomBytes } from "node:crypto";
+import type { Transport } from "../../../src/api/http/exchange.ts";
+import { Failure } from "../../../src/errors.ts";
+import { type Destination, type ProofKeys, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
+import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
+import { transportTo } from "../api/peer.ts";
+import { canary, client, delivery } from "./a-secret.ts";
+
+export interface StoreDesk {
+  readonly tools: DestinationTools;
+  /** What the delivery wrote into the journal last. */
+  record: SingleRecord | undefined;
+}
+
+const opened: Transport[] = [];
+
+/** Ends every connection that a desk opened. */
+export function closeDesks(): void {
+  for (const transport of opened.splice(0)) transport.close();
+}
+
+export function desk(
+  env: Readonly<Record<string, string | undefined>>,
+  more: Partial<DestinationTools> = {},
+): StoreDesk {
+  const key = randomBytes(32);
+  const keys: ProofKeys = { make: () => key, find: () => key };
+  const http: DestinationTools["http"] = async ({ ca }) => {
+    const transport = transportTo({ ca, timeoutMs: 3000 });
+    opened.push(transport);
+    return transport;
+  };
+  const tools: DestinationTools = {
+    env,
+    http,
+    sleep: async () => {},
+    keys,
+    cwd: "/",
+    stdoutFd: 1,
+    print: () => Promise.reject(new Error("nothing is printed here")),
+    onStderr: () => {},
+    profiles: () => Promise.reject(new Error("no profile is asked for")),
+    ...more,
+  };
+  return { tools, record: undefined };
+}
+
+export async function prepared(at: StoreDesk, to: string): Promise<Destination> {
+  const destination = await destinationFor({ to: [{ kind: "store", to }] }, at.tools);
+  at.record = placesOf(await destination.check())[0];
+  at.record = placesOf(await destination.prepare("6k2f9"))[0];
+  return destination;
+}
+
+export async function deliver(at: StoreDesk, destination: Destination): Promise<void> {
+  const record: typeof delivery.record = async (now) => void (at.record = placesOf(now)[0]);
+  await destination.deliver(client, { ...delivery, record });
+}
+
+/** Whether a later process finds the secret there. */
+export function isFound(at: StoreDesk): Promise<boolean> {
+  if (at.record === undefined) return Promise.resolve(false);
+  const profiles = () => Promise.reject(new Error("no profile is asked for"));
+  return rememberedDestination(at.record, { ...at.tools, profiles }).completeDelivery({});
+}
+
+/** How something ended: `delivered`, or the kind of its failure and its words, which never have the secret in them. */
+export async function endOf(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work();
+    return "delivered";
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const text = `${error.kind}: ${error.message}`;
+    if (JSON.stringify([text, error.details]).includes(canary))
+      throw new Error("the secret is in the failure", { cause: error });
+    return text;
+  }
+}

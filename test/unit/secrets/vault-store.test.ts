@@ -1,0 +1,411 @@
+// A field of a secret in Vault: written once and only over what was read, read back, and settled by reading where a response
+// is lost. The server is test/support/vault-server.ts.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { makeAuthority, opensslAbsent } from "../../support/certificates.ts";
+import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
+import { isFull } from "../../support/sample.ts";
+import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { canary } from "./a-secret.ts";
+import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+
+let vault: VaultServer;
+beforeAll(async () => {
+  vault = await startVault();
+});
+afterEach(() => {
+  closeDesks();
+  vault.calm();
+  vault.isSealed = false;
+  vault.secrets.clear();
+});
+afterAll(() => vault.close());
+
+const path = "secret/apps/ci";
+const to = `vault:${path}#client_secret`;
+const all = ["create", "read", "update", "patch"];
+
+function at(token = vault.token(...all), env: Readonly<Record<string, string>> = {}): StoreDesk {
+  return desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
+}
+
+/** The ways to write, each with what stands there before. */
+const ways: readonly [string, readonly string[], () => void][] = [
+  ["patched", all, () => vault.put(path, { client_secret: "old", other: "kept" })],
+  ["replaced", ["create", "read", "update"], () => vault.put(path, { client_secret: "old", other: "kept" })],
+  ["created", all, () => {}],
+  [
+    "created anew",
+    all,
+    () => {
+      vault.put(path, { client_secret: "old", other: "gone" });
+      vault.put(path, {}, { isDeleted: true });
+    },
+  ],
+];
+
+const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
+const read = /^GET \/v1\/secret\/data/;
+const versions = (): number => vault.secrets.get(path)?.length ?? 0;
+
+describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
+  const others = way === "patched" || way === "replaced" ? { other: "kept" } : {};
+  const begin = async (): Promise<{ at: StoreDesk; before: number; finish: () => Promise<string> }> => {
+    arrange();
+    const here = at(vault.token(...capabilities));
+    const destination = await prepared(here, to);
+    return { at: here, before: versions(), finish: () => endOf(() => deliver(here, destination)) };
+  };
+
+  it("is exactly the secret, in one version more, beside the other fields", async () => {
+    const { at: here, before, finish } = await begin();
+    expect(await finish()).toBe("delivered");
+    expect([vault.current(path), versions()]).toEqual([{ client_secret: canary, ...others }, before + 1]);
+    expect(vault.log.filter((line) => write.test(line))).toEqual([
+      `${way === "patched" ? "PATCH" : "POST"} /v1/secret/data/apps/ci`,
+    ]);
+    expect(here.record).toMatchObject({
+      kind: "store",
+      to,
+      facts: { server: vault.origin, namespace: "root", mount: "secret/", version: String(before) },
+      proof: { digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+    expect(await isFound(here)).toBe(true);
+  });
+
+  it.each<[string, () => void, string]>([
+    ["no response, nothing was done", () => vault.plan(write, "lost before"), "delivered"],
+    ["no response, and it was done", () => vault.plan(write, "lost after"), "delivered"],
+    [
+      "no response twice, the second was done",
+      () => {
+        vault.plan(write, "lost after");
+        vault.plan(write, "lost before");
+      },
+      "delivered",
+    ],
+    ["an error of the server", () => vault.plan(write, { status: 500, body: { errors: ["oops"] } }), "delivered"],
+    ["a rate limit", () => vault.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
+    [
+      "a rate limit for an hour",
+      () => vault.plan(write, { status: 429, headers: { "retry-after": "3600" } }),
+      "undelivered",
+    ],
+    [
+      "a redirect",
+      () => vault.plan(write, { status: 307, headers: { location: "http://127.0.0.1:1/" } }),
+      "undelivered",
+    ],
+    [
+      "the secret in the words of an error",
+      () => vault.plan(write, { status: 400, body: { errors: [canary] } }),
+      "undelivered",
+    ],
+    [
+      "a permission taken away",
+      () => vault.plan(write, { status: 403, body: { errors: ["permission denied"] } }),
+      "undelivered",
+    ],
+    ["a seal", () => vault.plan(write, () => (vault.isSealed = true)), "undelivered"],
+    ["no server any more", () => vault.plan(/data/, "lost before", 99), "undelivered"],
+    ["a read back that is never JSON", () => vault.plan(read, { status: 200, text: "text" }, 99), "undelivered"],
+    ["a read back that is lost", () => vault.plan(read, "lost after"), "delivered"],
+    ["a read back that is no JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
+  ])("meets %s", async (_what, arrangeFault, expected) => {
+    const { at: here, before, finish } = await begin();
+    vault.calm();
+    arrangeFault();
+    const ended = await finish();
+    expect(ended.split(":")[0]).toBe(expected);
+    expect(vault.hits).toBeGreaterThan(0);
+    vault.isSealed = false;
+    vault.calm();
+    const isThere = vault.current(path)?.client_secret === canary;
+    expect(versions()).toBe(before + (isThere ? 1 : 0));
+    if (expected === "delivered") expect(vault.current(path)).toEqual({ client_secret: canary, ...others });
+    // A later process sees what is there, whatever was said.
+    expect(await isFound(here)).toBe(isThere);
+  });
+
+  it.each<[string, () => void]>([
+    ["another field", () => vault.put(path, { ...vault.current(path), new: "1" })],
+    ["the same field", () => vault.put(path, { ...vault.current(path), client_secret: "theirs" })],
+    ["nothing but the version", () => vault.put(path, { ...vault.current(path) })],
+  ])("overwrites nothing if another changed %s meanwhile", async (_what, change) => {
+    for (const when of ["before the write", "with its response lost"]) {
+      vault.secrets.clear();
+      vault.calm();
+      const { at: here, before, finish } = await begin();
+      if (when === "before the write") change();
+      else {
+        vault.plan(write, change);
+        vault.plan(write, "lost before");
+      }
+      const theirs = (): unknown => vault.secrets.get(path)?.[before]?.fields;
+      expect(await finish()).toMatch(/^conflict: .* another has written version \d+; it was \d+\.$/);
+      expect([versions(), vault.current(path)]).toEqual([before + 1, theirs()]);
+      expect(await isFound(here)).toBe(false);
+      // What is prepared again in the same process is still based on what was seen first; a claim looks anew.
+      const { facts, proof } = here.record as Extract<StoreDesk["record"], { kind: "store" }>;
+      for (const [known, end] of [
+        [{ facts, proof }, "conflict"],
+        [{ facts }, "delivered"],
+      ] as const) {
+        const { destinationFor } = await import("../../../src/secrets/registry.ts");
+        const again = await destinationFor({ to: [{ kind: "store", to, before: known }] }, here.tools);
+        await again.prepare("6k2f9");
+        expect((await endOf(() => deliver(here, again))).split(":")[0]).toBe(end);
+      }
+      expect(vault.current(path)).toEqual({ ...(theirs() as object), client_secret: canary });
+    }
+  });
+});
+
+describe("before anything is sent to the API", () => {
+  const no = (words: string | RegExp, kind = "usage"): RegExp =>
+    new RegExp(`^${kind}: [^]*${typeof words === "string" ? words : words.source}`);
+  const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
+
+  it.each([
+    "vault:",
+    "vault:secret",
+    "vault:secret/a",
+    "vault:secret/a#",
+    "vault:#f",
+    "vault:/secret/a#f",
+    "vault:secret//a#f",
+    "vault:secret/../sys#f",
+    "vault:secret/a/#f",
+    "vault:secret/./a#f",
+    "vault:a#f",
+    "vault:secret/a\n#f",
+  ])("%j is no address", async (address) => {
+    expect(await end(at(), address)).toMatch(no("is not vault:<mount>/<path>#<field>"));
+    expect(vault.log).toEqual([]);
+  });
+
+  it.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
+    ["no server", { VAULT_ADDR: undefined }, no("needs VAULT_ADDR")],
+    ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
+    ["a server that is no address", { VAULT_ADDR: "vault.example.com" }, no("VAULT_ADDR: ")],
+    ["a server without TLS", { VAULT_ADDR: "http://vault.example.com" }, no("VAULT_ADDR: .* is not encrypted")],
+    ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("VAULT_ADDR: ")],
+    ["no token", { VAULT_TOKEN: undefined }, no("has no token", "auth")],
+    ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN holds a line break")],
+    ["a token file that is not there", { VAULT_TOKEN: undefined, VAULT_TOKEN_FILE: "/no/such" }, no("/no/such")],
+    ["certificates that are not there", { VAULT_CACERT: "/no/such.pem" }, no("/no/such.pem")],
+  ])("%s", async (_what, env, expected) => {
+    const here = desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root, HOME: "/no/such/home", ...env });
+    expect(await end(here)).toMatch(expected);
+    expect(vault.log).toEqual([]);
+  });
+
+  it.each<[string, () => StoreDesk, string, RegExp]>([
+    ["a token that is none", () => at("nothing"), to, no("the token is not accepted", "auth")],
+    [
+      "a token that was revoked",
+      () => {
+        const token = vault.token(...all);
+        vault.revoke(token);
+        return at(token);
+      },
+      to,
+      no("the token is not accepted", "auth"),
+    ],
+    ["a token for nothing here", () => at(vault.token()), to, no("permission denied", "auth")],
+    ["a token that may only read", () => at(vault.token("read")), to, no("may not write", "auth")],
+    ["a token that may only write", () => at(vault.token("create", "update", "patch")), to, no("may not read", "auth")],
+    [
+      "a token that may create and not update",
+      () => {
+        vault.put(path, { client_secret: "old" });
+        return at(vault.token("create", "read"));
+      },
+      to,
+      no("may not write", "auth"),
+    ],
+    [
+      "another namespace",
+      () => at(vault.root, { VAULT_NAMESPACE: "else" }),
+      to,
+      no("the token is not accepted", "auth"),
+    ],
+    [
+      "a seal",
+      () => {
+        vault.isSealed = true;
+        return at();
+      },
+      to,
+      no("is sealed"),
+    ],
+    ["an engine of version 1", () => at(), "vault:old/a#f", no("old/ is not a KV engine of version 2")],
+    ["another engine", () => at(), "vault:pki/a#f", no("pki/ is not a KV engine")],
+    ["a mount and no path", () => at(), "vault:team/apps#f", no("names the mount and no secret")],
+    [
+      "a field that is an object",
+      () => {
+        vault.put(path, { client_secret: { a: 1 } });
+        return at();
+      },
+      to,
+      no("is not a string"),
+    ],
+    [
+      "a field that is a number",
+      () => {
+        vault.put(path, { client_secret: 7 });
+        return at();
+      },
+      to,
+      no("is not a string"),
+    ],
+    [
+      "a number elsewhere that a rewrite would change",
+      () => {
+        vault.plan(read, {
+          status: 200,
+          text: '{"data":{"data":{"n":12345678901234567890},"metadata":{"version":1}}}',
+        });
+        return at(vault.token("read", "update", "create"));
+      },
+      to,
+      no("holds a number that a rewrite could change"),
+    ],
+    [
+      "a redirect",
+      () => {
+        vault.plan(/mounts/, { status: 307, headers: { location: "http://127.0.0.1:1/" } });
+        return at();
+      },
+      to,
+      no("answers with a redirect"),
+    ],
+    [
+      "a rate limit",
+      () => {
+        vault.plan(/mounts/, { status: 429, headers: { "retry-after": "3600" } });
+        return at();
+      },
+      to,
+      no("limits the rate", "rate_limited"),
+    ],
+  ])("%s", async (_what, arrange, address, expected) => {
+    expect(await end(arrange(), address)).toMatch(expected);
+    expect(vault.log.filter((line) => write.test(line))).toEqual([]);
+  });
+
+  it("nobody listens there", async () => {
+    const here = desk({ VAULT_ADDR: "http://127.0.0.1:1", VAULT_TOKEN: "token" });
+    expect(await end(here)).toMatch(/^unreachable: Vault at http:\/\/127\.0\.0\.1:1 gave no response/);
+  });
+});
+
+it("finds the mount, whatever slashes it has, and sends the namespace", async () => {
+  const here = at(vault.root, { VAULT_NAMESPACE: "/admin/" });
+  await deliver(here, await prepared(here, "vault:team/apps/a b/c#the field"));
+  expect(vault.current("team/apps/a b/c")).toEqual({ "the field": canary });
+  expect(here.record).toMatchObject({ facts: { namespace: "admin", mount: "team/apps/" } });
+  expect(vault.requests.every(({ headers }) => headers["x-vault-namespace"] === "admin")).toBe(true);
+});
+
+it.each(["constructor", "__proto__", "toString"])("the field %s is one like another", async (field) => {
+  const here = at();
+  await deliver(here, await prepared(here, `vault:${path}#${field}`));
+  expect(Object.entries(vault.current(path) ?? {})).toEqual([[field, canary]]);
+});
+
+it("reads the token in its order: the variable, the file that is named, the file of a login", async () => {
+  const home = mkdtempSync(join(tmpdir(), "integ-vault-"));
+  const [first, second, third] = [0, 1, 2].map(() => vault.token(...all));
+  writeFileSync(join(home, ".vault-token"), `${third}\n`);
+  writeFileSync(join(home, "named"), `${second}\n`);
+  const base = { VAULT_ADDR: vault.origin, HOME: home };
+  const used: unknown[] = [];
+  for (const env of [
+    { ...base, VAULT_TOKEN: first, VAULT_TOKEN_FILE: join(home, "named") },
+    { ...base, VAULT_TOKEN_FILE: join(home, "named") },
+    base,
+  ]) {
+    vault.calm();
+    await prepared(desk(env), to);
+    used.push(...new Set(vault.requests.map(({ headers }) => headers["x-vault-token"])));
+  }
+  expect(used).toEqual([first, second, third]);
+  rmSync(home, { recursive: true });
+});
+
+it.skipIf(opensslAbsent)("trusts the authorities of VAULT_CACERT, and without it none but the system's", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
+  const authority = makeAuthority(folder);
+  const { port } = new URL(vault.origin);
+  const server = createServer(authority.sign(["IP:127.0.0.1"]), (socket) => {
+    socket.on("error", () => {});
+    socket
+      .pipe(connect(Number(port), "127.0.0.1"))
+      .on("error", () => {})
+      .pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const env = { VAULT_ADDR: `https://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  expect(await endOf(() => prepared(at(vault.root, env), to))).toMatch(/^unreachable: .*TLS handshake failed/);
+  expect(vault.log).toEqual([]);
+  const here = at(vault.root, { ...env, VAULT_CACERT: authority.path });
+  expect(await endOf(async () => deliver(here, await prepared(here, to)))).toBe("delivered");
+  closeDesks();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+it("goes to no other server than it was asked for", async () => {
+  const here = at();
+  await deliver(here, await prepared(here, to));
+  const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, VAULT_NAMESPACE: "admin" } } };
+  expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the namespace was root, and is admin now/);
+});
+
+describe("a response that is cut after any of its bytes", () => {
+  it.each<[string, string, "patch" | "replace"]>([
+    ["the mount", "GET /v1/sys/internal/ui/mounts/", "patch"],
+    ["the capabilities", "POST /v1/sys/capabilities-self", "patch"],
+    ["the read", "GET /v1/secret/data/", "patch"],
+    ["the patch", "PATCH /v1/secret/data/", "patch"],
+    ["the replacement", "POST /v1/secret/data/", "replace"],
+  ])("%s: the secret is there once", { timeout: 3_600_000 }, async (_what, start, way) => {
+    const token = vault.token(...(way === "patch" ? all : ["create", "read", "update"]));
+    const proxy = await startCuttingProxy(vault.origin, start);
+    const run = async (): Promise<string> => {
+      vault.secrets.clear();
+      // As long as the secret: every read has as many bytes.
+      vault.put(path, { client_secret: canary.replaceAll(/./g, "x"), other: "kept" });
+      const here = desk({ VAULT_ADDR: proxy.origin, VAULT_TOKEN: token });
+      const ended = await endOf(async () => deliver(here, await prepared(here, to)));
+      closeDesks();
+      return `${ended} ${versions()} ${JSON.stringify(vault.current(path))}`;
+    };
+    const whole = `delivered 2 {"client_secret":"${canary}","other":"kept"}`;
+    expect(await run()).toBe(whole);
+    const length = proxy.passed.response;
+    expect(length).toBeGreaterThan(150);
+    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 4 });
+    const wrong: string[] = [];
+    let cutRuns = 0;
+    for (const cut of cuts) {
+      proxy.cut(cut);
+      const before = vault.log.length;
+      const ended = await run();
+      // Cut short, the request is sent again, or what it did is read.
+      if (cut.isShort && vault.log.length - before > (way === "patch" ? 5 : 6)) cutRuns += 1;
+      if (ended !== whole) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
+    }
+    proxy.cut(undefined);
+    await proxy.close();
+    console.log(`vault, ${start}: ${cuts.length} cuts of ${length} bytes, ${wrong.length} wrong`);
+    expect(wrong).toEqual([]);
+    expect(cutRuns).toBe(cuts.filter(({ isShort }) => isShort).length);
+  });
+});
