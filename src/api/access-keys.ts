@@ -51,14 +51,13 @@ const knownScopes = ["*", "push-ingest:*"];
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
   if (characters < 1 || characters > 255)
-    refuse(`A key's name has 1 to 255 characters, not ${characters} (§8).`, "--name <name>");
+    refuse(`A key's name has 1 to 255 characters, not ${characters}.`, "--name <name>");
   if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
   if (keyType !== undefined && keyType !== "user_bound" && keyType !== "service_account")
-    refuse(`"${String(keyType)}" is no type of key.`, "--type user_bound, or --type service_account");
-  if (scopes?.length === 0)
-    refuse("A list of scopes without a scope would be a key that may do nothing.", "--scope '*'");
+    refuse(`Invalid key type "${String(keyType)}".`, "--type user_bound, or --type service_account");
+  if (scopes?.length === 0) refuse("A key needs at least one scope.", "--scope '*'");
   for (const scope of scopes ?? [])
-    if (!knownScopes.includes(scope)) refuse(`"${scope}" is no scope of a key (§5.3).`, suggestedScopes(scope));
+    if (!knownScopes.includes(scope)) refuse(`Invalid key scope "${scope}".`, suggestedScopes(scope));
 }
 
 /** Several in one word are meant one by one. */
@@ -70,9 +69,8 @@ function suggestedScopes(scope: string): string {
 
 function checkExpiry(expiresAt: string, nowMs: number): void {
   if (!isTime(expiresAt))
-    refuse(`"${expiresAt}" is no ISO 8601 time with a zone.`, "--expires-at 2027-01-31T00:00:00Z");
-  if (Date.parse(expiresAt) <= nowMs)
-    refuse(`${expiresAt} is past: the key would be born expired.`, "--expires-in 90d");
+    refuse(`Invalid time "${expiresAt}": an ISO 8601 time with a zone is needed.`, "--expires-at 2027-01-31T00:00:00Z");
+  if (Date.parse(expiresAt) <= nowMs) refuse(`--expires-at is in the past: ${expiresAt}.`, "--expires-in 90d");
 }
 
 function refuse(message: string, hint: string): never {
@@ -124,7 +122,7 @@ function statusDifference({ status }: AccessKey): string | false {
 function expiryDifference(shown: string | null | undefined, asked: string | undefined): string | false {
   if (shown === undefined || (shown === null && asked === undefined)) return false;
   if (shown === null) return `expiresAt is null instead of ${asked}`;
-  if (asked === undefined) return `expiresAt is ${JSON.stringify(shown)}, and no expiry was asked for`;
+  if (asked === undefined) return `expiresAt is ${JSON.stringify(shown)}, and no expiry was requested`;
   return (
     Math.abs(Date.parse(shown) - Date.parse(asked)) >= 1000 &&
     `expiresAt is ${JSON.stringify(shown)} instead of ${asked}`
@@ -184,12 +182,12 @@ function pathOf(id: string): string {
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
   const found = objectWith(value, "secret") ?? objectWith(value, "id") ?? (isObject(value) ? value : undefined);
-  if (!found) throw new BrokenBody("the answer is no access key");
+  if (!found) throw new BrokenBody("the response is not an access key");
   const key = readAccessKey(found);
-  if (documented && key.id === undefined) throw new BrokenBody("the answer is no access key (id)");
+  if (documented && key.id === undefined) throw new BrokenBody("the response is not an access key (id)");
   const { secret } = found;
   if (secret !== undefined && secret !== null && typeof secret !== "string")
-    throw new BrokenBody("the secret is no text");
+    throw new BrokenBody("the secret is not a string");
   return { key, secret: secret || undefined };
 }
 

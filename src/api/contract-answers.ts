@@ -70,7 +70,7 @@ export function compareAnswer(
   const content = asObject(resolve(root, response).content);
   const type = Object.keys(content).find((key) => /^application\/json\s*(;|$)/i.test(key));
   const { schema } = asObject(type === undefined ? undefined : content[type]);
-  if (schema === undefined) return [drift(name, "does not say what it answers")];
+  if (schema === undefined) return [drift(name, "does not document its responses")];
   return compareShape(root, { name, schema, shape, at: "" });
 }
 
@@ -88,7 +88,7 @@ function compareShape(root: JsonObject, { name, schema, shape, at }: Place): Fin
   const findings: Finding[] = [];
   for (const [field, expected] of Object.entries(shape)) {
     const label = `${at}${field}`;
-    if (!published.has(field)) findings.push(drift(name, `answers without the field ${label}`));
+    if (!published.has(field)) findings.push(drift(name, `responds without the field ${label}`));
     else {
       if (!expected.isOptional && required.length > 0 && !required.includes(field))
         findings.push(drift(name, `may leave the field ${label} out of its answer`));

@@ -12,7 +12,7 @@ export const noVersion = "none";
 /** Why a text cannot be sent as `Service-Version` (§9.1); nothing if it can. */
 export function versionFault(text: string): string | undefined {
   if (text === noVersion) return undefined;
-  if (!isDate(text)) return "it is no date";
+  if (!isDate(text)) return "it is not a date";
   if (text === "2026-08-05") return "it is the label of the legacy contract under /api/v1, which takes no version";
   return undefined;
 }
@@ -21,7 +21,7 @@ export function versionFault(text: string): string | undefined {
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)
-    throw new Failure("usage", `"${serviceVersion}" is no contract version: ${fault}.`, {
+    throw new Failure("usage", `Invalid contract version "${serviceVersion}": ${fault}.`, {
       hint: "--service-version 2026-07-01, or none to send no version",
     });
   return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
@@ -37,7 +37,7 @@ export function organizationHeader(organizationId: string | undefined): Readonly
       hint: "integ profiles edit <name> --organization-id <uuid>, or set INTEG_ORGANIZATION_ID",
     });
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
-    throw new Failure("usage", `"${organizationId}" is no organization id.`, {
+    throw new Failure("usage", `Invalid organization id "${organizationId}".`, {
       hint: "It is a uuid, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
     });
   return { "x-organization-id": organizationId };

@@ -39,7 +39,7 @@ export function createContract(callers: readonly [anonymous: Caller, authorized:
 
 function readDocument(answer: Answer): JsonObject {
   const { value } = jsonOf(answer);
-  if (!isObject(value)) throw new BrokenBody("the answer is no specification");
+  if (!isObject(value)) throw new BrokenBody("the response is not a specification");
   return value;
 }
 
@@ -106,7 +106,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
     const operation = published.get(name);
     if (operation)
       findings.push(...compareOperation(root, { name, expected, operation, usesOAuth: options.usesOAuth }));
-    else findings.push(drift(name, "is not published any more"));
+    else findings.push(drift(name, "is no longer published"));
   }
   for (const [name, operation] of published)
     if (legacy.includes(name)) findings.push(...compareStage({ name, operation }, "compatibility"));

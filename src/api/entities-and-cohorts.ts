@@ -32,7 +32,7 @@ const maxLimit = 500;
 /** @throws Failure `usage` outside 1 to 500 */
 function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
-    throw new Failure("usage", `A limit of ${limit} is not possible: a page has 1 to ${maxLimit} rows (§8).`, {
+    throw new Failure("usage", `Invalid limit ${limit}: a page has 1 to ${maxLimit} rows.`, {
       hint: `--limit 1 to --limit ${maxLimit}`,
     });
 }
@@ -45,7 +45,7 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
   for (const [name] of filters) {
     if (name === "") throw new Failure("usage", "A filter has no name.", { hint: "--filter name=value" });
     const option = { limit: "--limit", page_token: "--page-token" }[name];
-    if (option) throw new Failure("usage", `"${name}" is no filter.`, { hint: `Use ${option}.` });
+    if (option) throw new Failure("usage", `"${name}" is an option, not a filter.`, { hint: `Use ${option}.` });
   }
 }
 
@@ -65,7 +65,7 @@ async function requestPage(v1: Caller, path: string, request: ListRequest): Prom
     buffer,
   };
   return v1.send(call, ({ headers, body, requestId }) => {
-    if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");
+    if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
     return { body, requestId };
   });
 }

@@ -21,11 +21,12 @@ export function checkCreation(request: CreationRequest & { readonly idempotencyK
   const { service_account_id, scopes, idempotencyKey } = request;
   if (service_account_id === "") refuse("The service account's id is empty.", "--service-account <id>");
   if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
-  if (scopes.length > maxScopes) refuse(`${scopes.length} scopes are too many: at most ${maxScopes} a client (§8).`);
+  if (scopes.length > maxScopes)
+    refuse(`${scopes.length} scopes are too many: a client can have at most ${maxScopes}.`);
   for (const scope of scopes) checkScope(scope);
   const characters = scopes.reduce((sum, scope) => sum + Array.from(scope).length, 0);
   if (characters > maxScopeCharacters)
-    refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} (§8).`);
+    refuse(`The scopes have ${characters} characters together: at most ${maxScopeCharacters} are allowed.`);
   if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
 }
 
@@ -33,8 +34,8 @@ function checkScope(scope: string): void {
   if (scope.trim() === "") refuse("A scope is empty.");
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
-    refuse(`"${scope}" is not one scope: each has its own --scope.`, suggested(parts));
-  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: scopes are named one by one (§4.2).`);
+    refuse(`"${scope}" is not one scope: give each its own --scope.`, suggested(parts));
+  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: name each scope.`);
 }
 
 /** Only what a shell takes as it stands. */
@@ -47,7 +48,7 @@ function suggested(parts: readonly string[]): string | undefined {
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
 export function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
-    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces (§8).");
+    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces.");
 }
 
 function refuse(message: string, hint?: string): never {
@@ -78,7 +79,7 @@ export function clientDifferences(
   const shown = new Set(client.scopes);
   return differencesIn([
     known.id && client.id !== known.id && `id is ${named([client.id])}, and was ${named([known.id])}`,
-    known.notId && client.id === known.notId && `id is ${named([client.id])}, the one that it was to replace`,
+    known.notId && client.id === known.notId && `id is ${named([client.id])}, the one to be replaced`,
     client.service_account_id !== request.service_account_id &&
       `service_account_id is ${named([client.service_account_id])} instead of ${named([request.service_account_id])}`,
     ...scopeDifferences(asked, shown),
@@ -90,7 +91,7 @@ export function scopeDifferences(asked: ReadonlySet<string>, shown: ReadonlySet<
   const added = [...shown].filter((scope) => !asked.has(scope));
   const missing = [...asked].filter((scope) => !shown.has(scope));
   return [
-    added.length > 0 && `scopes has ${named(added)}, which nobody asked for`,
+    added.length > 0 && `scopes has ${named(added)}, which was not requested`,
     missing.length > 0 && `scopes lacks ${named(missing)}`,
   ];
 }

@@ -76,8 +76,9 @@ function readOAuthClient({ value }: JsonBody, expected?: string): OAuthClient {
   const result = OAuthClient.safeParse(value);
   if (!result.success) {
     const place = result.error.issues[0]?.path.join(".") ?? "";
-    throw new BrokenBody(`the answer is no OAuth client (${place === "" ? "no object" : place})`);
+    throw new BrokenBody(`the response is not an OAuth client (${place === "" ? "not an object" : place})`);
   }
-  if (expected !== undefined && result.data.id !== expected) throw new BrokenBody("the answer is about another client");
+  if (expected !== undefined && result.data.id !== expected)
+    throw new BrokenBody("the response is about another client");
   return result.data;
 }

@@ -2,6 +2,7 @@
 // checked before it is given, and no token is followed twice. Retries are `fetchPage`'s.
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { Failure } from "../errors.ts";
+import { asSubject } from "./http/attempt.ts";
 import { BodyBuffer } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { RawPage } from "./entities-and-cohorts.ts";
@@ -130,7 +131,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<WalkOption
 /** The token that came again leads to rows that were given before: it is not shown. */
 function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
-    "the service gave a page token for the second time: the walk would never end",
+    "the service repeated a page token: the list would never end",
     context,
     requestId,
   );
@@ -141,7 +142,7 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
 const report = "if it comes again, report it with its request id to whoever runs the service.";
 
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
-  return new Failure("unreachable", `No usable answer to "${what}": ${detail}.`, {
+  return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {
     where,
     hint: `integ doctor tells what answers at the address of the profile; ${report}`,
     problem: requestId === undefined ? undefined : { request_id: requestId },

@@ -44,6 +44,6 @@ function parametersOf({ text, params = [] }: PeopleSearch): readonly Pair[] {
     return params;
   }
   if (text === undefined || text === "")
-    throw new Failure("usage", "There is nothing to search for.", { hint: "integ people search <text>" });
+    throw new Failure("usage", "The search text is empty.", { hint: "integ people search <text>" });
   return [["query", text]];
 }

@@ -44,19 +44,23 @@ const headerHints: Readonly<Record<string, string>> = {
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method))
-    throw new Failure("usage", `"${method}" is no method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
+    throw new Failure("usage", `"${method}" is not a method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
   const contract = contractOf(path);
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)
     if (ownHeaders.includes(name))
-      throw new Failure("usage", `The header "${name}" is not given by hand: integ sets it, or sends none.`, {
+      throw new Failure("usage", `The header "${name}" cannot be given: integ sets it.`, {
         hint: headerHints[name] ?? `Leave out -H '${name}: …'.`,
       });
   if (method === "POST" && creates(path) && !names.includes("idempotency-key"))
-    throw new Failure("usage", "Creating an OAuth client needs an idempotency key, and none is made up here.", {
-      meaning: "Without a key that you keep, a lost answer would leave a client that nobody can find again.",
-      hint: "integ oauth-clients create, or -H 'Idempotency-Key: <key>'",
-    });
+    throw new Failure(
+      "usage",
+      "Creating an OAuth client needs an idempotency key, and this command does not generate one.",
+      {
+        meaning: "Without a key that you keep, a lost response would leave a client that cannot be found again.",
+        hint: "integ oauth-clients create, or -H 'Idempotency-Key: <key>'",
+      },
+    );
   return contract;
 }
 
@@ -64,7 +68,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const before = path.split("?", 1)[0]!;
   const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
   if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
-    throw new Failure("usage", `"${path}" is no path of the API.`, {
+    throw new Failure("usage", `"${path}" is not a path of the API.`, {
       hint: "It begins with /v1, /v1-reference or /api/v1, and has no spaces.",
     });
   const odd =
@@ -74,7 +78,7 @@ function contractOf(path: string): "v1" | "legacy" {
     /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(before) ||
     before.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
   if (odd)
-    throw new Failure("usage", `"${path}" could lead somewhere else than it says.`, {
+    throw new Failure("usage", `"${path}" contains parts that could change where it leads.`, {
       hint: "Write the path plainly, without .., // or encoded dots and slashes.",
     });
   return match[1] === "api/v1" ? "legacy" : "v1";

@@ -19,7 +19,7 @@ import { recordAfterwards, releaseReserved, type SecretKeeping, type Workbench }
 /**
  * Finishes a delivery that a crash interrupted, at the destination that the entry remembers.
  * @returns true if the secret is there now
- * @throws Failure if that destination cannot be looked at: the secret may be there
+ * @throws Failure if that destination cannot be checked: the secret may be there
  */
 export async function completeDelivery(
   bench: { readonly secrets: Pick<SecretKeeping, "completeDelivery"> },
@@ -72,7 +72,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
   assertNotElsewhere(bench, lease.entry);
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
   if (state !== found) await lease.record({ state: found });
-  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not reach its destination.");
+  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not deliver it.");
   return false;
 }
 
@@ -104,7 +104,7 @@ export async function resumeDelivery(
     await lease.record({ state: "secret_lost" });
   // Only a profile is still there to take its own credential without being asked.
   if (lease.entry.state === "undelivered" && lease.entry.destination?.kind !== "profile")
-    throw undelivered(lease.entry, "it waits to be claimed.");
+    throw undelivered(lease.entry, "it is kept until you claim it.");
   try {
     return await finishKeyDelivery(delivery, prove);
   } finally {
@@ -129,7 +129,7 @@ export async function finishKeyDelivery(
   const secret = await bench.secrets.readKept(lease.entry.id);
   if (destination.isStdout) {
     await recordAfterwards(bench, lease, { state: "undelivered", resource_id: secret.id || lease.entry.resource_id });
-    throw undelivered(lease.entry, "an earlier run ended before it could say that it arrived.");
+    throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.");
   }
   const record = await reserveDestination(bench, lease, { destination, isKept: true });
   await lease.record({ destination: { ...record } });

@@ -144,17 +144,21 @@ export async function refuseBegunOtherwise(
   // Until the secret is delivered it goes where it is wanted now; an output that was not asked for is no wish.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({
-      flag: "the place of the secret",
+      flag: "the destination of the secret",
       begun: namesOf(child.destination),
       typed: namesOf(place),
     });
   const others = all.filter(({ begun, typed }) => begun !== typed);
   if (others.length === 0) return;
   const named = others.map(({ flag, begun, typed }) => `${flag} was ${begun}, and is ${typed} now`);
-  throw new Failure("usage", `The unfinished rotation ${lease.entry.id} was begun otherwise: ${named.join("; ")}.`, {
-    meaning: `Nothing was sent. It goes on as it was begun; ${wayOut}.`,
-    ...recoveryStep(lease.entry.id),
-  });
+  throw new Failure(
+    "usage",
+    `The unfinished rotation ${lease.entry.id} was started with other options: ${named.join("; ")}.`,
+    {
+      meaning: `Nothing was sent. It continues as it was started; ${wayOut}.`,
+      ...recoveryStep(lease.entry.id),
+    },
+  );
 }
 
 /**
@@ -263,10 +267,14 @@ async function isOverAfterWait(
 function assertAnother({ noun, oldId }: RotationContract, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
-  throw new Failure("unusable", `The service answered the creation of a new ${noun} ${shown}: nothing was revoked.`, {
-    meaning: `The ${noun} ${oldId} stays as it is. A secret that came is where it was to go.`,
-    hint: "Ask whoever runs the service with the request id before you rotate again.",
-  });
+  throw new Failure(
+    "unusable",
+    `The service responded to the creation of a new ${noun} ${shown}: nothing was revoked.`,
+    {
+      meaning: `The ${noun} ${oldId} stays as it is. A secret that arrived was delivered.`,
+      hint: "Report the request id to the service's operator before you rotate again.",
+    },
+  );
 }
 
 /** Shows that the new one works, before the old one goes. */

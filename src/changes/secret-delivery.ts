@@ -59,7 +59,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
     undelivered: "The client was created, but its secret could not be delivered",
     untilClaimed: "The secret is kept on this machine, readable by you alone, until you claim it.",
     neither: (delivering, keeping) => `The secret could neither be delivered (${delivering}) nor kept (${keeping}).`,
-    copyStays: "A copy of the secret that nobody needs could not be destroyed",
+    copyStays: "A copy of the secret that is no longer needed could not be destroyed",
   },
   access_key: {
     undelivered: "The service gave the secret, and it could not be delivered",
@@ -207,8 +207,8 @@ export function assertAsAsked(entry: Entry): void {
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
   throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} is not what was asked for: ${detail.differs}.`, {
     ...detailsOf(entry),
-    meaning: `Nothing was revoked, and a secret that came is where it was to go. Do not use this ${noun} before you know why the service answered so.`,
-    hint: `Ask whoever runs the service with the request id, then revoke this ${noun} or keep it.`,
+    meaning: `Nothing was revoked, and a secret that arrived was delivered. Do not use this ${noun} before you know why the service responded so.`,
+    hint: `Report the request id to the service's operator, then revoke this ${noun} or keep it.`,
   });
 }
 
@@ -269,7 +269,7 @@ export function secretLost(
     `The ${noun} ${entry.resource_id ?? ""} exists, and its one-time secret is lost.`,
     {
       ...detailsOf(entry),
-      meaning: `The API never shows a secret twice. The way out: ${wayOut}`,
+      meaning: `The API never shows a secret twice. To fix it: ${wayOut}`,
       hint: nextStep(entry) ?? undefined,
     },
   );
@@ -278,10 +278,10 @@ export function secretLost(
 
 /** The failure of a secret that is not here, and that a process elsewhere may have kept before it ended. */
 function perhapsKept(entry: Entry, others: readonly string[]): Failure {
-  const what = `Its secret is not here. It was asked for in ${others.join(", ")} too, and may be kept there.`;
+  const what = `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`;
   return new Failure("secret_lost", what, {
     ...detailsOf(entry),
-    meaning: `Nothing is revoked for --yes alone. Look there first: integ journal claim ${entry.id}`,
+    meaning: `--yes alone does not revoke it. Look there first: integ journal claim ${entry.id}`,
     hint: nextStep(entry) ?? undefined,
   });
 }
@@ -290,8 +290,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
 function notLostHere(entry: Entry): Failure {
   return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was made before, with the same key.`, {
     ...detailsOf(entry),
-    meaning:
-      "Its secret was shown then, and is not lost here: somebody may be using it. Nothing is revoked for --yes alone.",
+    meaning: "Its secret was shown then, and may be in use. --yes alone does not revoke it.",
     hint: nextStep(entry) ?? undefined,
   });
 }

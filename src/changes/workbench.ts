@@ -109,8 +109,8 @@ export class DiskHealth {
   /** Called before every request that changes something. @throws Failure `failed` after a failed write */
   assertHealthy(): void {
     if (this.#failure === undefined) return;
-    throw new Failure("failed", `The disk failed on the way, and nothing more is sent: ${this.#failure}`, {
-      hint: "Look after the disk, then: integ journal recover",
+    throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {
+      hint: "Check the disk, then: integ journal recover",
     });
   }
 }
@@ -255,8 +255,8 @@ export async function recordAfterwards(
       () => false,
     );
     const left = isThere
-      ? `It still holds the entry ${id}: "integ journal recover ${id}" is safe.`
-      : `It no longer holds the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
+      ? `It still has the entry ${id}: "integ journal recover ${id}" is safe.`
+      : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
   }
 }
@@ -284,7 +284,7 @@ export async function releaseReserved(
     } catch (error) {
       const why = reasonOf(error);
       disk.markFailed(why);
-      tell.warn(`Room that was reserved for the secret could not be given back (${why})`);
+      tell.warn(`Space that was reserved for the secret could not be released (${why})`);
     }
   }
 }
@@ -356,7 +356,8 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
   if (idempotency_key !== null)
     return "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice.";
-  if (!operation.endsWith(".revoke")) return "The change may or may not have happened. It is not sent again by itself.";
+  if (!operation.endsWith(".revoke"))
+    return "The change may or may not have happened. It is not sent again automatically.";
   const noun = operation === "access_key.revoke" ? "key" : "client";
   const sent = attempts === 1 ? "once" : `${attempts} times`;
   return `The ${noun} may or may not be revoked. The request was sent ${sent}; it is safe to send it again.`;

@@ -137,14 +137,14 @@ const errorWords: Readonly<Record<string, string>> = {
   ESTALE: "the file server no longer knows the file",
   EFBIG: "the file is too large",
   EBUSY: "it is in use",
-  EHOSTDOWN: "the file server does not answer",
+  EHOSTDOWN: "the file server does not respond",
   EUCLEAN: "the file system is damaged",
   EREMOTEIO: "the device reports an I/O error",
-  ENOMEDIUM: "there is no disk in the drive",
+  ENOMEDIUM: "no disk is inserted",
   ENOKEY: "the key of the encrypted file system is not available",
   EKEYEXPIRED: "the key of the encrypted file system has expired",
   EKEYREVOKED: "the key of the encrypted file system was revoked",
-  EHWPOISON: "a part of the memory is broken",
+  EHWPOISON: "a part of the memory is damaged",
 };
 
 /** Why a file operation failed, as it stands in a sentence. */
@@ -166,7 +166,7 @@ export function systemWords(error: unknown): string {
   return said === undefined ? code : `${said} (${code})`;
 }
 
-const makeRoom = "make room on the disk, then run the command again";
+const makeRoom = "free space on the disk, then run the command again";
 
 export interface FileFailureOptions {
   readonly path: string;

@@ -28,7 +28,7 @@ function isSameFile(one: string, other: string): boolean {
     try {
       return statSync(path, { bigint: true, throwIfNoEntry: false });
     } catch {
-      // What cannot be looked at cannot be written to either.
+      // What cannot be checked cannot be written to either.
       return undefined;
     }
   });

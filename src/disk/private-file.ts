@@ -67,8 +67,7 @@ function checkPrivate(fd: number, path: string): Stats {
   if (!isMine(stats)) throw new Failure("usage", `Cannot use ${path}: it belongs to another user.`);
   if ((stats.mode & 0o077) !== 0) {
     throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
-      meaning:
-        "Whoever could read it may have the secret in it, and a file system without permissions cannot keep one.",
+      meaning: "Other users may have read the secret in it, and a file system without permissions cannot protect one.",
       hint: `chmod 600 '${path}'`,
     });
   }

@@ -122,7 +122,7 @@ function failureOfSystem(error: unknown): Failure | undefined {
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
     meaning: "Whatever was begun is in the journal.",
     hint: isDiskFull(error)
-      ? "make room on the disk, then run the command again"
+      ? "free space on the disk, then run the command again"
       : "path" in error
         ? "integ doctor"
         : "integ journal list",

@@ -55,7 +55,7 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
 export function changeable(entry: Entry): Entry {
   if (entry.format <= formatVersion) return entry;
   throw new Failure("usage", `The journal entry ${entry.id} was written by a newer integ (format ${entry.format}).`, {
-    meaning: "This one shows it and does not change it; nothing was sent, nothing changed.",
+    meaning: "This version shows it and does not change it. Nothing was sent, nothing changed.",
     hint: "upgrade integ, then run the command again",
     entry: entry.id,
   });
@@ -71,9 +71,9 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
   if (entry === undefined) return undefined;
   const isOther = entry.profile_id !== intent.profile_id;
   if (isOther || !isSameRequest(entry, intent)) {
-    const what = isOther ? `was used as profile "${entry.profile}"` : "stands in the journal with another request";
+    const what = isOther ? `was used as profile "${entry.profile}"` : "was already used for a different request";
     throw new Failure("conflict", `This idempotency key ${what}.`, {
-      meaning: "Nothing was sent, nothing changed. A key belongs to one request of one account for ever.",
+      meaning: "Nothing was sent, nothing changed. An idempotency key belongs to one request of one account.",
       hint: `integ journal show ${entry.id}`,
       entry: entry.id,
     });
@@ -104,7 +104,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent): 
     ? `Recover it as the profile that began it: integ journal recover ${id}`
     : "Set or unset INTEG_ORGANIZATION_ID as it was";
   throw new Failure("conflict", `The same request is unfinished ${begun}, and is asked for ${now}.`, {
-    meaning: `Nothing was sent. ${way}; --new makes another one all the same.`,
+    meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
     hint: `integ journal show ${id}`,
     entry: id,
   });
@@ -136,9 +136,9 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   if (lost === undefined) return;
   changeable(lost);
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
-  const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret waits to be claimed";
+  const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret is kept until you claim it";
   throw new Failure(kind, `The same request was made before, and ${what}.`, {
-    meaning: "Nothing was sent, nothing changed; --new makes another one all the same.",
+    meaning: "Nothing was sent, nothing changed; --new creates another one anyway.",
     entry: lost.id,
     hint: nextStep(lost) ?? undefined,
   });

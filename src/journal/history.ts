@@ -42,6 +42,6 @@ export function historyFindings(id: string, lines: readonly Slice[], newest?: st
   broken.push(newest !== undefined && newest !== before);
   const place = broken.indexOf(true);
   if (place < 0) return [];
-  const message = `its record ${Math.max(1, place)} or the next was edited, removed or put elsewhere since it was written`;
+  const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
   return [{ severity: "problem", where: `entry ${id}`, message }];
 }

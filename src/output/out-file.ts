@@ -69,7 +69,7 @@ export class OutFile implements Sink {
     this.#options = options;
     for (const file of [path, resumePointPath(path)])
       if (isAmong(options.own, file))
-        throw new Failure("usage", `--out: integ keeps its own work in ${file}.`, { hint: "Name another file." });
+        throw new Failure("usage", `--out: integ keeps its own files in ${file}.`, { hint: "Name another file." });
     const exists = existsAsFile(path);
     this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;

@@ -121,7 +121,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   const { legacy, credential, name } = profile;
   if (legacy === undefined) {
     throw new Failure("auth", `Profile ${name} does not say how its key becomes a legacy bearer token.`, {
-      meaning: "The document does not show that exchange (§5.3): a command or an endpoint must be named.",
+      meaning: "The API document does not show that exchange: name a command or an endpoint.",
       hint: `integ profiles edit ${name} --access-token-command '<command>'`,
     });
   }
@@ -130,7 +130,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   if (legacy.kind === "access_token_endpoint") {
     if (secret === undefined) {
       throw new Failure("auth", `Profile ${name} has no API key to exchange for a legacy bearer token.`, {
-        meaning: "OAuth client credentials are for /v1 alone (§5.2, §5.3).",
+        meaning: "OAuth client credentials work for /v1 only.",
       });
     }
     return { kind: "exchange_endpoint", url: legacy.url, secret };
@@ -163,7 +163,7 @@ function environmentWays(resolution: Resolution, env: Environment): Ways {
       const token = variable(env, "INTEG_ACCESS_TOKEN");
       if (token !== undefined) return { kind: "access_token", token };
       throw new Failure("auth", "The environment holds no legacy bearer token.", {
-        meaning: "An API key alone does not open /api/v1: how it becomes a token is not documented (§5.3).",
+        meaning: "/api/v1 needs a bearer token, and the API document does not show how an API key becomes one.",
         hint: "set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command",
       });
     },
@@ -214,16 +214,12 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
     credential: once(ways.credential),
     legacy: async () => {
       if (profile.organizationId !== undefined) return legacy();
-      throw new Failure(
-        "usage",
-        `Profile ${profile.name} names no organization, and the legacy contract needs one (§4.4).`,
-        {
-          hint:
-            profile.name === "env"
-              ? "set INTEG_ORGANIZATION_ID"
-              : `integ profiles edit ${profile.name} --organization-id <uuid>`,
-        },
-      );
+      throw new Failure("usage", `Profile ${profile.name} names no organization, and the legacy contract needs one.`, {
+        hint:
+          profile.name === "env"
+            ? "set INTEG_ORGANIZATION_ID"
+            : `integ profiles edit ${profile.name} --organization-id <uuid>`,
+      });
     },
   };
 }

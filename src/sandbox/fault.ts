@@ -30,7 +30,7 @@ function headerText(text: string): string | undefined {
   return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
 }
 
-/** `cut=100`: after so many bytes of the body; `cut=wire:100`: of the whole answer, its head included. */
+/** `cut=100`: after so many bytes of the body; `cut=wire:100`: of the full response, its head included. */
 function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
   const match = /^(wire:)?([0-9]{1,9})$/.exec(text);
   return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
@@ -80,7 +80,7 @@ export const faultKeys = {
   cut: {
     read: cut,
     grammar: "<bytes>|wire:<bytes>",
-    meaning: "closes the connection after so many bytes of the body, or of the whole answer",
+    meaning: "closes the connection after so many bytes of the body, or of the full response",
   },
   slow: { read: whole(1, 1_000_000_000), grammar: "<bytes per second>", meaning: "sends the answer no faster" },
   body: {

@@ -37,7 +37,7 @@ function stateTextOf(text: string, path: string): string {
   if (!text.startsWith('{"format":1,')) throw corrupt(path, "it was written by another version");
   if (!text.endsWith(tail)) throw corrupt(path, "its end is missing");
   const stateText = text.slice(headLength, -tail.length);
-  if (headOf(stateText) !== text.slice(0, headLength)) throw corrupt(path, "its checksum does not fit");
+  if (headOf(stateText) !== text.slice(0, headLength)) throw corrupt(path, "its checksum does not match");
   return stateText;
 }
 

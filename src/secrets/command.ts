@@ -88,7 +88,7 @@ async function give(command: string, text: string, tools: CommandTools): Promise
     });
   } catch (error) {
     throw notTaken(
-      "did not finish: whether it took the secret is not known",
+      "did not finish: it is not known whether it took the secret",
       error instanceof Failure ? error.message : "",
     );
   }

@@ -68,7 +68,7 @@ function mayReplace(file: Stats, folder: Stats): boolean {
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** What cannot be looked at cannot be written either. */
+/** What cannot be checked cannot be written either. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     lookAtTarget(target, own);
@@ -80,7 +80,7 @@ function checkTarget(target: FileTarget, own: readonly string[]): void {
 
 function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
-  if (isAmong(own, path)) throw refuse(path, "integ keeps its own work there");
+  if (isAmong(own, path)) throw refuse(path, "integ keeps its own files there");
   const folder = checkFolder(path);
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -141,18 +141,18 @@ class FileDestination implements SingleDestinationPlace {
       const fd = reserveFile(path, (content, isCut) => {
         if (!isWhole(content, this.#target.as, isCut)) return;
         throw new Failure("failed", `${path} holds the secret of an earlier run.`, {
-          meaning: "It was written whole and never got its name; recovery puts it there.",
+          meaning: "It is complete and never got its name; recovery renames it.",
           hint: "integ journal recover",
         });
       });
       return { fd, path, identity: identityOf(fd) };
     } catch (error) {
-      throw noRoom(fileFailure(error, "reserve room for the secret in", { path }));
+      throw noRoom(fileFailure(error, "reserve space for the secret in", { path }));
     }
   }
 
   async deliver(secret: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
-    if (this.#reserve === undefined) throw new Error("No room was made for it there.");
+    if (this.#reserve === undefined) throw new Error("No space could be reserved for it there.");
     const { fd, path } = this.#reserve;
     const text = renderSecret(secret, this.#target.as, origin);
     const { keys } = this.#tools;
@@ -217,7 +217,7 @@ function noRoom({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,
     meaning: details.meaning ?? "The request was not sent.",
-    hint: details.hint ?? "make room there, or name another place with --secret-file",
+    hint: details.hint ?? "free space there, or name another file with --secret-file",
   });
 }
 
@@ -273,7 +273,7 @@ function completeFile(remembered: Remembered): boolean {
   } catch (error) {
     const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });
     throw new Failure(kind, message, {
-      meaning: `The secret is whole, in ${record.reserved}. Move what is in its way, then recover again.`,
+      meaning: `The complete secret is in ${record.reserved}. Move what is in its way, then recover again.`,
       hint: "integ journal recover",
       cause: error,
     });
@@ -310,7 +310,7 @@ function removeUnnamed(path: string): void {
   try {
     fd = openPrivateFile(path, constants.O_RDWR);
   } catch {
-    return; // It is tidying up: a place that cannot be looked at any more is no reason to stop.
+    return; // It is tidying up: a place that cannot be checked any more is no reason to stop.
   }
   try {
     if (fstatSync(fd).nlink === 1 && contentOf(fd) === "") unlinkSync(path);

@@ -50,8 +50,8 @@ export class Undelivered {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind, error.message, {
         ...error.details,
-        meaning: "The request was not sent: a secret that cannot be delivered has to find room here.",
-        hint: error.details.hint ?? `make room in ${this.folder}, or mend what is wrong with it`,
+        meaning: "The request was not sent: a secret that cannot be delivered needs space here.",
+        hint: error.details.hint ?? `free space in ${this.folder}, or fix its permissions`,
       });
     }
   }
@@ -79,7 +79,7 @@ export class Undelivered {
       return clientId === undefined ? rest : { ...rest, clientId };
     }
     throw new Failure("failed", `${this.#pathOf(entry)} is damaged.`, {
-      meaning: "It was left as it is: a person may still find the secret in it. Without it the secret counts as lost.",
+      meaning: "It was left as it is: you may still find the secret in it. Without it the secret is lost.",
       hint: `rm '${this.#pathOf(entry)}' && integ journal recover ${entry}`,
     });
   }
@@ -146,7 +146,7 @@ export class Undelivered {
   }
 
   #pathOf(entry: string): string {
-    if (!entryPattern.test(entry)) throw new Failure("usage", "That is no journal entry's id.");
+    if (!entryPattern.test(entry)) throw new Failure("usage", "That is not the id of a journal entry.");
     return join(this.folder, entry);
   }
 
@@ -161,7 +161,7 @@ export class Undelivered {
     try {
       return reserveFile(path, () => {});
     } catch (error) {
-      throw fileFailure(error, "make room for the secret in", { path });
+      throw fileFailure(error, "reserve space for the secret in", { path });
     }
   }
 

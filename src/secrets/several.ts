@@ -122,7 +122,7 @@ function refuseTwice(parts: readonly Part[]): void {
   const places = parts.map(({ at }) => (at.kind === "file" ? { ...at, path: realPath(at.path) } : at));
   const twice = places.find((place, index) => places.slice(0, index).some((other) => isSamePlace(place, other)));
   if (twice === undefined) return;
-  throw new Failure("usage", `${describeDestination(twice).name} is named twice as a destination of the secret.`, {
+  throw new Failure("usage", `${describeDestination(twice).name} is given twice as a destination of the secret.`, {
     meaning: "Nothing was sent.",
   });
 }

@@ -46,8 +46,8 @@ function unescaped(text: string): unknown {
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
   if (trouble === undefined) return;
-  throw new Failure("usage", `GitHub Actions could not be told to mask the secret: standard error ${trouble}.`, {
-    meaning: "Nothing was sent. Unmasked, the secret could stand in the log.",
+  throw new Failure("usage", `GitHub Actions could not be asked to mask the secret: standard error ${trouble}.`, {
+    meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
     hint: "leave standard error open, or --secret-file <path> keeps the secret out of the output",
   });
 }
@@ -83,10 +83,10 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
 }
 
 const troubles: Readonly<Partial<Record<ErrorCause, string>>> = {
-  no_reader: "goes to a reader that is gone",
+  no_reader: "is a pipe whose reader has exited",
   not_open: "is not open for writing",
   full: "goes to a device with no space left",
-  broken: "goes to a terminal that is gone",
+  broken: "goes to a terminal that no longer exists",
 };
 
 function troubleOf(error: unknown): string | undefined {
@@ -148,7 +148,7 @@ async function outputTrouble(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";
   } catch (error) {
-    return troubleOf(error) ?? "cannot be looked at";
+    return troubleOf(error) ?? "cannot be checked";
   }
   const error = emptyWriteError(fd);
   if (error !== undefined) return troubleOf(error) ?? `cannot be written to (${errorCode(error)})`;

@@ -119,7 +119,7 @@ class StoreDestination implements SingleDestinationPlace {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.kind === "conflict" ? "conflict" : "undelivered", error.message, error.details);
     }
-    throw new Failure("undelivered", `${to} holds something other than the secret that was written there.`);
+    throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
   }
 
   async release(): Promise<void> {}
@@ -134,7 +134,7 @@ async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"sto
   const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
   if (other === undefined) return now;
   throw new Failure("usage", `${to}: the ${other} was ${facts[other]}, and is ${now[other]} now.`, {
-    meaning: "Nothing was sent. The secret goes to where it was asked for.",
+    meaning: "Nothing was sent. The secret goes to its original destination only.",
     hint: `Set the environment so that the ${other} is ${facts[other]} again.`,
   });
 }

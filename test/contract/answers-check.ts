@@ -11,7 +11,7 @@ export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "tex
   readonly faults: readonly string[];
 }
 
-/** Faults whose answers are broken on purpose: no whole answer, another body, an envelope that breaks its rule. */
+/** Faults whose answers are broken on purpose: no full response, another body, an envelope that breaks its rule. */
 const broken = ["drop", "cut", "body", "envelope"];
 /** Faults that choose a status, with an error object whatever the operation: only that is looked at. */
 const chosen = ["status", "redirect", "retry-after"];

@@ -63,7 +63,7 @@ function usualBody(method: string, path: string): JsonObject {
   return method === "DELETE" ? { $like: "access_key", status: "revoked" } : { data: [{ $like: "access_key" }] };
 }
 
-/** The whole answer of a step, every documented field in it. */
+/** The full response of a step, every documented field in it. */
 export function servedOf(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
   const [method, path] = filled(step.request, names).split(" ") as [string, string];
   const { status, headers, body: shown } = step.answer;

@@ -86,9 +86,7 @@ test.each(modes)("a driver that is stopped is alive, %s: it is waited for, then 
   stopped.child.kill("SIGSTOP");
   const [named] = await runToEnd(driver, task(path, native, { key: "by-hand", waitMs: 300 }));
   expect(named).toMatchObject({ failed: "failed", exitCode: 1, meaning: "Nothing was sent, nothing changed." });
-  expect(named?.message).toContain(
-    `entry ${sent?.sent} is in use by process ${stopped.child.pid}; it was waited for 0.3 s`,
-  );
+  expect(named?.message).toContain(`entry ${sent?.sent} is in use by process ${stopped.child.pid}; integ waited 0.3 s`);
   const [other] = await runToEnd(driver, task(path, native));
   expect(other).toMatchObject({ kind: "new" });
   expect(other?.key).not.toBe(sent?.key);
@@ -102,7 +100,7 @@ test.each(modes)(
     expect(await holder.next()).toEqual({ held: true });
     holder.child.kill("SIGSTOP");
     const [named] = await runToEnd(driver, task(path, native, { waitMs: 300 }));
-    expect(named?.message).toBe(`The journal is in use by process ${holder.child.pid}; it was waited for 0.3 s.`);
+    expect(named?.message).toBe(`The journal is in use by process ${holder.child.pid}; integ waited 0.3 s.`);
     expect(existsSync(path)).toBe(false);
     holder.child.kill("SIGKILL");
     await holder.ended;

@@ -265,7 +265,7 @@ describe.runIf(canMount)("a journal's file that a container has mounted by itsel
     writeFileSync(at.path("go"), "");
     expect(await late).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("was replaced where it was mounted from"),
+      stderr: expect.stringContaining("was replaced on the file system"),
     });
     expect((await account.creations()).length).toBe(before);
   }, 60_000);

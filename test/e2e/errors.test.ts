@@ -343,7 +343,7 @@ it("tells what was wrong, where, and what to type instead", async () => {
     expect(code, what).not.toBe(0);
     expect(stdout, what).toBe("");
     expect(stderr, what).toMatch(/integ: |"error":/);
-    expect(stderr, what).not.toMatch(/\bat .+:\d+:\d+\b|undefined|\[object/);
+    expect(stderr, what).not.toMatch(/^ +at .+:\d+:\d+\b|undefined|\[object/m);
     told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
   }
   await expect(told.join("\n")).toMatchFileSnapshot(golden);

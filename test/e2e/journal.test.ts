@@ -456,7 +456,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     appendFileSync(at.path("state", "journal.ndjson"), `${journalText(at).split("\n")[1]}\n`);
     expect(await entries(at)).toMatchObject([{ state: "done" }]);
     const verified = await at.integ(["journal", "verify"]);
-    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("twice or out of order")]);
+    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("repeated or out of order")]);
   });
 
   it("a newer format is shown and never changed", async () => {

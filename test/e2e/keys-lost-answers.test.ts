@@ -154,7 +154,7 @@ describe("an unknown creation", () => {
     await desk.makeKey({ name });
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code, recovered.stderr).toBe(0);
-    expect(recovered.stderr).toContain("carries the mark");
+    expect(recovered.stderr).toContain("has the mark of this creation");
     const live = await desk.live(name);
     expect(live.map((key) => key.name).filter((found) => found === name)).toHaveLength(1);
     expect(live).toHaveLength(2);
@@ -166,7 +166,7 @@ describe("an unknown creation", () => {
     const { id } = await desk.makeKey({ name });
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(7);
-    expect(recovered.stderr).toContain("2 keys fit");
+    expect(recovered.stderr).toContain("2 keys match");
     expect(recovered.stderr).toContain(id);
     expect(await desk.live(name)).toHaveLength(2);
     expect(await desk.sent("DELETE", /./)).toBe(0);
@@ -199,7 +199,7 @@ describe("an unknown creation", () => {
     expect(early.stderr).toContain("a moment ago");
     const late = await integHere(at, ["journal", "recover"]);
     expect(late.code, late.stderr).toBe(0);
-    expect(late.stderr).toContain("nothing was made");
+    expect(late.stderr).toContain("none was created");
     expect(await entries(at)).toMatchObject([{ state: "refused" }]);
     expect(await desk.sent("POST", creation)).toBe(1);
     expect(await desk.live(name)).toEqual([]);
@@ -235,7 +235,7 @@ describe("an unknown creation", () => {
   });
 });
 
-describe("the place of the secret", () => {
+describe("the destination of the secret", () => {
   it("is remembered from the start; another one named at recovery takes over and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const [lost] = await unsettled(at);

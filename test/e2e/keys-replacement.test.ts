@@ -202,7 +202,7 @@ describe("by replacement", () => {
     expect((await desk.key(old.id)).status).toBe("active");
     const again = await rotate(at, ...words, "new.secret");
     expect(again.code, again.stderr).toBe(0);
-    expect(again.stderr).toContain("Going on with the unfinished replacement");
+    expect(again.stderr).toContain("Resuming the unfinished replacement");
     expect(await desk.live(name)).toHaveLength(1);
     expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
   });

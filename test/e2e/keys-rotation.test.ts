@@ -52,7 +52,7 @@ describe("in place", () => {
       await desk.service.fault(`POST /api/v1/access-keys/*/rotate ${fault}`);
       const ended = await rotate(at, old.id, "--secret-file", "new.secret");
       expect(ended.code, ended.stderr).toBe(7);
-      expect(ended.stderr).toContain("old secret may be dead");
+      expect(ended.stderr).toContain("old secret may have stopped working");
       expect(await desk.sent("POST", rotation)).toBe(1);
       expect((await desk.key(old.id)).generation).toBe(generation);
       expect((await rotate(at, old.id, "--secret-file", "new.secret")).code).toBe(7);
@@ -223,7 +223,7 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const looked = await integHere(at, ["journal", "recover"]);
     expect(looked.code).toBe(7);
-    expect(looked.stderr).toContain("still works now");
+    expect(looked.stderr).toContain("profile's secret still works");
     expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });

@@ -9,7 +9,7 @@ let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 describe("keys create", () => {
-  it("gives the whole answer with the secret on standard output, once, and settles the entry", async () => {
+  it("gives the full response with the secret on standard output, once, and settles the entry", async () => {
     const at = desk.withToken();
     const made = await at.integ(["keys", "create", "--name", "plain", "--json"]);
     expect(made.code).toBe(0);
@@ -105,7 +105,7 @@ describe("bad input ends before anything is sent", () => {
     ["two scopes in one word", ["--name", "n", "--scope", "*,push-ingest:*"], "--scope '*' --scope 'push-ingest:*'"],
     ["a length that is none", ["--name", "n", "--expires-in", "soon"], "duration"],
     ["two expiries", ["--name", "n", "--expires-in", "1d", "--expires-at", "2027-02-01T00:00:00Z"], "contradict"],
-    ["a scope of neither kind", ["--name", "n", "--scope", "entity:read"], "no scope of a key"],
+    ["a scope of neither kind", ["--name", "n", "--scope", "entity:read"], "Invalid key scope"],
     ["a type of neither kind", ["--name", "n", "--type", "robot"], "Allowed choices"],
   ])("%s", async (_name, flags, words) => {
     const at = desk.withToken();

@@ -53,7 +53,7 @@ describe("--all", () => {
     );
     const { code, stdout, stderr } = await list(["--all", "--ndjson"]);
     expect(code).toBe(11);
-    expect(stderr).toContain("second time");
+    expect(stderr).toContain("repeated a page token");
     expect(idsOf(stdout)).toEqual(ids(0, 4));
     expect(server.asked.length).toBeLessThanOrEqual(5);
     // The token leads back: whoever went on with it would get rows for a second time.
@@ -239,7 +239,7 @@ describe("--out", () => {
     for (const name of [...own, "by-link/journal.ndjson", "by-name.ndjson"]) {
       const before = readFileSync(home.path(name), "utf8");
       const { code, stderr } = await list(["--all", "--ndjson", "--out", name, "--force"]);
-      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("integ keeps its own work")]);
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("integ keeps its own files")]);
       expect(readFileSync(home.path(name), "utf8")).toBe(before);
     }
     expect(server.asked).toEqual([]);

@@ -259,7 +259,7 @@ describe("files of integ itself", () => {
     const client = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
     for (const words of [list, [...client, "--secret-file", path, "--force"]]) {
       const { code, stderr } = await integHere(home, words);
-      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("integ keeps its own work")]);
+      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("integ keeps its own files")]);
     }
     home.remove();
   });

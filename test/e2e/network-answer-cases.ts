@@ -74,7 +74,7 @@ export const bodies: Readonly<Record<string, Body>> = {
 type Framed = "whole" | "no json" | "broken";
 
 interface Framing {
-  /** Whether the body arrives: whole and as JSON, as something else, or not as a whole answer at all. */
+  /** Whether the body arrives: whole and as JSON, as something else, or not as a full response at all. */
   readonly comes: Framed;
   readonly bytes: (status: number, body: Buffer) => Buffer;
 }

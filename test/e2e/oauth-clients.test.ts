@@ -106,7 +106,7 @@ describe("create", () => {
     const before = [await clientCount(), readFileSync(path, "utf8")];
     const { code, stderr } = await create(at, "--new", "--secret-file", path, "--force");
     expect(code).toBe(2);
-    expect(stderr).toContain("integ keeps its own work there");
+    expect(stderr).toContain("integ keeps its own files there");
     expect([await clientCount(), readFileSync(path, "utf8")]).toEqual(before);
   });
 

@@ -19,7 +19,7 @@ export interface MetRequest {
   readonly body: string | null;
   readonly idempotency_key: string | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** null where the whole answer was not sent. */
+  /** null where the full response was not sent. */
   readonly status: number | null;
 }
 

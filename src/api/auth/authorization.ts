@@ -13,11 +13,11 @@ import type { ExchangeOptions } from "./token-exchange.ts";
  */
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
-    throw new Failure("auth", "The API key is empty or holds a control character.", {
+    throw new Failure("auth", "The API key is empty or contains a control character.", {
       hint: "Store it again: integ profiles edit <name> --api-key-stdin",
     });
   if (style === "key-as-user" && key.includes(":"))
-    throw new Failure("auth", "An API key with a colon cannot be a user name.", {
+    throw new Failure("auth", "An API key with a colon cannot be sent as a user name.", {
       hint: "integ profiles edit <name> --basic-style apikey-user",
     });
   const pair = style === "apikey-user" ? `apikey:${key}` : `${key}:`;
@@ -108,7 +108,7 @@ function granted(attempt: Attempt<TokenGrant>, what: string): TokenGrant {
 
 function bearerHeader(token: string): string {
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token))
-    throw new Failure("auth", "The access token holds a character that a bearer token cannot have.", {
+    throw new Failure("auth", "The access token contains a character that a bearer token cannot have.", {
       hint: "Check what the access token command prints: the token alone.",
     });
   return `Bearer ${token}`;

@@ -83,14 +83,14 @@ export async function exchangeClientCredentials(
   const exchange = await ask(oauth, request, options);
   return readByLibrary(
     exchange,
-    { now: options.now, otherwise: "the answer is no token response" },
+    { now: options.now, otherwise: "the response is not a token response" },
     async (response) => {
       const { access_token, token_type, expires_in } = await oauth.processClientCredentialsResponse(
         serverOf(request),
         { client_id: request.clientId },
         response,
       );
-      if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is no bearer token");
+      if (token_type.toLowerCase() !== "bearer") throw new BrokenBody("the token is not a bearer token");
       checkToken(access_token);
       return { token: access_token, expiresInSeconds: expires_in };
     },
@@ -155,7 +155,7 @@ async function readByLibrary<T>(
 
 /** @throws BrokenBody for what cannot stand in a header (RFC 6750 §2.1) */
 export function checkToken(token: string): void {
-  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot stand in a header");
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot be sent in a header");
 }
 
 /**
@@ -182,7 +182,7 @@ export async function exchangeAtEndpoint(
 function readLegacyGrant(value: unknown, nowMs: number): TokenGrant {
   const answer = isObject(value) ? value : {};
   const token = [answer.access_token, answer.accessToken, answer.token].find((found) => typeof found === "string");
-  if (typeof token !== "string") throw new BrokenBody("the answer has no token");
+  if (typeof token !== "string") throw new BrokenBody("the response has no token");
   checkToken(token);
   return { token, expiresInSeconds: lifetimeOf(answer, nowMs) };
 }
@@ -217,7 +217,9 @@ async function compareIssuer(
   options: ExchangeOptions,
 ): Promise<Attempt<readonly IssuerDifference[]>> {
   if (!URL.canParse(expected.issuer) || !/^https?:/i.test(expected.issuer))
-    throw new Failure("usage", "The issuer is no address.", { hint: "It looks like https://auth.example.com" });
+    throw new Failure("usage", "The issuer is not a valid address.", {
+      hint: "It looks like https://auth.example.com",
+    });
   const own = await readMetadata(expected.issuer, { ...options, algorithm: "oauth2" });
   const attempt = own.kind === "refused" ? await readMetadata(expected.issuer, { ...options, algorithm: "oidc" }) : own;
   return attempt.kind === "answered" ? { ...attempt, value: differences(expected, attempt.value) } : attempt;
@@ -240,7 +242,7 @@ async function readMetadata(
   });
   const headers = { accept: "application/json" };
   const exchange = await transport.exchange({ method: "GET", ...splitAddress(address), headers });
-  const otherwise = "what it publishes is not this issuer's metadata";
+  const otherwise = "it publishes the metadata of another issuer";
   return readByLibrary(exchange, { now, otherwise }, (response) =>
     oauth.processDiscoveryResponse(new URL(issuer), response),
   );

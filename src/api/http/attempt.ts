@@ -74,7 +74,7 @@ export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {
-  /** What was asked for, as it stands in a sentence: `create OAuth client`. */
+  /** What was asked for, as it reads in a sentence: `create the OAuth client`. */
   readonly what: string;
   /** True if the request was to change something: then an unusable answer leaves the outcome unknown (exit 7). */
   readonly change: boolean;
@@ -92,7 +92,7 @@ export function failureOf(attempt: Attempt<unknown>, context: FailureContext): F
   if (attempt.kind === "refused") return ofRefusal(attempt, context);
   if (attempt.kind === "unknown") return ofUnknown(attempt, context);
   if (attempt.kind === "not_sent") return ofNothingSent(attempt, context);
-  return new Failure("failed", `The service's answer to "${context.what}" was not expected here.`, {
+  return new Failure("failed", `The service's response to "${context.what}" was not expected here.`, {
     where: context.where,
   });
 }
@@ -130,13 +130,13 @@ type Refusal = readonly [kind: FailureKind, words: string, hint?: string];
 function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
   if (status === 404) return notFound(resource);
   if (status === 409) return problem.code === "idempotency_key_reuse" ? keyReuse : conflict(resource);
-  return refusals[status] ?? ["failed", "it does not accept the request"];
+  return refusals[status] ?? ["failed", "the request is not accepted"];
 }
 
 const refusals: Readonly<Record<number, Refusal>> = {
   401: [
     "auth",
-    "it does not accept the credential",
+    "the credential is not accepted",
     "Check the credential, and that the profile's region is its own: integ doctor",
   ],
   403: [
@@ -149,7 +149,7 @@ const refusals: Readonly<Record<number, Refusal>> = {
 
 const keyReuse: Refusal = [
   "conflict",
-  "the idempotency key stands for another request",
+  "the idempotency key was already used for a different request",
   "Leave --idempotency-key out, or send the request that the key was first used for.",
 ];
 
@@ -159,7 +159,7 @@ function notFound(resource: Resource | undefined): Refusal {
     resource === "oauth_client"
       ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
       : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor";
-  return ["not_found", "it finds nothing there", hint];
+  return ["not_found", "not found", hint];
 }
 
 /** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
@@ -168,29 +168,34 @@ function conflict(resource: Resource | undefined): Refusal {
     access_key: "integ keys list",
     oauth_client: "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
   };
-  return ["conflict", "it conflicts with how things stand", resource && hints[resource]];
+  return ["conflict", "it conflicts with the current state", resource && hints[resource]];
 }
 
 function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
   const { what, change, where } = context;
   const { problem, reason, status } = attempt;
-  const answer =
-    reason === "status"
-      ? `The service answered ${status} to "${what}".`
-      : `No usable answer to "${what}": ${attempt.detail}.`;
+  const detail = reason === "status" ? `the service responded with status ${status}` : attempt.detail;
   if (change)
-    return new Failure("outcome_unknown", answer, {
+    return new Failure("outcome_unknown", `${asSubject(what)} was interrupted: ${detail}.`, {
       problem,
       where,
       meaning: "The change may or may not have happened.",
       hint: context.hint,
     });
   const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
-  return new Failure(kind, answer, {
+  return new Failure(kind, `${asSubject(what)} failed: ${detail}.`, {
     problem,
     where,
     hint: context.hint ?? (problem?.retryable === false ? undefined : hints[reason]),
   });
+}
+
+/** @returns "create the OAuth client" as the subject of a sentence: "Creating the OAuth client"; a method stays as it is */
+export function asSubject(what: string): string {
+  const [verb = "", ...rest] = what.split(" ");
+  if (!/^[a-z]+$/.test(verb)) return what;
+  const stem = verb === "get" ? "gett" : verb.replace(/e$/, "");
+  return [`${stem[0]?.toUpperCase()}${stem.slice(1)}ing`, ...rest].join(" ");
 }
 
 function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
@@ -199,7 +204,7 @@ function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>,
   if (failure !== undefined) return new Failure(failure.kind, failure.message, { ...details, ...failure.details });
   if (attempt.reason === "interrupted")
     return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
-  return new Failure("unreachable", `The service cannot be reached to ${context.what}: ${attempt.detail}.`, {
+  return new Failure("unreachable", `Cannot ${context.what}: ${attempt.detail}.`, {
     ...details,
     hint: context.hint ?? attempt.hint ?? hints[attempt.reason],
   });

@@ -125,7 +125,7 @@ function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> 
 
 /** @throws BrokenBody for an answer that is not JSON */
 export function jsonOf({ headers, body }: Answer): JsonBody {
-  if (!saysJson(headers["content-type"])) throw new BrokenBody("the answer is not JSON");
+  if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return parseJson(body);
 }
 
@@ -155,14 +155,14 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
       status,
       problem: problemOf(exchange, reading),
       reason: "status",
-      detail: `the service answered ${status}`,
+      detail: `the service responded with status ${status}`,
       retryAfterSeconds,
       salvage: salvageFrom(body, reading),
     };
   const broken = (reason: NetworkErrorReason, detail: string): Attempt<T> =>
     ofUnusable(exchange, reading, { reason, detail });
-  if (status >= 300) return broken("redirect", `it answered with a redirect (${status}), which is not followed`);
-  if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not one of the contract`);
+  if (status >= 300) return broken("redirect", `it responded with a redirect (${status}), which integ does not follow`);
+  if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not part of the contract`);
   try {
     const value = reading.read({ status, headers, body, requestId });
     return {

@@ -108,7 +108,7 @@ function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
       if (error) return callback(new NoConnection(error, stage), null);
       if (options.protocol === "http:" && !isLoopbackAddress(socket.remoteAddress)) {
         socket.destroy();
-        return callback(new NoConnection(new Error("plain http goes to this machine alone"), stage), null);
+        return callback(new NoConnection(new Error("plain http is allowed to this machine only"), stage), null);
       }
       callback(null, socket);
     });
@@ -148,7 +148,7 @@ async function openThroughProxy(
       ...({ clientFactory, factory } as object),
     });
   } catch {
-    throw new Failure("usage", "HTTPS_PROXY is no address of a proxy.", {
+    throw new Failure("usage", "HTTPS_PROXY is not the address of a proxy.", {
       hint: "It looks like http://proxy.example.com:3128",
     });
   }

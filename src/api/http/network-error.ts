@@ -5,7 +5,7 @@ export type NetworkErrorReason =
   | "tls"
   | "proxy"
   | "timeout"
-  | "closed" // the connection ended before the whole answer was there
+  | "closed" // the connection ended before the full response was there
   | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
   | "too_large" // decoded size, nesting or encoding beyond the limits
   | "redirect" // 3xx: never followed (§5.1 rule 3)
@@ -37,10 +37,10 @@ export function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
   if (stage === "proxy" && !isTls(code)) return proxyError(messageOf(cause));
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
-    return { reason: "dns", detail: `its name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
+    return { reason: "dns", detail: `the host name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
   if (isTls(code)) return handshakeError(cause);
   if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
-    return { reason: "timeout", detail: "no connection within the time allowed" };
+    return { reason: "timeout", detail: "the connection was not made within the time limit" };
   if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
     return { reason: "refused", detail: "the connection was closed before the request could be sent" };
   if (code === "ECONNREFUSED" && refusedBy(cause) !== "")
@@ -64,11 +64,11 @@ function proxyError(message: string): NetworkError {
   if (status === "407")
     return {
       reason: "proxy",
-      detail: "the proxy asks who you are (407)",
+      detail: "the proxy requires a user and password (407)",
       hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>",
     };
-  const why = status === undefined ? message : `it answered ${status}`;
-  return { reason: "proxy", detail: `the proxy makes no connection: ${why}` };
+  const why = status === undefined ? message : `it responded with status ${status}`;
+  return { reason: "proxy", detail: `the proxy did not connect: ${why}` };
 }
 
 /** What Node calls a certificate whose authority it does not know. */
@@ -100,14 +100,13 @@ function handshakeHint(code: string): string | undefined {
 /** @param error what an established connection failed with, after the request was handed to it */
 export function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
-  if (code === "UND_ERR_INVALID_ARG")
-    return { reason: "unsendable", detail: "the request is nothing that HTTP can carry" };
-  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the answer's headers are too large" };
+  if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
   // A cut answer is a parser's error too; undici gives neither of them a code.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
-    return { reason: "malformed", detail: "what came is no HTTP answer" };
-  if (isTls(code)) return { reason: "closed", detail: `the TLS connection broke: ${messageOf(error)}` };
-  return { reason: "closed", detail: "the connection closed before the answer was whole" };
+    return { reason: "malformed", detail: "the response is not HTTP" };
+  if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };
+  return { reason: "closed", detail: "the connection closed before the full response arrived" };
 }
 
 function codeOf(error: unknown): string {

@@ -92,7 +92,7 @@ export class Reception {
   }
 
   #tooLarge(): NetworkError {
-    return { reason: "too_large", detail: `the answer is larger than ${sizeInWords(this.#options.maxBytes)}` };
+    return { reason: "too_large", detail: `the response is larger than ${sizeInWords(this.#options.maxBytes)}` };
   }
 }
 
@@ -119,14 +119,14 @@ export async function decodeBody(
   const name = (encoding ?? "").trim().toLowerCase();
   if (name === "" || name === "identity" || body.length === 0) return body;
   if (name !== "gzip" && name !== "x-gzip")
-    return { reason: "malformed", detail: "the answer has an encoding that was not asked for" };
+    return { reason: "malformed", detail: "the response has an encoding that was not requested" };
   const { gunzip } = await import("node:zlib");
   return new Promise((resolve) => {
     gunzip(body, { maxOutputLength: maxBytes }, (error, decoded) => {
       if (!error) resolve(decoded);
       else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
-        resolve({ reason: "too_large", detail: `the answer unfolds to more than ${sizeInWords(maxBytes)}` });
-      else resolve({ reason: "malformed", detail: "the answer is no sound gzip" });
+        resolve({ reason: "too_large", detail: `the response expands to more than ${sizeInWords(maxBytes)}` });
+      else resolve({ reason: "malformed", detail: "the response is not valid gzip" });
     });
   });
 }

@@ -12,7 +12,7 @@ import type { ExchangeRequest } from "./exchange.ts";
 export function segment(id: string, what: string): string {
   const encoded = encode(id);
   if (id === "" || id === "." || id === ".." || encoded === undefined)
-    throw new Failure("usage", `"${id}" is no ${what}.`, { hint: "Give the id as the API shows it." });
+    throw new Failure("usage", `Invalid ${what} "${id}".`, { hint: "Give the id as the API shows it." });
   return encoded;
 }
 
@@ -26,7 +26,7 @@ export function query(pairs: readonly Pair[]): string {
 
 function parameter(text: string): string {
   const encoded = encode(text);
-  if (encoded === undefined) throw new Failure("usage", "A parameter holds text that is no Unicode.");
+  if (encoded === undefined) throw new Failure("usage", "A parameter is not valid Unicode text.");
   return encoded;
 }
 
@@ -60,11 +60,11 @@ const ownHeaders = new Set([
  */
 export function checkWireRequest({ method, path, headers }: ExchangeRequest): void {
   if (!/^[A-Z]{1,20}$/.test(method) || method === "CONNECT" || method === "TRACE")
-    throw new Failure("usage", `"${method}" is no method that can be sent.`, {
+    throw new Failure("usage", `"${method}" is not a method that can be sent.`, {
       hint: "Use GET, POST, PUT, PATCH or DELETE.",
     });
   if (!/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
-    throw new Failure("usage", "The path holds a character that a request cannot carry.", {
+    throw new Failure("usage", "The path contains a character that a request cannot contain.", {
       hint: "Write spaces and characters outside ASCII percent-encoded.",
     });
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
@@ -72,12 +72,12 @@ export function checkWireRequest({ method, path, headers }: ExchangeRequest): vo
 
 function checkHeader(name: string, value: string): void {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}$/.test(name))
-    throw new Failure("usage", "A header's name holds a character that HTTP does not allow there.");
+    throw new Failure("usage", "A header's name contains a character that HTTP does not allow there.");
   if (ownHeaders.has(name.toLowerCase())) throw new Failure("usage", `The header "${name}" cannot be set by hand.`);
   if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(value))
     throw new Failure(
       "usage",
-      `The value of the header "${name}" holds a line break, NUL, or another character that HTTP does not allow there.`,
+      `The value of the header "${name}" contains a line break, NUL, or another character that HTTP does not allow there.`,
     );
 }
 
@@ -95,11 +95,13 @@ export interface Target {
 export function parseTarget(located: string): Target {
   const url = URL.canParse(located) ? new URL(located) : undefined;
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:"))
-    throw new Failure("usage", "The base URL is no http address.", { hint: "It looks like https://api.example.com" });
+    throw new Failure("usage", "The base URL is not an http address.", {
+      hint: "It looks like https://api.example.com",
+    });
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw new Failure("usage", "The base URL must be an address alone: no user name, query or fragment.");
   if (url.protocol === "http:" && !isLoopbackName(url.hostname))
-    throw new Failure("usage", `${url.origin} is not encrypted: plain http goes to this machine alone.`, {
+    throw new Failure("usage", `${url.origin} is not encrypted: plain http is allowed to this machine only.`, {
       hint: `Use https://${url.host}`,
     });
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
@@ -123,7 +125,7 @@ export function isLoopbackAddress(address: string | undefined): boolean {
 export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
   const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
   if (!match)
-    throw new Failure("usage", "The token endpoint is no address.", {
+    throw new Failure("usage", "The token endpoint is not a valid address.", {
       hint: "It looks like https://auth.example.com/oauth/token",
     });
   const path = match[2]!;

@@ -108,7 +108,7 @@ async function sendOnce(
   const onTime = async (): Promise<void> => {
     // A process that was suspended is past its time before it has read what arrived meanwhile.
     await reception.readArrived();
-    const missing = reception.sent ? "whole answer" : "connection";
+    const missing = reception.sent ? "full response" : "connection";
     reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });
   };
   const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));

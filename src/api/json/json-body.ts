@@ -26,8 +26,9 @@ export interface JsonBody {
  * @throws BrokenBody for anything but one JSON text in UTF-8, nested no deeper than 200
  */
 export function parseJson(body: Buffer): JsonBody {
-  if (!isUtf8(body)) throw new BrokenBody("the answer is not in UTF-8");
-  if (nestingOf(body) > maxNesting) throw new BrokenBody(`the answer is nested deeper than ${maxNesting}`, "too_large");
+  if (!isUtf8(body)) throw new BrokenBody("the response is not in UTF-8");
+  if (nestingOf(body) > maxNesting)
+    throw new BrokenBody(`the response is nested deeper than ${maxNesting}`, "too_large");
   const text = body.toString("utf8");
   return { text, value: parseSafely(text) };
 }
@@ -38,7 +39,7 @@ function parseSafely(text: string): unknown {
     if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
     return JSON.parse(text);
   } catch {
-    throw new BrokenBody("the answer is not JSON, or was cut");
+    throw new BrokenBody("the response is not JSON, or is incomplete");
   }
 }
 

@@ -142,7 +142,7 @@ export function skipSpace(body: Buffer, from: number): number {
 }
 
 export function broken(at: number): BrokenBody {
-  return new BrokenBody(`the page is not JSON, or was cut (at byte ${at})`);
+  return new BrokenBody(`the page is not JSON, or is incomplete (at byte ${at})`);
 }
 
 function tooDeep(): BrokenBody {

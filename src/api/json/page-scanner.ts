@@ -38,7 +38,7 @@ export function scanPage(body: Buffer): ScannedPage {
   if (!isUtf8(body)) throw new BrokenBody("the page is not in UTF-8");
   const envelope: Envelope = { seen: new Set(), spans: new Uint32Array(1024), count: 0, isTight: true };
   let at = skipSpace(body, 0);
-  if (body[at] !== openBrace) throw new BrokenBody("the page is no list envelope");
+  if (body[at] !== openBrace) throw new BrokenBody("the page is not a list envelope");
   at = skipSpace(body, at + 1);
   if (body[at] !== closeBrace) at = scanMembers(body, at, envelope);
   if (skipSpace(body, at + 1) !== body.length) throw broken(at + 1);
@@ -90,14 +90,14 @@ function scanMember(body: Buffer, from: number, { key, envelope }: { key: string
 }
 
 function scanRows(body: Buffer, from: number, envelope: Envelope): number {
-  if (body[from] !== openBracket) throw new BrokenBody('"data" of the page is no array');
+  if (body[from] !== openBracket) throw new BrokenBody('"data" of the page is not an array');
   const spacesBefore = countOfSpaces();
   let at = skipSpace(body, from + 1);
   if (body[at] === closeBracket) return at + 1;
   let { spans } = envelope;
   let filled = 0;
   for (;;) {
-    if (body[at] !== openBrace) throw new BrokenBody(`row ${filled / 2 + 1} of the page is no object`);
+    if (body[at] !== openBrace) throw new BrokenBody(`row ${filled / 2 + 1} of the page is not an object`);
     const end = scanObject(body, at + 1, 3);
     if (filled === spans.length) spans = grown(spans);
     spans[filled++] = at;
@@ -132,7 +132,7 @@ function checkEnvelope({ object, hasRows, nextPageToken, hasMore, spans, count, 
   if (typeof hasMore !== "boolean") throw new BrokenBody('"has_more" of the page is neither true nor false');
   throw new BrokenBody(
     hasMore
-      ? "the page says that there are more, and gives no token to go on"
-      : "the page says that there are no more, and gives a token to go on",
+      ? "the page says that more rows exist, and has no token for them"
+      : "the page says that no more rows exist, and has a token for more",
   );
 }

@@ -29,7 +29,7 @@ export function readRows({ text, value }: JsonBody): Rows {
   const body = Buffer.from(text, "utf8");
   const spans = elementSpans(body, name === undefined ? 0 : memberSpan(body, name).start);
   const rows = array.map((row, index) => {
-    if (!isObject(row)) throw new BrokenBody("a row of the list is no object");
+    if (!isObject(row)) throw new BrokenBody("a row of the list is not an object");
     const { start, end } = spans[index]!;
     return { text: body.toString("utf8", start, end), value: row };
   });
@@ -44,14 +44,14 @@ interface FoundArray {
 
 function arrayIn(value: unknown): FoundArray {
   if (Array.isArray(value)) return { array: value, name: undefined };
-  if (!isObject(value)) throw new BrokenBody("the answer is no list");
+  if (!isObject(value)) throw new BrokenBody("the response is not a list");
   const arrays = Object.entries(value).flatMap(([name, array]): FoundArray[] =>
     Array.isArray(array) ? [{ array, name }] : [],
   );
   const usual = usualNames.flatMap((name) => arrays.filter((found) => found.name === name));
   const ofObjects = arrays.filter(({ array }) => array.some(isObject));
   const candidates = [usual.slice(0, 1), ofObjects, arrays].find((found) => found.length > 0) ?? [];
-  if (candidates.length !== 1) throw new BrokenBody("the answer wraps no list, or more than one");
+  if (candidates.length !== 1) throw new BrokenBody("the response contains no list, or more than one");
   return candidates[0]!;
 }
 

@@ -79,7 +79,7 @@ export function markedName(name: string, mark: string): string {
   if (ofName + ofMark <= longestName) return name + mark;
   throw new Failure(
     "usage",
-    `With its mark the name has ${ofName + ofMark} characters: ${longestName} is the most (§8).`,
+    `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`,
     {
       hint: `Shorten the name to ${longestName - ofMark} characters, or leave --name-marker out.`,
     },
@@ -145,11 +145,15 @@ export async function admitKeyCreation(
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
     // Nobody knows how that one ended: a second key is not made by itself.
-    throw new Failure("outcome_unknown", "The same key was asked for before, and nobody knows whether it was made.", {
-      ...detailsOf(lease.entry),
-      meaning: "Nothing was sent now. Settle that one first; --new makes another key all the same.",
-      hint: nextStep(lease.entry) ?? undefined,
-    });
+    throw new Failure(
+      "outcome_unknown",
+      "The same key was requested before, and it is not known whether it was created.",
+      {
+        ...detailsOf(lease.entry),
+        meaning: "Nothing was sent now. Recover that creation first; --new creates another key anyway.",
+        hint: nextStep(lease.entry) ?? undefined,
+      },
+    );
   }
   if (kind === "resumed")
     bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
@@ -172,7 +176,7 @@ export async function sendKeyCreation(
   const { bench, lease, destination } = work;
   try {
     const answer = await sendForSecret(work, {
-      what: "create access key",
+      what: "create the access key",
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
       ifUnknown: "The key may or may not exist, and its secret is not here.",
     });
@@ -192,7 +196,7 @@ async function replacedKey({ journal }: Workbench, { parent }: Entry): Promise<s
 }
 
 export interface SendOptions {
-  /** As it reads in a sentence: `create access key`. */
+  /** As it reads in a sentence: `create the access key`. */
   readonly what: string;
   /** One attempt. */
   readonly send: () => Promise<Attempt<SecretAnswer>>;
@@ -297,15 +301,15 @@ async function answerLost(
   await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
   if (!answer.salvage) {
     const { kind, message, details } = outcomeUnknown(lease.entry, failure);
-    return new Failure(kind, message, { ...details, meaning: `${ifUnknown} It is not sent again by itself.` });
+    return new Failure(kind, message, { ...details, meaning: `${ifUnknown} It is not sent again automatically.` });
   }
   const { id, refusal } = await keepStray({ bench, lease }, answer.salvage);
   if (refusal !== undefined) {
-    const message = `A secret came in a broken answer, and could not be kept: ${refusal}`;
+    const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;
     return new Failure("outcome_unknown", message, detailsOf(lease.entry));
   }
   await recordAfterwards(bench, lease, { state: "undelivered", resource_id: id || null });
-  return undelivered(lease.entry, "the answer that brought it was cut or broken.");
+  return undelivered(lease.entry, "the response that contained it was incomplete or invalid.");
 }
 
 /**

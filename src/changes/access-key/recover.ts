@@ -148,14 +148,14 @@ async function settleSearch(bench: Workbench, lease: EntryLease, search: Search)
   const { entry } = lease;
   switch (search.kind) {
     case "several":
-      throw cannotTell(entry, `${search.keys.length} keys fit what was sent: ${search.keys.map(named).join("; ")}.`, {
-        meaning: "Nothing was revoked: nobody can tell which of them is the orphan.",
+      throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
+        meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
         hint: `integ keys revoke <id> for the one that nobody uses, then integ journal forget ${entry.id}`,
       });
     case "used":
       throw cannotTell(
         entry,
-        `The key ${named(search.key)} fits what was sent, and it has been used: somebody has its secret.`,
+        `The key ${named(search.key)} matches the request, and it has been used: its secret is in use.`,
         {
           meaning: "Nothing was revoked. If its secret reached you, the work is done.",
           hint: `integ journal forget ${entry.id}`,
@@ -177,24 +177,20 @@ async function settleOrphanFound(
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   bench.tell.note(
     certain
-      ? `Found the key ${key.id}: it carries the mark of this creation.`
-      : `Found the key ${named(key)}: the only one of that name, made then, that nobody has used.`,
+      ? `Found the key ${key.id}: its name has the mark of this creation.`
+      : `Found the key ${named(key)}: the only unused key with that name from that time.`,
   );
 }
 
 async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<KeyEnd> {
   const { id, detail } = lease.entry;
   if (doubts.length > 0)
-    throw cannotTell(
-      lease.entry,
-      `No key was found that this creation made, and that is not certain: ${doubts.join("; ")}.`,
-      {
-        meaning: "Nothing was sent or revoked. Look again later, or give the entry up if you know better.",
-        hint: `integ journal recover ${id}, or integ journal forget ${id}`,
-      },
-    );
+    throw cannotTell(lease.entry, `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`, {
+      meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
+      hint: `integ journal recover ${id}, or integ journal forget ${id}`,
+    });
   await recordAfterwards(bench, lease, { state: "refused", detail: { ...detail, in_flight: false } });
-  bench.tell.note("No key of that name is in the list: nothing was made. The same command again makes it.");
+  bench.tell.note("No key of that name is in the list: none was created. Run the same command again to create it.");
   return { kind: "nothing_made", entry: lease.entry };
 }
 
@@ -259,7 +255,7 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
   if (typeof key?.lastUsedAt !== "string") return;
-  throw new Failure("secret_lost", `The key ${named(key)} was used at ${key.lastUsedAt}: somebody has its secret.`, {
+  throw new Failure("secret_lost", `The key ${named(key)} was used at ${key.lastUsedAt}: its secret is in use.`, {
     ...detailsOf(lost),
     meaning: "Nothing was revoked. If its secret reached you, the work is done.",
     hint: `integ journal forget ${lost.id}`,
@@ -295,7 +291,7 @@ export interface Sought {
 export type Search =
   /** One key fits and nobody has used it. `certain`: it carries the mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
-  /** A key fits and was used: somebody has its secret. */
+  /** A key fits and was used: its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
   /** `doubts`: why its absence proves nothing; none of them left means that nothing was made. */
@@ -355,16 +351,16 @@ interface Seen {
 
 function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
   const doubts: string[] = [];
-  if (rows.saysMore) doubts.push("the list says that there is more, and the document shows no way to ask for it");
+  if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
   // Whoever may list keys has one: a list without any, or without ours, leaves keys out.
-  if (keys.length === 0) doubts.push("the list is empty, and yet a key was used to ask for it");
+  if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
-    doubts.push("the list leaves out the profile's own key, so it may leave out others");
-  if (keys.some((key) => key.name === undefined)) doubts.push("not every key of the list has a name");
+    doubts.push("the list does not contain the profile's own key, so others may be missing too");
+  if (keys.some((key) => key.name === undefined)) doubts.push("some keys of the list have no name");
   for (const key of namesakes.filter((one) => !isFarAway(one, sought)))
-    doubts.push(`the key ${key.id ?? "without id"} has that name, and differs in time, user, type, scopes or expiry`);
+    doubts.push(`the key ${key.id ?? "without id"} has that name, but differs in time, user, type, scopes or expiry`);
   if (!sought.isClockKnown && namesakes.length > 0)
-    doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was asked for");
+    doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was requested");
   if (now - sought.sentUntil < settleMs) doubts.push("the request was sent a moment ago");
   return doubts;
 }

@@ -74,7 +74,7 @@ export async function replaceAccessKey(
   const { kind, lease, place } = await admitRotation(bench, intent, about);
   try {
     if (kind === "resumed") {
-      bench.tell.note(`Going on with the unfinished replacement ${lease.entry.id}.`);
+      bench.tell.note(`Resuming the unfinished replacement ${lease.entry.id}.`);
       await refuseBegunOtherwise(
         { bench, lease, creation: "access_key.create" },
         { place, differences: differencesOf(lease.entry, request), wayOut: "--new starts another" },
@@ -127,8 +127,8 @@ export function finishKeyReplacement(
       hasSecret
         ? lease.entry.detail.exchange?.kind === "command"
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
-          : "cannot be proven: the profile has a bearer token and knows no way to exchange a secret for one"
-        : "cannot be proven: its secret left this machine before a crash",
+          : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
+        : "cannot be proven: its secret was delivered before a crash",
     statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
     again: `integ keys rotate ${oldId} --by-replacement`,
     revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
@@ -206,7 +206,7 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
     if (!(await proveSecret(bench, lease.entry, secret)))
       throw new Failure(
         "auth",
-        "The profile knows no way to exchange the new secret for a token, so it cannot be proven.",
+        "The profile has no way to exchange the new secret for a token, so it cannot be proven.",
       );
     // The secret is on its way to its destination: a journal that fails now must not stop it there.
     await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
@@ -220,7 +220,7 @@ async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entr
   if (typeof before !== "string" || typeof now !== "string" || before === now) return;
   if (await mayRevoke(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
-    meaning: "The new key works, and the old one is untouched. If that is meant, go on with --yes.",
+    meaning: "The new key works, and the old one is unchanged. If this is intended, continue with --yes.",
     ...recoveryStep(entry.id, " --yes"),
   });
 }

@@ -70,7 +70,7 @@ export function untilKeyRevoked(bench: Workbench, id: string, options: KeyRevoca
     const mayBeOver = answer.kind === "refused" && (answer.status === 409 || (answer.status === 404 && mayHaveArrived));
     if (mayBeOver && isRevoked(await listedStatus(bench, { id, service })))
       return { isOver: true, end: { receipt: JSON.stringify({ id, status: "revoked" }), seen: true } };
-    const failure = failureOf(answer, { what: "revoke access key", change: true });
+    const failure = failureOf(answer, { what: "revoke the access key", change: true });
     return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
   };
   return revoke(bench, { send: () => service.accessKeys.revoke(id), read, grounds, lease, mark });

@@ -41,8 +41,8 @@ export interface KeyRotated {
 }
 
 const unknownWords =
-  "The old secret may be dead, and the new one did not arrive. The old one was left where it is: it may still work.";
-const againWords = "The command below rotates the key again: whatever secret it has is dead then.";
+  "The old secret may have stopped working, and the new one did not arrive. The old one was left where it is: it may still work.";
+const againWords = "The command below rotates the key again: its current secret stops working.";
 
 /** Rotates a key in place. */
 export async function rotateAccessKey(
@@ -87,7 +87,7 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
   await lease.record({ resource_id: id });
   try {
     const answer = await sendForSecret(work, {
-      what: "rotate access key",
+      what: "rotate the access key",
       send: () => bench.account.service.accessKeys.rotate(id),
       ifUnknown: unknownWords,
       before,
@@ -106,7 +106,7 @@ async function rotateNow(work: SecretDelivery, before?: SendOptions["before"]): 
 /** The secret of another key must not become what the profile authenticates with: it is kept for `claim`. */
 function refuseForProfile(entry: Entry, differs: string): (() => Promise<void>) | undefined {
   if (entry.detail.update_profile !== true) return undefined;
-  return () => Promise.reject(new Failure("unusable", `The service answered with another key: ${differs}.`));
+  return () => Promise.reject(new Failure("unusable", `The service responded with another key: ${differs}.`));
 }
 
 /**
@@ -119,12 +119,12 @@ function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<
   return async (secret) => {
     try {
       if (!(await proveSecret(bench, entry, secret)))
-        bench.tell.warn("The new secret was not proven: the profile knows no way to exchange it for a token.");
+        bench.tell.warn("The new secret was not proven: the profile has no way to exchange it for a token.");
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (error.kind === "auth")
         throw new Failure("auth", `The new secret was not accepted: ${error.message}`, error.details);
-      bench.tell.warn(`The new secret could not be proven (${error.message}) The profile takes it all the same.`);
+      bench.tell.warn(`The new secret could not be proven (${error.message}) It was stored in the profile anyway.`);
     }
   };
 }
@@ -148,7 +148,7 @@ export async function recoverKeyRotation(
   if (!(await mayReplace(lease.entry)))
     throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
   await destination.check();
-  bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: whatever secret it had before is dead then.`);
+  bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret stops working.`);
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
@@ -164,7 +164,7 @@ export function isCredentialRefused(answer: Attempt<unknown>): boolean {
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const unknown = (meaning: string): Failure => {
-    const message = "Nobody knows whether the key was rotated.";
+    const message = "It is not known whether the key was rotated.";
     const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
     const step = recoveryStep(entry.id, " --replace-lost-secret");
     return new Failure(kind, message, { ...details, meaning, ...step });
@@ -173,16 +173,16 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
-      "The profile's secret still works now. Whether a second one was made nobody can tell; rotating again settles it.",
+      "The profile's secret still works. Whether the rotation made a new one is not known; rotating again ends the doubt.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
-    `The profile's own secret is dead: the key ${entry.resource_id} was rotated, and the new secret is lost.`,
+    `The profile's own secret no longer works: the key ${entry.resource_id} was rotated, and the new secret is lost.`,
     {
       ...detailsOf(entry),
-      meaning: "This profile can do nothing any more. Another one that may administer keys gives it a new secret.",
+      meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",
       hint: `integ keys rotate ${entry.resource_id} -p <other profile> --secret-profile ${entry.profile}`,
     },
   );

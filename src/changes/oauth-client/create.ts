@@ -70,9 +70,7 @@ export async function createOAuthClient<T>(
   const { kind, lease } = await admitCreation(bench, creationIntent(bench, request), options);
   try {
     if (kind === "resumed")
-      bench.tell.note(
-        `Going on with the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`,
-      );
+      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`);
     const concluded = await options.conclude(await finishCreation(bench, lease, options), lease);
     await tellSimultaneous(bench, lease.entry, since);
     return concluded;
@@ -176,7 +174,7 @@ class CreationRun {
         return this.#againLater(answer, this.#settledBefore ? this.#entry.state : "unknown");
       case "key_reuse":
       case "refused": {
-        const refusal = await this.#giveUp(failureOf(answer, { what: "create OAuth client", change: true }));
+        const refusal = await this.#giveUp(failureOf(answer, { what: "create the OAuth client", change: true }));
         throw decision.kind === "refused"
           ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#notId })
           : refusal;
@@ -265,7 +263,7 @@ class CreationRun {
     const { destination } = this.#entry;
     if (destination?.kind !== "several" && destination?.kind !== "store") {
       await this.#record({ ...learned, state: "undelivered" });
-      throw undelivered(this.#entry, "an earlier run could not reach its destination.");
+      throw undelivered(this.#entry, "an earlier run could not deliver it.");
     }
     const kept = belonging(await this.#bench.secrets.readKept(this.#entry.id), { ...this.#entry, ...learned });
     await deliverSecret(this.#work, kept, { learned, isKept: true });
@@ -285,7 +283,7 @@ class CreationRun {
     return Date.parse(created_at) < beganAt(this.#entry) - clockSkewMs;
   }
 
-  /** A destination that cannot be looked at may hold the secret: nothing is called lost for that. */
+  /** A destination that cannot be checked may hold the secret: nothing is called lost for that. */
   async #findSecret(entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
     try {
       if (this.#bench.secrets.isKept(entry.id)) return "kept";
@@ -318,7 +316,7 @@ class CreationRun {
     await destroyCopy(this.#work);
     return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
       ...detailsOf(this.#entry),
-      meaning: "A receipt under the same key always shows this client.",
+      meaning: "The same idempotency key always returns this client.",
       hint: "Create another one under a new key: the same command with --new, and without --idempotency-key.",
     });
   }
@@ -327,13 +325,13 @@ class CreationRun {
   async #keepSalvage(salvage: Salvage): Promise<void> {
     const { refusal } = await keepStray(this.#work, salvage);
     if (refusal !== undefined)
-      this.#bench.tell.warn(`A secret came in an answer that was no whole one, and could not be kept (${refusal})`);
+      this.#bench.tell.warn(`An incomplete response contained a secret, and it could not be kept (${refusal})`);
   }
 
   /** The same request again, when it is due. */
   async #againLater(answer: Attempt<OAuthClient>, state: Entry["state"]): Promise<undefined> {
     const { interruption } = this.#bench.clock;
-    const failure = failureOf(answer, { what: "create OAuth client", change: true });
+    const failure = failureOf(answer, { what: "create the OAuth client", change: true });
     await this.#noteError(failure, state);
     const because = (): Failure =>
       interruption.aborted && interruption.reason instanceof Failure ? interruption.reason : failure;
@@ -383,7 +381,7 @@ class CreationRun {
     }
     await this.#record({ state: "undelivered" });
     const { hint, meaning } = undelivered(this.#entry, failure).details;
-    const message = `A secret came and is kept here, and the work could not go on: ${failure.message}`;
+    const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
     return new Failure("undelivered", message, { ...failure.details, meaning, hint, recovers: undefined });
   }
 }

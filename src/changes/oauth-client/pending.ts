@@ -49,7 +49,7 @@ export function stillPending(entry: Entry, because?: unknown): Failure {
     `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
     {
       ...detailsOf(entry),
-      meaning: `The key is saved; the creation goes on by itself.${stops ? prerequisite(stops) : ""}`,
+      meaning: `The idempotency key is saved; the service continues the creation.${stops ? prerequisite(stops) : ""}`,
       ...((stops && recoveryIn(stops.details)) ?? { hint: nextStep(entry) ?? undefined }),
     },
   );

@@ -54,11 +54,14 @@ export function untilClientRevoked(
 
 async function readClientRevoked(answer: Attempt<OAuthClient>): Promise<Reading<string>> {
   if (answer.kind !== "answered") {
-    const failure = failureOf(answer, { what: "revoke OAuth client", change: true });
+    const failure = failureOf(answer, { what: "revoke the OAuth client", change: true });
     return { isOver: false, failure, mayHaveArrived: answer.kind === "unknown" };
   }
   const { status } = answer.value;
   if (status === "revoked") return { isOver: true, end: answer.text };
-  const failure = new Failure("outcome_unknown", `The service answered "${status}" to the revocation, not "revoked".`);
+  const failure = new Failure(
+    "outcome_unknown",
+    `The service responded with "${status}" to the revocation, not "revoked".`,
+  );
   return { isOver: false, failure, mayHaveArrived: true };
 }

@@ -74,7 +74,7 @@ export async function rotateOAuthClient(
   const { kind, lease, place } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
     if (kind === "resumed") {
-      bench.tell.note(`Going on with the unfinished rotation ${lease.entry.id}.`);
+      bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}.`);
       await refuseBegunOtherwise(
         { bench, lease, creation: "oauth_client.create" },
         {
@@ -118,12 +118,12 @@ export function finishClientRotation(
     },
     whyUnproven: (_child, hasSecret) =>
       due === null
-        ? "cannot be proven: the profile that the rotation began with names no token endpoint"
+        ? "cannot be proven: the profile that started the rotation has no token endpoint"
         : hasSecret
           ? "could not be proven"
-          : "could not be proven: its secret left this machine before a crash",
+          : "could not be proven: its secret was delivered before a crash",
     statusOf: async (newId) =>
-      (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get OAuth client" })).status,
+      (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get the OAuth client" })).status,
     again: `integ oauth-clients rotate ${oldId}`,
     revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
     unfinished: (error, how) => unfinishedClientRotation(lease.entry, error, how),
@@ -136,7 +136,7 @@ function notProven(child: Entry, error: unknown): unknown {
   const kind = isInterruption(error) ? error.kind : "pending";
   return new Failure(kind, `The new client ${child.resource_id} could not be proven: ${error.message}`, {
     ...error.details,
-    meaning: "The old client is untouched and works on; the new one's secret is delivered.",
+    meaning: "The old client is unchanged and still works; the new one's secret was delivered.",
   });
 }
 
@@ -233,7 +233,7 @@ async function refuseSecond(
     `Another process ${how} the client ${oldId}${isOver(first) ? "" : " at this moment"}.`,
     {
       ...detailsOf(lease.entry),
-      meaning: `Nothing was sent: one rotation makes one new client, and its secret goes where the other process was told to put it.`,
+      meaning: `Nothing was sent: one rotation creates one new client, and the other process delivers its secret.`,
       hint: `integ journal show ${first.id}`,
     },
   );
@@ -254,7 +254,7 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
         hint: `integ oauth-clients rotate ${successor}`,
       },
     );
-  return new Failure("unusable", `The client ${old.id} is ${old.status}: there is nothing working to rotate.`, {
+  return new Failure("unusable", `The client ${old.id} is ${old.status}: it cannot be rotated.`, {
     ...detailsOf(lease.entry),
     hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
   });

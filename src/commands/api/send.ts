@@ -201,7 +201,7 @@ function methodOf(typed: string | undefined, { hasBody }: { hasBody: boolean }):
   if (typed === undefined) return hasBody ? "POST" : "GET";
   const method = methods.find((one) => one === typed.toUpperCase());
   if (!method)
-    throw new Failure("usage", `-X: "${typed}" is no method of the API.`, { hint: `One of ${methods.join(", ")}` });
+    throw new Failure("usage", `-X: "${typed}" is not a method of the API.`, { hint: `One of ${methods.join(", ")}` });
   return method;
 }
 

@@ -158,7 +158,7 @@ export async function readClient(
   { oauthClients }: Service,
   typed: string,
 ): Promise<Answered<OAuthClient>> {
-  const asked = (id: string) => read(context, "get OAuth client", () => oauthClients.get(id));
+  const asked = (id: string) => read(context, "get the OAuth client", () => oauthClients.get(id));
   try {
     return await asked(typed);
   } catch (error) {

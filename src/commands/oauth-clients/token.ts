@@ -31,7 +31,7 @@ export const command = defineVerb({
       if (attempt) return attempt;
       const { name } = await context.profiles.active();
       throw new Failure("usage", `Profile ${name} names no token endpoint.`, {
-        meaning: "The organization's setup gives it (§5.2).",
+        meaning: "It is part of your organization's OAuth setup.",
         hint: name === "env" ? "set INTEG_TOKEN_ENDPOINT" : `integ profiles edit ${name} --token-endpoint <url>`,
       });
     });

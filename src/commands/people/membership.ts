@@ -12,7 +12,7 @@ export const command = defineVerb({
     if (id.trim() === "")
       throw new Failure("usage", "The person's id is empty.", { hint: "integ people membership <id>" });
     const service = await context.connect();
-    const answer = await read(context, "get membership", () => service.people.membership(id));
+    const answer = await read(context, "get the membership", () => service.people.membership(id));
     const { value, text } = answer;
     if (Array.isArray(value) && value.every(isObject)) {
       const rows = value.map((row) => ({ value: row, text: JSON.stringify(row) }));

@@ -20,7 +20,7 @@ export const command = defineVerb({
         hint: `Leave the text out, or send it under a name: --param <name>=${text}`,
       });
     if (params.length === 0 && (text ?? "").trim() === "")
-      throw new Failure("usage", "There is nothing to search for.", { hint: "integ people search <text>" });
+      throw new Failure("usage", "The search text is empty.", { hint: "integ people search <text>" });
     const service = await context.connect();
     const { value } = await read(context, "search people", () => service.people.search({ text, params }));
     await printRows(context, value, { columns: [], singular: "person", plural: "people" });

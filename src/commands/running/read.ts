@@ -8,7 +8,7 @@ import type { Progress } from "../../output/live-line.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 /**
- * @param what the action in words, for the failure: "get OAuth client"
+ * @param what the action in words, for the failure: "get the OAuth client"
  * @param attempt one exchange; repeated where that may help
  */
 export async function read<T>(

@@ -4,7 +4,7 @@ import type { Finding } from "../journal.ts";
 import { digestOf, type KeptPart } from "../record.ts";
 import type { Found, Scan } from "./scan.ts";
 
-const tampered = "a record was edited, removed or put elsewhere since it was written";
+const tampered = "a record was edited, removed or moved since it was written";
 
 /** Damage explains itself: of a record behind it nothing more is said. */
 export function chainFindings(path: string, { found, damage }: Scan): Finding[] {

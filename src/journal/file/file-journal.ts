@@ -323,7 +323,7 @@ export class FileJournal implements Journal {
         lock.release();
       }
     } catch (error) {
-      throw this.#failure(error, "prune the journal", "The journal is as it was.");
+      throw this.#failure(error, "prune the journal", "The journal was not changed.");
     }
   }
 

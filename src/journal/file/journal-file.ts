@@ -242,7 +242,7 @@ export class JournalFile {
     }
   }
 
-  /** Copies the end of an append that was cut short to `<journal>.torn-<time>`. */
+  /** Copies the end of an incomplete append to `<journal>.torn-<time>`. */
   #keepTorn(torn: Damage): void {
     this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
   }

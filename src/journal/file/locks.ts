@@ -106,14 +106,10 @@ export class JournalLocks {
   #tryBytes(range: LockRange): HeldLock | "taken" | "no_file" | "no_locks" {
     const attempt = tryLockRange(this.#path, range, this.#means.kernel);
     if (attempt !== "no_locks" || !hasOtherPaths(this.#path)) return attempt;
-    throw new Failure(
-      "usage",
-      `The journal ${this.#path} can be reached by another path too, and cannot be locked here.`,
-      {
-        meaning: "Two processes could send the same change. Nothing was sent, nothing changed.",
-        hint: "Remove its second name (a hard link), or mount its folder instead of the file",
-      },
-    );
+    throw new Failure("usage", `The journal ${this.#path} has another path too, and cannot be locked here.`, {
+      meaning: "Two processes could send the same change. Nothing was sent, nothing changed.",
+      hint: "Remove its second name (a hard link), or mount its folder instead of the file",
+    });
   }
 
   /**
@@ -145,13 +141,14 @@ export class JournalLocks {
    */
   holdOthers(leased: ReadonlySet<string>): HeldLock {
     if (hasOtherPaths(this.#path)) {
-      throw new Failure("usage", `The journal ${this.#path} can be reached by another path too.`, {
-        meaning: "It is written anew as another file, and that path would go on leading to this one. It is as it was.",
+      throw new Failure("usage", `The journal ${this.#path} has another path too.`, {
+        meaning:
+          "Pruning writes a new file, and the other path would still lead to this one. The journal was not changed.",
         hint: "Remove its second name (a hard link), or mount its folder instead of the file",
       });
     }
     const came = this.#tryOthers(leased);
-    if (came instanceof Busy) throw this.#timedOut(came, 0, "The journal is as it was.");
+    if (came instanceof Busy) throw this.#timedOut(came, 0, "The journal was not changed.");
     return came;
   }
 
@@ -185,7 +182,7 @@ export class JournalLocks {
     const holder = isElsewhere ? "a process that reached it by another path" : describeOwner(owner, this.#means.self);
     const seconds = Math.round(waitMs / 100) / 10;
     const name = what.charAt(0).toUpperCase() + what.slice(1);
-    return new Failure("failed", `${name} is in use by ${holder}; it was waited for ${seconds} s.`, {
+    return new Failure("failed", `${name} is in use by ${holder}; integ waited ${seconds} s.`, {
       meaning,
       hint:
         owner === undefined

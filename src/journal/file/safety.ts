@@ -24,8 +24,8 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   }
   if (stat.nlink === 0 && isAt(path, fd)) {
     // Mounted by itself: the path leads to it still, and its name elsewhere leads to another.
-    throw new Failure("usage", `The journal ${path} was replaced where it was mounted from.`, {
-      meaning: "Nothing was sent, nothing changed: what would be written here is in no journal that lasts.",
+    throw new Failure("usage", `The journal ${path} was replaced on the file system that it is mounted from.`, {
+      meaning: "Nothing was sent, nothing changed: records written here would be lost.",
       hint: "Mount its folder instead of the file, then run the command again",
     });
   }
@@ -55,9 +55,13 @@ export function prepareFolder(folder: string): void {
   const { mode } = fs.statSync(folder);
   const sticky = mode & 0o1000;
   if (mode & 0o002 && !sticky) {
-    throw new Failure("usage", `Anybody can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`, {
-      hint: `chmod 700 ${folder}, or set INTEG_JOURNAL to a file in a folder of its own below it`,
-    });
+    throw new Failure(
+      "usage",
+      `Other users can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`,
+      {
+        hint: `chmod 700 ${folder}, or set INTEG_JOURNAL to a file in a folder of its own below it`,
+      },
+    );
   }
 }
 
@@ -75,7 +79,7 @@ export function assertOurs(bytes: Buffer, path: string): void {
 export function assertCurrent(fold: Fold, path: string): void {
   if (!fold.isNewer) return;
   throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
-    meaning: "This one shows its entries and changes nothing.",
+    meaning: "This version shows its entries and changes nothing.",
     hint: "upgrade integ, then run the command again",
   });
 }
@@ -88,8 +92,8 @@ const advice: Advice = {
   not_folder: "set INTEG_JOURNAL to a path in a folder: a part of this one is a file",
   long_name: "set INTEG_JOURNAL to a shorter path",
   link: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
-  full: "make room on the disk, then run the command again",
-  quota: "make room in your quota, then run the command again",
+  full: "free space on the disk, then run the command again",
+  quota: "free space in your quota, then run the command again",
 };
 
 /** For work on entries that stand in this journal and in no other: another path would only hide them. */

@@ -72,9 +72,9 @@ function scanBadLine(text: Slice, at: { base: number; line: number; ended: boole
     }
     if (left === next) continue;
     const rest = { offset: base + left, line, bytes: bytes.subarray(left, next) };
-    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an append that was cut short" };
-    else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not fit" });
-    else scan.damage.push({ ...rest, reason: "a byte that ended a line is another" });
+    if (next === text.end && !ended) scan.torn = { ...rest, reason: "an incomplete append" };
+    else if (left === start) scan.damage.push({ ...rest, reason: "its checksum does not match" });
+    else scan.damage.push({ ...rest, reason: "the byte that ended a line was changed" });
   }
 }
 

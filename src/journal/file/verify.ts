@@ -24,20 +24,20 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
   const found: Finding[] = [...fold.damage, ...reading.damage].map((damage) => ({
     severity: "problem",
     where: place(path, damage),
-    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune --older-than 90d\` writes the journal anew without it`,
+    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune --older-than 90d\` writes a new journal without it`,
   }));
   if (reading.torn) {
     found.push({
       severity: "warning",
       where: place(path, reading.torn),
       message:
-        "an append was cut short by a crash; the next change sets it aside; what was to be sent after it was never sent",
+        "a crash left an incomplete append; the next change sets it aside; the request that it announced was never sent",
     });
   }
   if (reading.isEmptied)
-    found.push({ severity: "warning", where: path, message: "It is empty: the next change begins it anew" });
+    found.push({ severity: "warning", where: path, message: "It is empty: the next change starts a new one" });
   if (reading.size > 0 && fold.format === 0) {
-    found.push({ severity: "problem", where: path, message: "the first record, which names the format, is not sound" });
+    found.push({ severity: "problem", where: path, message: "the first record, which names the format, is damaged" });
   }
   if (fold.isNewer) {
     found.push({
@@ -52,7 +52,11 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
     found.push(...historyFindings(id, fold.lines(id)).map((finding) => ({ ...finding, severity })));
   }
   for (const id of fold.unreadable()) {
-    found.push({ severity: "problem", where: `entry ${id}`, message: "its records are whole and make no entry" });
+    found.push({
+      severity: "problem",
+      where: `entry ${id}`,
+      message: "its records are complete and do not form an entry",
+    });
   }
   return found;
 }
@@ -61,12 +65,12 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
 function misplacedFindings(path: string, misplaced: readonly Misplaced[]): Finding[] {
   return [...new Set(misplaced.map(({ id }) => id))].map((id) => {
     const lines = misplaced.filter((one) => one.id === id).map(({ line }) => line);
-    const what = id === undefined ? "a record that begins a journal" : `a record of entry ${id}`;
+    const what = id === undefined ? "the first record of a journal" : `a record of entry ${id}`;
     const more = lines.length === 1 ? "" : `, and ${lines.length - 1} more`;
     return {
       severity: "problem",
       where: `${path}: line ${lines[0]}${more}`,
-      message: `${what} stands there twice or out of order; it is ignored, \`integ journal prune --older-than 90d\` writes the journal anew without it`,
+      message: `${what} is repeated or out of order; it is ignored, \`integ journal prune --older-than 90d\` writes a new journal without it`,
     };
   });
 }
@@ -127,7 +131,7 @@ function folderFindings(path: string): Finding[] {
     found.push({
       severity: "warning",
       where: join(folder, name),
-      message: "bytes that were set aside; delete it when nobody needs it",
+      message: "bytes that were set aside; delete it when you no longer need it",
     });
   }
   return found;

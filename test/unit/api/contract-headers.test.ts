@@ -11,13 +11,13 @@ it.each([
 });
 
 it.each([
-  ["2026-02-30", "no date"],
-  ["2026-13-01", "no date"],
-  ["2026-00-00", "no date"],
-  ["2025-02-29", "no date"],
-  ["20260701", "no date"],
-  ["", "no date"],
-  ["None", "no date"],
+  ["2026-02-30", "not a date"],
+  ["2026-13-01", "not a date"],
+  ["2026-00-00", "not a date"],
+  ["2025-02-29", "not a date"],
+  ["20260701", "not a date"],
+  ["", "not a date"],
+  ["None", "not a date"],
   ["2026-08-05", "the legacy contract"],
 ])("%s is refused: %s", (text, why) => {
   expect(versionFault(text)).toContain(why);

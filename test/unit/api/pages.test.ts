@@ -130,7 +130,7 @@ describe("walk", () => {
     const { ids, failure } = await collect(fetchPage, { pageToken: "start" });
     expect(ids).toHaveLength(good);
     expect((failure as Failure).kind).toBe("unreachable");
-    expect((failure as Failure).message).toContain("second time");
+    expect((failure as Failure).message).toContain("repeated a page token");
     expect((failure as Failure).details).toMatchObject({ endsWalk: true });
     // A circle is noticed without asking once more.
     expect(asked).toHaveLength(good);

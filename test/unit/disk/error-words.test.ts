@@ -59,7 +59,7 @@ test("a bug of a native module stays a bug", () => {
 
 test("a full disk has a way out unless the caller knows a better one", () => {
   const full = disk("ENOSPC");
-  expect(fileFailure(full, "write", { path: "/x" }).details.hint).toContain("make room on the disk");
+  expect(fileFailure(full, "write", { path: "/x" }).details.hint).toContain("free space on the disk");
   expect(fileFailure(disk("EIO"), "write", { path: "/x" }).details.hint).toBeUndefined();
   const options = { path: "/x", hints: { full: "elsewhere" }, meaning: "nothing was sent" };
   expect(fileFailure(full, "write", options).details).toMatchObject({ hint: "elsewhere", meaning: "nothing was sent" });

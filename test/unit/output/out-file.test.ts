@@ -190,7 +190,7 @@ describe("going on", () => {
       if (what === "another name of it") linkSync(journal, path);
       else path = what === "the file" ? journal : join(own, what === "a folder of it" ? "new" : "x");
       const places = what === "a folder of it" ? own : what === "the note beside it" ? join(own, "x.resume") : journal;
-      expect(refusal(() => open({ force: true, own: [places] })).message).toContain("integ keeps its own work in");
+      expect(refusal(() => open({ force: true, own: [places] })).message).toContain("integ keeps its own files in");
       expect(readFileSync(journal, "utf8")).toBe("entries");
     },
   );

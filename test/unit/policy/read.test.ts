@@ -131,7 +131,7 @@ unmanaged: ignore
     ["two scopes in one", client().replace("[entity:read]", '["a b"]'), "5:14", "not one scope"],
     ["a scope twice", client().replace("[entity:read]", "[a, b, a]"), "5:20", 'scope is "a"', "each scope once"],
     ["scopes of 4,097 characters", client().replace("entity:read", "x".repeat(4097)), "5:", "4096"],
-    ["a scope that no key has", key().replace('"*"', "entity:read"), "5:14", '"entity:read" is no scope of a key'],
+    ["a scope that no key has", key().replace('"*"', "entity:read"), "5:14", 'Invalid key scope "entity:read"'],
     [
       "another type",
       key().replace("service_account", "robot"),

@@ -72,7 +72,7 @@ describe("the secret options", () => {
     const { folder, tools } = house();
     symlinkSync(folder, join(folder, "link"));
     const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
-    expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("named twice") });
+    expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
   });
 
   it("say what to type where --force has no file to replace", async () => {

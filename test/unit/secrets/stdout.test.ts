@@ -56,7 +56,7 @@ describe("standard output before the request", () => {
     ["is the null device", "$D check >/dev/null 2>err", "is closed, or goes to the null device"],
     ["is open for reading", "$D check 1</dev/zero 2>err", "is not open for writing"],
     ["is a full device", "$D check >/dev/full 2>err", "no space left"],
-    ["is a pipe whose reader is gone", "$D check 300 2>err | true", "a reader that is gone"],
+    ["is a pipe whose reader is gone", "$D check 300 2>err | true", "a pipe whose reader has exited"],
   ])("that %s: exit 2, and what to use instead", (_what, line, words) => {
     const text = underShell(line);
     expect(text).toContain("usage: The secret would be lost: standard output ");
@@ -66,7 +66,7 @@ describe("standard output before the request", () => {
   it("a socket with a reader is fine, one whose reader is gone is not", async () => {
     expect(await run(["ignore", "pipe", "pipe"])).toBe("fine\n");
     const leave = { tamper: (child: ChildProcess) => void child.stdout!.destroy() };
-    expect(await run(["ignore", "pipe", "pipe"], leave)).toContain("a reader that is gone");
+    expect(await run(["ignore", "pipe", "pipe"], leave)).toContain("a pipe whose reader has exited");
   });
 
   it("a named pipe that is read and written by the same process is no reason to worry", async () => {

@@ -159,7 +159,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
       "k",
     );
     expect(attempt.kind).toBe("not_sent");
-    expect(failureOf(attempt, { what: "create OAuth client", change: true }).kind).toBe(kind);
+    expect(failureOf(attempt, { what: "create the OAuth client", change: true }).kind).toBe(kind);
     expect(api.received).toEqual([]);
   });
 

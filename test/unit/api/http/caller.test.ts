@@ -133,7 +133,7 @@ describe("a creation", () => {
         if (status >= 300 && status < 400) expect(attempt, place).toMatchObject({ reason: "redirect", status });
         const refused = status >= 400 && status < 500 && status !== 408;
         expect(attempt.kind, place).toBe(refused ? "refused" : "unknown");
-        expect(failureOf(attempt, { what: "create OAuth client", change: true }).kind, place).toBe(kindOf(status));
+        expect(failureOf(attempt, { what: "create the OAuth client", change: true }).kind, place).toBe(kindOf(status));
       }
     status = 201;
     for (body of bodies.slice(1)) expect((await oauthClients.create(bodyText, "k1")).kind, body).toBe("unknown");

@@ -336,7 +336,7 @@ describe("time", () => {
     });
     const startedAt = Date.now();
     const answer = broken(await transportTo({ timeoutMs: 300 }).exchange(get(peer.origin)));
-    expect(answer).toMatchObject({ sent: true, reason: "timeout", detail: "no whole answer within 0.3 s" });
+    expect(answer).toMatchObject({ sent: true, reason: "timeout", detail: "no full response within 0.3 s" });
     expect(answer.partial?.status).toBe(200);
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(295);
   });

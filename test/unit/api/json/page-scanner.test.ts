@@ -185,11 +185,11 @@ describe("scanPage", () => {
   });
 
   test.each([
-    ['"next_page_token":"t","has_more":false', "gives a token"],
-    ['"next_page_token":null,"has_more":true', "gives no token"],
-    ['"next_page_token":"","has_more":true', "gives no token"],
-    ['"next_page_token":5,"has_more":true', "gives no token"],
-    ['"next_page_token":"","has_more":false', "gives a token"],
+    ['"next_page_token":"t","has_more":false', "has a token for more"],
+    ['"next_page_token":null,"has_more":true', "has no token"],
+    ['"next_page_token":"","has_more":true', "has no token"],
+    ['"next_page_token":5,"has_more":true', "has no token"],
+    ['"next_page_token":"","has_more":false', "has a token for more"],
     ['"has_more":false', '"next_page_token"'],
     ['"next_page_token":null', '"has_more"'],
     ['"next_page_token":null,"has_more":"false"', '"has_more"'],

@@ -1,4 +1,4 @@
-// A record that was edited, removed or put elsewhere is found, whoever made its checksum fit.
+// A record that was edited, removed or moved is found, whoever made its checksum fit.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { recordHash, seal } from "../../../../src/journal/record.ts";
@@ -55,7 +55,7 @@ test.each<[string, (lines: string[]) => string[]]>([
   writeFileSync(path, `${change(lines).join("\n")}\n`);
   const problems = (await at(path).verify()).filter(({ severity }) => severity === "problem");
   expect(problems.length).toBeGreaterThan(0);
-  expect(problems[0]?.message).toContain("edited, removed or put elsewhere");
+  expect(problems[0]?.message).toContain("edited, removed or moved");
 });
 
 test.each([1, 3, 6])("a journal that was written anew: record %i removed from what was kept", async (number) => {

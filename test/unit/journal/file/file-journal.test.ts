@@ -136,7 +136,9 @@ test("an append cut short is copied aside, and the next record stands on a line 
   truncateSync(path, whole.length - 10);
   const torn = at(path);
   expect((await torn.entries()).map((entry) => entry.id)).toEqual([kept]);
-  expect(await torn.verify()).toMatchObject([{ severity: "warning", message: expect.stringContaining("cut short") }]);
+  expect(await torn.verify()).toMatchObject([
+    { severity: "warning", message: expect.stringContaining("incomplete append") },
+  ]);
   const [next] = await admitted(path);
   expect((await at(path).entries()).map((entry) => entry.id)).toEqual([next, kept]);
   const aside = readdirSync(dirname(path)).filter((name) => name.startsWith("journal.ndjson.torn-"));
