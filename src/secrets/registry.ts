@@ -40,6 +40,7 @@ export interface DestinationTools
 /** How each store is opened: loaded when it is first asked for. */
 const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
   vault: () => import("./vault-store.ts"),
+  github: () => import("./github-store.ts"),
   keychain: () => import("./keychain-store.ts"),
 };
 

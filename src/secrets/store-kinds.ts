@@ -3,6 +3,7 @@
 /** One line a store: how its address is written, and what it is. */
 export const storeKinds = {
   vault: { form: "vault:<mount>/<path>#<field>", what: "HashiCorp Vault or OpenBao, a KV v2 engine" },
+  github: { form: "github:<owner>/<repo>[@<environment>]#<NAME>", what: "GitHub Actions, a secret of a repository" },
   keychain: { form: "keychain:<service>/<account>", what: "the keychain of the operating system" },
 } as const satisfies Readonly<Record<string, StoreKind>>;
 

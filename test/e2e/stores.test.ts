@@ -8,27 +8,32 @@ import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { sodiumAbsent } from "../support/sodium.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 
 let service: Service;
 let account: Account;
 let vault: VaultServer;
+let github: GitHubServer;
 const homes: Home[] = [];
 /** All that any command printed. */
 let printed = "";
 
 beforeAll(async () => {
-  [service, vault] = await Promise.all([startService(), startVault()]);
+  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
   account = new Account(service);
 });
 
 afterEach(async () => {
-  for (const secret of [vault.root, ...secretsIn(JSON.stringify([...vault.secrets.values()]))]) {
+  for (const secret of [vault.root, github.token, ...secretsIn(JSON.stringify([...vault.secrets.values()]))]) {
     expect(printed).not.toContain(secret);
     for (const home of homes) expect(filesWith(home, secret)).toEqual([]);
   }
   printed = "";
   vault.calm();
+  github.calm();
+  github.forgetSecrets();
   vault.isSealed = false;
   vault.secrets.clear();
   await service.calm();
@@ -37,7 +42,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([service.stop(), vault.close()]);
+  await Promise.all([service.stop(), vault.close(), github.close()]);
 });
 
 const secretsIn = (text: string): string[] => text.match(/sbx_us_cs_\w+/g) ?? [];
@@ -51,7 +56,13 @@ function filesWith(home: Home, text: string): string[] {
 }
 
 function home(): Home {
-  const at = new Home({ ...service.env, INTEG_DEBUG: "1", VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root });
+  const stores = {
+    VAULT_ADDR: vault.origin,
+    VAULT_TOKEN: vault.root,
+    GITHUB_API_URL: github.origin,
+    GH_TOKEN: github.token,
+  };
+  const at = new Home({ ...service.env, INTEG_DEBUG: "1", ...stores });
   homes.push(at);
   return at;
 }
@@ -149,5 +160,40 @@ describe("Vault", () => {
     ] as const)
       expect((await run(at, [...creation(), ...words], env)).code).toBe(code);
     expect((await account.creations()).length).toBe(before);
+  });
+});
+
+describe.skipIf(sodiumAbsent !== undefined)("GitHub", () => {
+  const secretOf = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+
+  it("a creation and a rotation, with Vault beside it: both have the new secret, the old client is revoked", async () => {
+    const at = home();
+    const created = await run(at, [...creation(), ...secretOf]);
+    expect(created.code, created.stderr).toBe(0);
+    await expectOpens(github.secret("CLIENT_SECRET"));
+    expect(printed).toContain(`"url":"${github.origin}/repos/my-org/my-repo/actions/secrets/CLIENT_SECRET"`);
+    const [first] = await live();
+    expect((await run(at, ["oauth-clients", "rotate", first!, "--yes", ...secretOf, ...to])).code).toBe(0);
+    expect(await live()).not.toContain(first);
+    expect(vault.current(path)?.client_secret).toBe(github.secret("CLIENT_SECRET"));
+    await expectOpens(github.secret("CLIENT_SECRET"));
+    expect(JSON.stringify(github.requests)).not.toMatch(/sbx_us_cs_/);
+  });
+
+  it("a permission that is taken away: exit 12, the other has it, and a claim delivers to the one that is missing", async () => {
+    const at = home();
+    const id = await old();
+    github.plan(/^PUT /, { status: 403, body: { message: "no" } });
+    const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", ...secretOf, ...to]);
+    expect([rotated.code, rotated.stderr]).toEqual([12, expect.stringContaining("1 of 2 destinations have it")]);
+    expect(await live()).toContain(id);
+    const claimed = await run(at, ["journal", "claim", creationIn(at).id]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect((await run(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect(await live()).toEqual([creationIn(at).resource_id]);
+    expect([vault.current(path)?.client_secret, vault.secrets.get(path)?.length]).toEqual([
+      github.secret("CLIENT_SECRET"),
+      1,
+    ]);
   });
 });

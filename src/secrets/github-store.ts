@@ -1,0 +1,227 @@
+// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>`: a GitHub Actions secret of a repository or of one of its
+// environments, encrypted for it before it is sent. Nobody can read it back: the proof is GitHub's word and the time of change.
+import { segment } from "../api/http/request-rules.ts";
+import { Failure } from "../errors.ts";
+import { variable } from "../profiles/environment.ts";
+import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
+import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
+
+interface Address {
+  readonly owner: string;
+  readonly repository: string;
+  readonly environment: string | undefined;
+  readonly name: string;
+}
+
+interface PublicKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** Both clocks are GitHub's: what it calls changed may be that much older than its response. */
+const clockToleranceMs = 10_000;
+
+export const open: OpenStore = (address, tools) => new GitHubStore(addressIn(address), tools);
+
+class GitHubStore implements Store {
+  readonly address: string;
+  readonly #at: Address;
+  readonly #tools: StoreTools;
+
+  constructor(at: Address, tools: StoreTools) {
+    this.#at = at;
+    this.#tools = tools;
+    const { owner, repository, environment, name } = at;
+    this.address = `${owner}/${repository}${environment === undefined ? "" : `@${environment}`}#${name}`;
+  }
+
+  get #name(): string {
+    return `--secret-to github:${this.address}`;
+  }
+
+  async check(): Promise<StoreFacts> {
+    this.#token();
+    return { server: this.#server() };
+  }
+
+  async prepare(): Promise<StoreFacts> {
+    const client = this.#client();
+    await this.#repository(client);
+    await this.#publicKey(client);
+    await this.#changedAt(client);
+    return {};
+  }
+
+  async write(text: string): Promise<void> {
+    const client = this.#client();
+    let key = await this.#publicKey(client);
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await client.send({
+        method: "PUT",
+        path: `${this.#secrets()}/${this.#at.name}`,
+        body: { encrypted_value: sealedBox(Buffer.from(text), key.key).toString("base64"), key_id: key.id },
+        secret: text,
+      });
+      if (response.kind === "response" && (response.status === 201 || response.status === 204))
+        return this.#confirm(client, response);
+      if (attempt < storeTries) {
+        // The same secret sent twice is the same secret: nothing is lost by it.
+        if (response.kind === "lost" || isTemporary(response)) {
+          if (await client.pause(attempt, response)) continue;
+        } else if (response.status === 422) {
+          const now = await this.#publicKey(client);
+          const isOther = now.id !== key.id;
+          key = now;
+          if (isOther) continue;
+        }
+      }
+      throw response.kind === "lost" ? response.failure : this.#refusal(client.refuseRedirect(response), "be written");
+    }
+  }
+
+  /** @throws Failure if GitHub does not show the secret as changed now */
+  async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<void> {
+    const changedAt = await this.#changedAt(client);
+    const writtenAt = Date.parse(headers.date ?? "");
+    if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs)) return;
+    throw new Failure("undelivered", `${this.#name}: GitHub took the secret, and does not show it as changed.`);
+  }
+
+  /** @throws Failure if the repository or its environment does not exist, or takes no secret */
+  async #repository(client: StoreClient): Promise<void> {
+    const { owner, repository, environment } = this.#at;
+    const response = await client.read({ method: "GET", path: this.#path() });
+    if (response.status === 404)
+      throw new Failure("usage", `${this.#name}: the repository ${owner}/${repository} is not found.`, {
+        hint: "Check its name, and that the token may see it.",
+      });
+    if (response.status !== 200) throw this.#refusal(response, "be found");
+    if (fieldOf(response.body, "archived") === true)
+      throw new Failure("usage", `${this.#name}: the repository is archived, and takes no secret.`);
+    if (fieldOf(response.body, "permissions", "push") === false)
+      throw new Failure("auth", `${this.#name}: the token may not write to the repository.`, { hint: tokenHint });
+    if (environment === undefined) return;
+    const found = await client.read({
+      method: "GET",
+      path: `${this.#path()}/environments/${encodedName(environment)}`,
+    });
+    if (found.status === 404)
+      throw new Failure("usage", `${this.#name}: the repository has no environment ${environment}.`, {
+        hint: "Create it in the repository's settings first.",
+      });
+    if (found.status !== 200) throw this.#refusal(found, "be found");
+  }
+
+  async #publicKey(client: StoreClient): Promise<PublicKey> {
+    const response = await client.read({ method: "GET", path: `${this.#secrets()}/public-key` });
+    if (response.status !== 200) throw this.#refusal(response, "be encrypted: GitHub does not give the public key");
+    const id = fieldOf(response.body, "key_id");
+    const key = Buffer.from(String(fieldOf(response.body, "key")), "base64");
+    if (typeof id === "string" && key.length === publicKeyBytes) return { id, key };
+    throw new Failure("unreachable", `${this.#name}: GitHub's public key is not one.`);
+  }
+
+  /** When the secret was changed last; undefined if there is none. */
+  async #changedAt(client: StoreClient): Promise<string | undefined> {
+    const response = await client.read({ method: "GET", path: `${this.#secrets()}/${this.#at.name}` });
+    if (response.status === 404) return undefined;
+    const changedAt = fieldOf(response.body, "updated_at");
+    if (response.status === 200 && typeof changedAt === "string") return changedAt;
+    throw this.#refusal(response, "be looked at");
+  }
+
+  /** What a response means that is not a success. */
+  #refusal({ status, headers, body }: StoreResponse, what: string): Failure {
+    const detail = fieldOf(body, "message");
+    const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
+    const name = this.#name;
+    if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0")
+      return new Failure("rate_limited", `${name}: GitHub limits the rate of requests.`, details);
+    if (status === 401)
+      return new Failure("auth", `${name}: GitHub does not accept the token.`, { ...details, hint: tokenHint });
+    if (status === 403 || status === 404)
+      return new Failure("auth", `${name}: permission denied: it cannot ${what}.`, { ...details, hint: tokenHint });
+    const kind = status < 500 ? "usage" : "unreachable";
+    return new Failure(kind, `${name} cannot ${what}: GitHub answered ${status}.`, details);
+  }
+
+  #path(): string {
+    const { owner, repository } = this.#at;
+    return `/repos/${owner}/${repository}`;
+  }
+
+  #secrets(): string {
+    const { environment } = this.#at;
+    return environment === undefined
+      ? `${this.#path()}/actions/secrets`
+      : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
+  }
+
+  /** The API's address: of the host that is named, else the one that a workflow is told, else github.com. */
+  #server(): string {
+    const { env } = this.#tools;
+    const host = variable(env, "GH_HOST")?.toLowerCase();
+    if (host === undefined)
+      return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), "GITHUB_API_URL");
+    if (!/^[a-z0-9.-]+(?::\d+)?$/.test(host))
+      throw new Failure("usage", "GH_HOST is not the name of a host.", { hint: "export GH_HOST=github.example.com" });
+    return serverAddress(apiOf(host), "GH_HOST");
+  }
+
+  #token(): string {
+    const { env } = this.#tools;
+    const token = variable(env, "GH_TOKEN") ?? variable(env, "GITHUB_TOKEN");
+    if (token !== undefined) return token;
+    throw new Failure("auth", `${this.#name} has no token.`, { hint: 'export GH_TOKEN="$(gh auth token)"' });
+  }
+
+  #client(): StoreClient {
+    const { http, sleep, signal } = this.#tools;
+    const token = this.#token();
+    const baseUrl = this.#server();
+    return new StoreClient({
+      name: `GitHub at ${baseUrl}`,
+      baseUrl,
+      token,
+      headers: {
+        accept: "application/vnd.github+json",
+        authorization: `Bearer ${token}`,
+        "x-github-api-version": "2022-11-28",
+      },
+      http: () => http({}),
+      sleep,
+      signal,
+    });
+  }
+}
+
+const tokenHint =
+  "Give GH_TOKEN a token that may write the repository's secrets: classic with the scope repo, or fine-grained with Secrets (write). The token of a workflow run cannot.";
+
+/** GitHub's names are the same in any case: the address has one form. @throws Failure `usage` */
+function addressIn(text: string): Address {
+  const [, owner = "", repository = "", environment, name = ""] =
+    /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})$/u.exec(text) ?? [];
+  const isName = name !== "" && !/^github_/i.test(name);
+  if (isName && repository !== "." && repository !== ".." && !/[\p{Cc}\p{Cs}]/u.test(environment ?? ""))
+    return {
+      owner: owner.toLowerCase(),
+      repository: repository.toLowerCase(),
+      environment: environment?.toLowerCase(),
+      name: name.toUpperCase(),
+    };
+  throw new Failure("usage", `--secret-to github:${text} is not github:<owner>/<repo>[@<environment>]#<NAME>.`, {
+    meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
+    hint: "--secret-to github:my-org/my-repo#CLIENT_SECRET",
+  });
+}
+
+function apiOf(host: string): string {
+  if (host === "github.com" || host.endsWith(".ghe.com")) return `https://api.${host}`;
+  return `https://${host}/api/v3`;
+}
+
+function encodedName(environment: string): string {
+  return segment(environment, "environment");
+}

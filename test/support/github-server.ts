@@ -1,0 +1,101 @@
+// GitHub's REST API as far as Actions secrets go, written from its public description: repositories, environments, a public
+// key that changes, secrets that nobody reads back. The test has the private key, and libsodium opens what came.
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { type Box, openSealed } from "./sodium.ts";
+import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
+
+interface Stored {
+  readonly box: Box;
+  readonly changes: number;
+  readonly updatedAt: string;
+}
+
+export interface GitHubServer extends StoreServer {
+  /** May write secrets. */
+  readonly token: string;
+  readonly repository: { archived: boolean; push: boolean };
+  /** @returns a token that is known and may not see secrets */
+  readonly blindToken: string;
+  /** Another key from now on: what was encrypted for the one before is refused. */
+  rotateKey(): void;
+  /** `CLIENT_SECRET`, or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
+  secret(name: string): string | undefined;
+  /** How often it was written. */
+  changes(name: string): number;
+  forgetSecrets(): void;
+  /** What `updated_at` says, in seconds from now. */
+  skewSeconds: number;
+}
+
+const refuse = (status: number, message: string): StoreResponse => ({
+  status,
+  body: { message, documentation_url: "https://docs.github.com/rest", status: String(status) },
+});
+const notFound = refuse(404, "Not Found");
+
+function keyPair(): Omit<Box, "sealed"> & { readonly id: string } {
+  const { d = "", x = "" } = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
+  const base64 = (text: string): string => Buffer.from(text, "base64url").toString("base64");
+  return { public: base64(x), secret: base64(d), id: String(BigInt(`0x${randomBytes(7).toString("hex")}`)) };
+}
+
+export async function startGitHub(): Promise<GitHubServer> {
+  const token = `token-${randomBytes(16).toString("hex")}`;
+  const blindToken = `token-${randomBytes(16).toString("hex")}`;
+  const stored = new Map<string, Stored>();
+  const environments = new Set(["production", "eu/west"]);
+  let key = keyPair();
+
+  function answer({ method, segments, headers, body }: StoreRequest): StoreResponse {
+    const used = headers.authorization;
+    if (used !== `Bearer ${token}` && used !== `Bearer ${blindToken}`) return refuse(401, "Bad credentials");
+    const [repos, owner, repository, ...rest] = segments;
+    if (repos !== "repos" || owner !== "my-org" || repository !== "my-repo") return notFound;
+    const { archived, push } = github.repository;
+    if (rest.length === 0)
+      return { status: 200, body: { full_name: "my-org/my-repo", archived, permissions: { pull: true, push } } };
+    const [first, second = "", third, fourth] = rest;
+    if (first === "environments" && !environments.has(second)) return notFound;
+    if (first === "environments" && third === undefined) return { status: 200, body: { name: second } };
+    const isSecrets =
+      (first === "actions" && second === "secrets") || (first === "environments" && third === "secrets");
+    if (!isSecrets) return notFound;
+    if (used !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
+    const name = first === "actions" ? (third ?? "") : (fourth ?? "");
+    const path = first === "actions" ? name : `${second}#${name}`;
+    if (name === "public-key") return { status: 200, body: { key_id: key.id, key: key.public } };
+    if (method === "GET") {
+      const found = stored.get(path);
+      const { updatedAt = "" } = found ?? {};
+      return found ? { status: 200, body: { name, created_at: updatedAt, updated_at: updatedAt } } : notFound;
+    }
+    return put(path, body);
+  }
+
+  function put(path: string, body: unknown): StoreResponse {
+    const { encrypted_value: sealed = "", key_id: id } = body as { encrypted_value?: string; key_id?: string };
+    if (github.repository.archived) return refuse(403, "Repository was archived so is read-only.");
+    if (id !== key.id) return refuse(422, "Bad request - key_id is not valid");
+    if (!/^[A-Za-z0-9+/]+=*$/.test(sealed)) return refuse(422, "encrypted_value is not valid");
+    const before = stored.get(path);
+    const updatedAt = `${new Date(Date.now() + github.skewSeconds * 1000).toISOString().slice(0, 19)}Z`;
+    const box = { sealed, public: key.public, secret: key.secret };
+    stored.set(path, { box, changes: (before?.changes ?? 0) + 1, updatedAt });
+    return { status: before ? 204 : 201 };
+  }
+
+  const github: GitHubServer = Object.assign(await startStoreServer(answer), {
+    token,
+    blindToken,
+    repository: { archived: false, push: true },
+    skewSeconds: 0,
+    rotateKey: () => void (key = keyPair()),
+    secret: (name: string) => {
+      const found = stored.get(name);
+      return found && openSealed([found.box])[0];
+    },
+    changes: (name: string) => stored.get(name)?.changes ?? 0,
+    forgetSecrets: () => stored.clear(),
+  });
+  return github;
+}

@@ -1,0 +1,260 @@
+// A GitHub Actions secret: encrypted as libsodium does it, written however often a response is lost, and confirmed by the
+// time of its change. The server is test/support/github-server.ts, and libsodium opens what it was given.
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { sealedBox } from "../../../src/secrets/sealed-box.ts";
+import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
+import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
+import { isFull } from "../../support/sample.ts";
+import { openSealed, sodiumAbsent } from "../../support/sodium.ts";
+import { canary } from "./a-secret.ts";
+import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+
+if (sodiumAbsent) console.warn(`skipped: sealed boxes: ${sodiumAbsent}`);
+
+let github: GitHubServer;
+beforeAll(async () => {
+  github = await startGitHub();
+});
+afterEach(() => {
+  closeDesks();
+  github.calm();
+  github.forgetSecrets();
+  Object.assign(github.repository, { archived: false, push: true });
+  github.skewSeconds = 0;
+});
+afterAll(() => github.close());
+
+const to = "github:my-org/my-repo#CLIENT_SECRET";
+const write = /^PUT /;
+
+function at(env: Readonly<Record<string, string | undefined>> = {}): StoreDesk {
+  return desk({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token, ...env });
+}
+
+describe.skipIf(sodiumAbsent !== undefined)("a sealed box", () => {
+  it("is opened by libsodium, whatever is in it, and is never the same twice", () => {
+    const { d = "", x = "" } = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
+    const key = { public: Buffer.from(x, "base64url"), secret: Buffer.from(d, "base64url") };
+    const messages = [
+      ...Array.from({ length: 200 }, (_, length) => randomBytes(length).toString("hex").slice(0, length)),
+      "grüße 🔑 \u0000\n",
+      "x".repeat(48 * 1024),
+    ];
+    const boxes = messages.map((message) => sealedBox(Buffer.from(message), key.public).toString("base64"));
+    const named = { public: key.public.toString("base64"), secret: key.secret.toString("base64") };
+    expect(openSealed(boxes.map((sealed) => ({ sealed, ...named })))).toEqual(messages);
+    expect(sealedBox(Buffer.from("a"), key.public)).not.toEqual(sealedBox(Buffer.from("a"), key.public));
+    const [opened] = openSealed([{ ...named, sealed: boxes[9]!, secret: randomBytes(32).toString("base64") }]);
+    expect(opened).toBeUndefined();
+  });
+});
+
+describe.skipIf(sodiumAbsent !== undefined).each([
+  ["of a repository", to, "CLIENT_SECRET", "/repos/my-org/my-repo/actions/secrets/CLIENT_SECRET"],
+  [
+    "of an environment",
+    "github:My-Org/my-repo@EU/west#client_secret",
+    "eu/west#CLIENT_SECRET",
+    "/repos/my-org/my-repo/environments/eu%2Fwest/secrets/CLIENT_SECRET",
+  ],
+])("a secret %s", (_place, address, name, path) => {
+  it("is exactly the secret, encrypted before it is sent", async () => {
+    const here = at();
+    await deliver(here, await prepared(here, address));
+    expect([github.secret(name), github.changes(name)]).toEqual([canary, 1]);
+    expect(github.log.filter((line) => write.test(line))).toEqual([`PUT ${path}`]);
+    expect(JSON.stringify(github.requests)).not.toContain(canary);
+    expect(here.record).toMatchObject({ kind: "store", facts: { server: github.origin } });
+    // Nobody can read it: a later process writes it again.
+    expect(await isFound(here)).toBe(false);
+    await deliver(here, await prepared(here, address));
+    expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
+  });
+
+  const isTried = isFull || name === "CLIENT_SECRET";
+  it.runIf(isTried).each<[string, () => void, "delivered" | "undelivered"]>([
+    ["no response, nothing was done", () => github.plan(write, "lost before"), "delivered"],
+    ["no response, and it was done", () => github.plan(write, "lost after"), "delivered"],
+    ["an error of the server", () => github.plan(write, { status: 502, text: "<html>" }), "delivered"],
+    ["another key meanwhile", () => github.plan(write, () => github.rotateKey()), "delivered"],
+    ["another key twice", () => github.plan(write, () => github.rotateKey(), 2), "delivered"],
+    ["another key each time", () => github.plan(write, () => github.rotateKey(), 99), "undelivered"],
+    ["a rate limit", () => github.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
+    ["a second rate limit", () => github.plan(write, { status: 403, headers: { "retry-after": "1" } }), "delivered"],
+    [
+      "a rate limit for an hour",
+      () => github.plan(write, { status: 403, headers: { "retry-after": "3600" } }),
+      "undelivered",
+    ],
+    [
+      "a rate limit until some time",
+      () => github.plan(write, { status: 403, headers: { "x-ratelimit-remaining": "0" } }),
+      "undelivered",
+    ],
+    ["a permission taken away", () => github.plan(write, { status: 403, body: { message: canary } }), "undelivered"],
+    [
+      "a repository that was archived",
+      () => github.plan(write, () => (github.repository.archived = true)),
+      "undelivered",
+    ],
+    ["a value that is refused", () => github.plan(write, { status: 422, body: { message: canary } }), "undelivered"],
+    [
+      "a redirect",
+      () => github.plan(write, { status: 307, headers: { location: "http://127.0.0.1:1" } }),
+      "undelivered",
+    ],
+    ["no server any more", () => github.plan(/./, "lost before", 99), "undelivered"],
+    ["a success that did nothing", () => github.plan(write, { status: 204 }), "undelivered"],
+    ["a success long ago", () => (github.skewSeconds = -60), "undelivered"],
+    ["a confirmation that is lost", () => github.plan(/^GET .*CLIENT_SECRET$/, "lost after"), "delivered"],
+  ])("meets %s", async (_what, arrange, expected) => {
+    const here = at();
+    const destination = await prepared(here, address);
+    github.calm();
+    arrange();
+    const ended = await endOf(() => deliver(here, destination));
+    expect(ended.split(":")[0]).toBe(expected);
+    expect(github.hits > 0 || github.skewSeconds !== 0).toBe(true);
+    if (expected === "delivered") expect(github.secret(name)).toBe(canary);
+    else expect([undefined, canary]).toContain(github.secret(name));
+  });
+});
+
+describe("before anything is sent to the API", () => {
+  const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
+
+  it.each([
+    "github:",
+    "github:my-org",
+    "github:my-org/my-repo",
+    "github:my-org/my-repo#",
+    "github:my-repo#A",
+    "github:a/b/c#A",
+    "github:my-org/my-repo#1A",
+    "github:my-org/my-repo#GITHUB_A",
+    "github:my-org/my-repo#A-B",
+    "github:my-org/..#A",
+    "github:my-org/my-repo@#A",
+    "github:my-org/my-repo@a\nb#A",
+    "github:my org/my-repo#A",
+  ])("%j is no address", async (address) => {
+    expect(await end(at(), address)).toContain("is not github:<owner>/<repo>[@<environment>]#<NAME>");
+    expect(github.log).toEqual([]);
+  });
+
+  it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
+    ["no token", { GH_TOKEN: undefined }, "auth"],
+    ["an empty token", { GH_TOKEN: "" }, "auth"],
+    ["a token with a newline", { GH_TOKEN: "a\n" }, "usage"],
+    ["a host that is none", { GH_HOST: "https://github.example.com" }, "usage"],
+    ["an API that is none", { GITHUB_API_URL: "github.example.com" }, "usage"],
+    ["an API without TLS", { GITHUB_API_URL: "http://github.example.com" }, "usage"],
+  ])("%s", async (_what, env, kind) => {
+    expect((await end(at(env))).split(":")[0]).toBe(kind);
+    expect(github.log).toEqual([]);
+  });
+
+  it.each<[string, () => void, string, string]>([
+    ["a repository that is not there", () => {}, "github:my-org/other#A", "usage"],
+    ["an environment that is not there", () => {}, "github:my-org/my-repo@staging#A", "usage"],
+    ["an archived repository", () => (github.repository.archived = true), to, "usage"],
+    ["a repository that may only be read", () => (github.repository.push = false), to, "auth"],
+    [
+      "a repository that has moved",
+      () => github.plan(/my-repo$/, { status: 301, headers: { location: "/x" } }),
+      to,
+      "usage",
+    ],
+    [
+      "a key that is none",
+      () => github.plan(/public-key$/, { status: 200, body: { key_id: "1", key: "AAAA" } }),
+      to,
+      "unreachable",
+    ],
+    [
+      "a rate limit",
+      () => github.plan(/./, { status: 403, headers: { "x-ratelimit-remaining": "0" } }),
+      to,
+      "rate_limited",
+    ],
+  ])("%s", async (_what, arrange, address, kind) => {
+    arrange();
+    expect((await end(at(), address)).split(":")[0]).toBe(kind);
+    expect(github.log.filter((line) => write.test(line))).toEqual([]);
+  });
+
+  it.each([
+    ["a token that is none", "nothing", "GitHub does not accept the token"],
+    ["a token that sees no secrets", "blind", "permission denied"],
+  ])("%s", async (_what, token, words) => {
+    const here = at({ GH_TOKEN: token === "blind" ? github.blindToken : token });
+    expect(await end(here)).toMatch(new RegExp(`^auth: .*${words}`));
+  });
+});
+
+it("goes to the host that is named, else to the API that a workflow is told, else to github.com", async () => {
+  const seen: string[] = [];
+  const http = () =>
+    Promise.resolve({ exchange: ({ baseUrl }: { baseUrl: string }) => (seen.push(baseUrl), stop()), close() {} });
+  const stop = () => Promise.resolve({ kind: "broken", sent: false, reason: "refused", detail: "no" } as const);
+  for (const env of [
+    { GITHUB_API_URL: undefined },
+    { GITHUB_API_URL: "https://api.example.com/" },
+    { GITHUB_API_URL: "https://api.example.com", GH_HOST: "GitHub.com" },
+    { GITHUB_API_URL: undefined, GH_HOST: "github.example.com" },
+    { GITHUB_API_URL: undefined, GH_HOST: "mine.ghe.com" },
+  ]) {
+    const { tools } = at(env);
+    await endOf(() => prepared({ tools: { ...tools, http }, record: undefined }, to));
+  }
+  expect([...new Set(seen)]).toEqual([
+    "https://api.github.com",
+    "https://api.example.com",
+    "https://github.example.com/api/v3",
+    "https://api.mine.ghe.com",
+  ]);
+  const used = at({ GH_TOKEN: undefined, GITHUB_TOKEN: github.token });
+  expect(await endOf(() => prepared(used, to))).toBe("delivered");
+});
+
+describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of its bytes", () => {
+  it.each([
+    ["the repository", "GET /repos/my-org/my-repo "],
+    ["the key", "GET /repos/my-org/my-repo/actions/secrets/public-key"],
+    ["the write", "PUT /repos/my-org/my-repo/actions/secrets/"],
+    ["the confirmation", "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET"],
+  ])("%s: the secret is there", { timeout: 3_600_000 }, async (_what, start) => {
+    const proxy = await startCuttingProxy(github.origin, start);
+    const run = async (): Promise<string> => {
+      const here = desk({ GITHUB_API_URL: proxy.origin, GH_TOKEN: github.token });
+      const ended = await endOf(async () => deliver(here, await prepared(here, to)));
+      closeDesks();
+      return ended;
+    };
+    await run();
+    expect([await run(), github.secret("CLIENT_SECRET")]).toEqual(["delivered", canary]);
+    const length = proxy.passed.response;
+    expect(length).toBeGreaterThan(100);
+    const wrong: string[] = [];
+    const requests = github.log.length / 2;
+    let hits = 0;
+    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 4 });
+    for (const cut of cuts) {
+      proxy.cut(cut);
+      const [before, changes] = [github.log.length, github.changes("CLIENT_SECRET")];
+      const ended = await run();
+      const isWritten =
+        github.changes("CLIENT_SECRET") > changes && (!isFull || github.secret("CLIENT_SECRET") === canary);
+      if (cut.isShort && github.log.length - before > requests) hits += 1;
+      if (ended !== "delivered" || !isWritten) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
+    }
+    expect(github.secret("CLIENT_SECRET")).toBe(canary);
+    await proxy.close();
+    console.log(
+      `github, ${start}: ${cuts.length} cuts of ${length} bytes, ${hits} requests repeated, ${wrong.length} wrong`,
+    );
+    expect(wrong).toEqual([]);
+    expect(hits).toBe(cuts.filter(({ isShort }) => isShort).length);
+  });
+});
