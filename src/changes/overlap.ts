@@ -361,13 +361,23 @@ async function assertWorks({ noun, oldId, again, statusOf }: RotationContract, n
   });
 }
 
+/** A journal that cannot be read says nothing new: how the work ended stays what it is. */
+async function stateOfChild({ journal }: Workbench, rotation: Entry, creation: Operation): Promise<Entry["state"]> {
+  try {
+    return (await currentChild(journal, rotation, creation))?.state ?? "refused";
+  } catch (error) {
+    if (error instanceof Failure) return rotation.state;
+    throw error;
+  }
+}
+
 /** The rotation stands as its child does; what is not settled is resumed by `journal recover`. */
 async function unfinished(
   { bench, lease }: RotationWork,
   contract: RotationContract,
   { error, isDelivered }: { readonly error: Failure; readonly isDelivered: boolean },
 ): Promise<Failure> {
-  const childState = (await currentChild(bench.journal, lease.entry, contract.creation))?.state ?? "refused";
+  const childState = await stateOfChild(bench, lease.entry, contract.creation);
   const isDone = isDelivered || childState === "done";
   const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
   const state = isDelivered && error.kind === "unusable" ? "unusable" : isDone ? asItStands : childState;

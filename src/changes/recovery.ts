@@ -24,12 +24,16 @@ export interface RecoveryOptions {
   readonly overlap: "leave" | "end";
   /** The account that the entry was made for; throws where its profile is gone or unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
+  /** Whether the entry is skipped, not failed, if that account is not there now. */
+  readonly isOptional?: (entry: Entry) => boolean;
 }
 
 /** How one entry stands after recovery. */
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
+  /** It was left as it is: who it was made as is not there now. */
+  readonly isSkipped?: boolean;
 }
 
 /** Kinds from the worst to the mildest: the exit code of a recovery that left something. */
@@ -47,9 +51,10 @@ const worstFirst: readonly FailureKind[] = [
   "failed",
 ];
 
-/** @returns the failure to end with, or nothing where all is settled */
+/** @returns the failure to end with, or nothing where all that could be tried is settled */
 export function worstOf(results: readonly Recovered[]): Failure | undefined {
-  const failures = results.flatMap((result) => (result.failure ? [result.failure] : []));
+  const tried = results.filter(({ isSkipped }) => isSkipped !== true);
+  const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
   const rank = (failure: Failure): number =>
     (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
   return failures.sort((a, b) => rank(a) - rank(b))[0];
@@ -66,25 +71,38 @@ export async function recover(
 ): Promise<Recovered[]> {
   const results: Recovered[] = [];
   const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
-  for (const entry of oldestFirst) results.push(await recoverOne(journal, entry.id, options));
+  for (const entry of oldestFirst) results.push(await recoverOne(journal, entry, options));
   return results;
 }
 
-async function recoverOne(journal: Journal, id: string, options: RecoveryOptions): Promise<Recovered> {
+async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {
   let lease: EntryLease | undefined;
+  let isSkipped = false;
   try {
-    lease = await journal.lease((await rootOf(journal, id)).id);
+    lease = await journal.lease((await rootOf(journal, given.id)).id);
     if (isSettled(lease.entry.state)) return { entry: lease.entry };
+    isSkipped = options.isOptional?.(lease.entry) === true;
     const bench = await options.benchFor(lease.entry);
     checkBinding(lease.entry, bench.account);
+    isSkipped = false;
     await finish(bench, lease, options);
-    return { entry: await journal.find(id) };
+    return { entry: (await reread(journal, given.id)) ?? lease.entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const entry = await journal.find(id);
-    return { entry, failure: asEntryStands(entry, error) };
+    const entry = await reread(journal, given.id);
+    return { entry: entry ?? lease?.entry ?? given, failure: entry ? asEntryStands(entry, error) : error, isSkipped };
   } finally {
     await lease?.release();
+  }
+}
+
+/** The entry after the work; nothing if the journal cannot be read any more: how the work ended stays what it is. */
+async function reread(journal: Journal, id: string): Promise<Entry | undefined> {
+  try {
+    return await journal.find(id);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
   }
 }
 

@@ -101,6 +101,21 @@ function assertGrounds(grounds: RevocationGrounds): void {
     });
 }
 
+/** Recorded before the first request to revoke what an entry made: later nobody takes its end for somebody else's. */
+export async function markRevoking(lease: EntryLease): Promise<void> {
+  const { detail } = lease.entry;
+  if (detail.revoking !== true) await lease.record({ detail: { ...detail, revoking: true } });
+}
+
+/** The end of an entry whose client or key somebody else has revoked: nothing is made in its place. */
+export async function goneOnPurpose(bench: Workbench, lease: EntryLease, what: string): Promise<Failure> {
+  await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
+  return new Failure("unusable", `${what}, and integ did not revoke it.`, {
+    ...detailsOf(lease.entry),
+    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+  });
+}
+
 export interface JournalledRevocation<R> {
   /** Resource id of what is revoked. */
   readonly id: string;

@@ -249,6 +249,9 @@ export async function recordAfterwards(
   } catch (error) {
     const why = reasonOf(error);
     bench.disk.markFailed(why);
+    // What was learned stays known; only the state is what the journal says.
+    const { state: _, ...learned } = change;
+    lease.note(learned);
     const { id, idempotency_key } = lease.entry;
     const isThere = await bench.journal.find(id).then(
       () => true,

@@ -108,6 +108,8 @@ interface EntryDetails {
     readonly own_key?: boolean;
     /** The client is older than the first request of this entry: somebody else has its secret. */
     readonly made_before?: boolean;
+    /** A request to revoke the client, whose secret is lost, has left. */
+    readonly revoking?: boolean;
     /** The client whose secret is lost has been revoked. */
     readonly revoked?: boolean;
   };
@@ -125,6 +127,8 @@ interface EntryDetails {
     readonly marked?: boolean;
     readonly expiry?: string | null;
     readonly orphan_certain?: boolean;
+    /** A request to revoke the key, whose secret is lost, has left. */
+    readonly revoking?: boolean;
   };
   "access_key.rotate": RequestDetail &
     OverlapDetail & {

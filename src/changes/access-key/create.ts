@@ -175,6 +175,8 @@ export async function sendKeyCreation(
 ): Promise<KeyCreated> {
   const { bench, lease, destination } = work;
   try {
+    // Before anything is sent: once the secret is here, nothing may keep it from its destination.
+    const old = await replacedKey(bench, lease.entry);
     const answer = await sendForSecret(work, {
       what: "create the access key",
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
@@ -182,7 +184,7 @@ export async function sendKeyCreation(
     });
     const { key } = answer.value;
     const request = JSON.parse(lease.entry.request_text) as AccessKeyRequest;
-    const differs = keyDifferences(key, request, [bench.account.keyId, await replacedKey(bench, lease.entry)]);
+    const differs = keyDifferences(key, request, [bench.account.keyId, old]);
     const detail = { created_by: key.createdByUserId ?? null, differs };
     return await takeSecret(work, answer, { prove, detail });
   } finally {

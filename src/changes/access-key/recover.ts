@@ -22,7 +22,8 @@ import {
   serviceTime,
 } from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
-import { untilKeyRevoked } from "./revoke.ts";
+import { listedStatus, untilKeyRevoked } from "./revoke.ts";
+import { goneOnPurpose, markRevoking } from "../revocation.ts";
 
 export interface KeyRecoveryOptions {
   readonly destination: Destination;
@@ -209,6 +210,7 @@ function cannotTell(entry: Entry, message: string, step: { meaning: string; hint
  */
 async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
   const begun = await begunReplacement(bench.journal, lost.entry);
+  if (!begun) await assertNotRevoked(bench, lost);
   if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry, { here: bench.secrets.place });
   const destination = { ...(await options.destination.check()) };
   checkAccessKey(requestIn(lost.entry), bench.clock.now());
@@ -247,7 +249,22 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
   if (!id) throw new Failure("failed", `The entry ${entry} does not name its key.`, detailsOf(lost.entry));
   await refuseIfUsed(bench, lost.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilKeyRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, lease: lost, mayHaveArrived: true });
+  await untilKeyRevoked(bench, id, {
+    grounds: { kind: "secret_lost", entry },
+    lease: lost,
+    mayHaveArrived: true,
+    mark: () => markRevoking(lost),
+  });
+}
+
+/** @throws Failure `unusable` if somebody has revoked the key since its secret was lost: that was on purpose */
+async function assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
+  const { resource_id: id, detail } = lost.entry;
+  if (id === null || detail.revoking === true) return;
+  const status = await listedStatus(bench, { id, service: bench.account.service });
+  if (status !== "revoked" && status !== "absent") return;
+  const how = status === "revoked" ? "is revoked" : "is no longer in the list of keys";
+  throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);
 }
 
 /** A key whose secret nobody has cannot be used: one that was is not our orphan, whatever it looked like before. */

@@ -20,7 +20,14 @@ import {
   refuseBegunOtherwise,
 } from "../overlap.ts";
 import type { Successor } from "../revocation.ts";
-import { detailsOf, madeFor, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
+import {
+  detailsOf,
+  madeFor,
+  recordAfterwards,
+  recoveryStep,
+  saysNothingWasDone,
+  type Workbench,
+} from "../workbench.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
 import { listedStatus, untilKeyRevoked } from "./revoke.ts";
@@ -132,7 +139,7 @@ export function finishKeyReplacement(
     statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
     again: `integ keys rotate ${oldId} --by-replacement`,
     revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
-    unfinished: (error, { state }) => unfinishedReplacement(lease.entry, error, state),
+    unfinished: (error, how) => unfinishedReplacement(lease.entry, error, how),
   };
   return finishRotation({ bench, lease, options }, contract);
 }
@@ -155,13 +162,20 @@ async function revokeOldKey(
   });
 }
 
-function unfinishedReplacement(entry: Entry, error: Failure, state: Entry["state"]): Failure {
+function unfinishedReplacement(
+  entry: Entry,
+  error: Failure,
+  { state, isDelivered }: { readonly state: Entry["state"]; readonly isDelivered: boolean },
+): Failure {
   const { hint, meaning } = error.details;
-  return new Failure(error.kind, error.message, {
+  const details = {
     ...detailsOf(entry, error.details),
     meaning: state === "pending" ? (meaning ?? "The old key still works.") : meaning,
     hint: isSettled(state) ? hint : (hint ?? nextStep(entry) ?? undefined),
-  });
+  };
+  if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
+  const message = `The new key's secret is delivered; the old key is not revoked yet: ${error.message}`;
+  return new Failure("pending", message, { ...details, meaning: "Both keys work.", cause: error });
 }
 
 async function deliverNewKey(

@@ -5,6 +5,7 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
+import { goneOnPurpose, markRevoking } from "../revocation.ts";
 import { completeDelivery, settleIfFound } from "../delivery-recovery.ts";
 import { assertAsAsked, reserveDestination, secretLost, undelivered } from "../secret-delivery.ts";
 import {
@@ -43,6 +44,7 @@ export async function finishOrReplace(
   assertAsAsked(lease.entry);
   const begun = await begunReplacement(bench.journal, lease.entry);
   if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
+  if (begun === undefined) await assertNotRevoked(bench, lease);
   const { waitMs, notId } = options;
   const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
@@ -60,6 +62,18 @@ export async function finishOrReplace(
   } finally {
     await next.release();
   }
+}
+
+/**
+ * A client that somebody has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
+ * @throws Failure `unusable`; the entry is settled
+ */
+async function assertNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
+  const { state, resource_id: id, detail } = lease.entry;
+  if (state !== "secret_lost" || id === null || detail.revoking === true || detail.revoked === true) return;
+  const answer = await bench.account.service.oauthClients.get(id);
+  if (answer.kind !== "answered" || answer.value.status === "active" || answer.value.status === "pending") return;
+  throw await goneOnPurpose(bench, lease, `The client ${id}, whose secret is lost, is ${answer.value.status}`);
 }
 
 /**
@@ -177,6 +191,10 @@ async function revokeLost(bench: Workbench, lost: EntryLease): Promise<void> {
   if (!id) throw new Failure("failed", `The entry ${entry} does not name its client.`, detailsOf(lost.entry));
   if (detail.revoked === true) return;
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await untilClientRevoked(bench, id, { grounds: { kind: "secret_lost", entry }, lease: lost });
+  await untilClientRevoked(bench, id, {
+    grounds: { kind: "secret_lost", entry },
+    lease: lost,
+    mark: () => markRevoking(lost),
+  });
   await recordAfterwards(bench, lost, { detail: { ...lost.entry.detail, revoked: true } });
 }

@@ -61,15 +61,17 @@ export const command = defineVerb({
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
       overlap: options.now ? "end" : "leave",
+      // The credentials of another shell: they are not expected everywhere.
+      isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       benchFor: async (entry) => {
         await refuseGone(context, entry);
         return workbenchOf(context, { entry, disk });
       },
     });
-    await giveBackRooms(context, journal, results);
-    const all = await withReplacements(journal, results);
+    await tidied(context, () => giveBackRooms(context, journal, results));
+    const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
-    await tellPlaces(context, journal, all);
+    await tidied(context, () => tellPlaces(context, journal, all));
     tellFailures(context, all);
   },
 });
@@ -125,6 +127,17 @@ async function refuseGone(context: Context, { id, profile }: Entry): Promise<voi
 
 /** A crash leaves room at the place of work that was under way: among so many of the newest entries, or before in this run. */
 const lookedBack = 1000;
+
+/** What is done after the work: a journal that cannot be read by then does not change how that ended. */
+async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    context.output.warn(`After the work the journal could not be read: ${error.message}`);
+    return undefined;
+  }
+}
 
 /** Settled work needs no room for a secret any more: what a crash left of it goes. */
 async function giveBackRooms(context: Context, journal: Journal, recovered: readonly Recovered[]): Promise<void> {
@@ -215,7 +228,8 @@ async function tellPlaces(context: Context, journal: Journal, results: readonly 
 
 function tellFailures(context: Context, results: readonly Recovered[]): void {
   const worst = worstOf(results);
-  for (const { entry, failure } of results)
-    if (failure && failure !== worst) context.output.warn(`${entry.id}: ${failure.message}`);
+  for (const { entry, failure, isSkipped } of results)
+    if (failure && failure !== worst)
+      context.output.warn(`${entry.id}: ${isSkipped ? "skipped: " : ""}${failure.message}`);
   if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");
 }

@@ -75,6 +75,8 @@ export class AWorld {
   onSleep: () => void = () => {};
   /** The process ends at its n-th point: before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
+  /** Its file can be neither read nor written any more. */
+  journalIsGone = false;
   /** Machine and folder of the processes that run now. */
   place = "here:/state";
   readonly #setting: Setting;
@@ -262,7 +264,10 @@ export class AWorld {
   }
 
   #journal(): Journal {
-    const sorted = (): Entry[] => this.entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+    const sorted = (): Entry[] => {
+      if (this.journalIsGone) throw new Failure("failed", "The journal cannot be read.");
+      return this.entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+    };
     const unfinished = (
       intent: Intent,
       { fresh = false, key }: { fresh?: boolean; key?: string } = {},
@@ -332,6 +337,7 @@ export class AWorld {
       },
       record: async (change) =>
         this.#step("record", () => {
+          if (this.journalIsGone) throw new Failure("failed", "The journal cannot be written.");
           const next = { ...stored(), ...noted, ...change, updated_at: this.#at() };
           this.entries[this.entries.indexOf(stored())] = next;
           return next;

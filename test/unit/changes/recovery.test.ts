@@ -1,11 +1,12 @@
 // Which entry recovery finishes, as whom, and with which exit code it ends.
 import { describe, expect, it } from "vitest";
-import { worstOf } from "../../../src/changes/recovery.ts";
+import { type Recovered, worstOf } from "../../../src/changes/recovery.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
+import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
 
 function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
   const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0 });
@@ -48,6 +49,31 @@ describe("the account of an entry", () => {
       },
     });
     expect(value!.map(({ failure }) => failure?.kind)).toEqual(["outcome_unknown", undefined]);
+  });
+
+  it("one of another shell's environment is skipped, and does not decide the end unless it is alone", async () => {
+    const { world, act } = leftUnknown();
+    await act();
+    world.entries.push({ ...world.entries[0]!, id: "1zzzzzzzzz", idempotency_key: "another", profile: "env" });
+    let bench: Workbench | undefined;
+    const recoverHere = (world: AWorld) =>
+      world.recover(
+        {
+          isOptional: ({ profile }) => profile === "env",
+          benchFor: async ({ profile }) => {
+            if (profile === "env") throw new Failure("usage", "INTEG_BASE_URL is not set.");
+            return bench!;
+          },
+        },
+        (given) => void (bench = given),
+      );
+    const { value } = await recoverHere(world);
+    expect(value!.map(({ isSkipped, entry }) => [entry.profile, isSkipped, entry.state])).toEqual([
+      ["p", undefined, "done"],
+      ["env", true, "unknown"],
+    ]);
+    expect(worstOf(value!)).toBeUndefined();
+    expect(worstOf((await recoverHere(world)).value!)?.kind).toBe("outcome_unknown");
   });
 
   it("an operation of a newer program is left alone", async () => {
@@ -108,5 +134,35 @@ describe("the exit code", () => {
 
   it("is none where all is settled", () => {
     expect(worstOf([{ entry: {} as Entry }])).toBeUndefined();
+  });
+});
+
+/** Asks for it, and ends the process once the entry is on disk. */
+async function leftOpen(operation: Operation): Promise<AWorld> {
+  for (let crashAt = 1; ; crashAt += 1) {
+    const world = worldFor(operation);
+    world.crashAt = crashAt;
+    expect((await ask(world, operation)).kind).toBe("crash");
+    world.crashAt = Number.POSITIVE_INFINITY;
+    if (world.entries.length > 0) return world;
+  }
+}
+
+describe.each(Object.entries(operations))("%s, whose journal is gone once the request has left", (name, operation) => {
+  it.each(["asked for", "recovered"])("%s: how it ended stays what it is", async (how) => {
+    const { sends } = operation;
+    const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
+    const audit = world.account.onRequest;
+    world.account.onRequest = (what, about) => {
+      audit(what, about);
+      if (what === sends) world.journalIsGone = true;
+    };
+    const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
+    const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
+    const kind = recovered?.failure?.kind ?? ended.kind;
+    // Of a rotation the old one stays: nothing more is sent.
+    expect(kind).toBe(/rotation$|replacement/.test(name) ? "pending" : "done");
+    const made = [...world.account.live("client"), ...world.account.live("key")];
+    for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);
   });
 });

@@ -187,6 +187,19 @@ describe("recovery of a key that may have been made", () => {
     expect(world.account.live("key")).toHaveLength(2);
   });
 
+  it("that somebody revoked meanwhile makes no other in its place", async () => {
+    for (const isListed of [true, false]) {
+      const world = worldWithOwn(lost);
+      await create(world, true);
+      await world.recover({ mayReplace: async () => false });
+      if (isListed) world.account.keys[1]!.status = "revoked";
+      else world.account.keys.pop();
+      const { value } = await world.recover();
+      expect([value![0]!.failure?.kind, world.entries.map(({ state }) => state)]).toEqual(["unusable", ["unusable"]]);
+      expect(world.account.live("key")).toHaveLength(1);
+    }
+  });
+
   it("never revokes one that was used, before or after it was found", async () => {
     const used = worldWithOwn(lost);
     await create(used);

@@ -81,6 +81,36 @@ describe("a replacement", () => {
   });
 });
 
+describe("a client whose secret is lost, and that was revoked meanwhile", () => {
+  it.each(["revoked", "disabled", "expired"])("%s by somebody else: nothing is made in its place", async (status) => {
+    const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
+    await replace(world);
+    // As somebody left it who did not agree to a replacement.
+    world.entries.pop();
+    world.entries[0] = { ...world.entries[0]!, detail: {} };
+    world.account.clients[0]!.status = status;
+    const { value } = await world.recover();
+    expect([value![0]!.failure?.kind, value![0]!.entry.state]).toEqual(["unusable", "unusable"]);
+    expect(value![0]!.failure?.message).toContain(`is ${status}, and integ did not revoke it`);
+    expect([world.account.clients.length, world.unsettled()]).toEqual([1, []]);
+  });
+
+  it.each(Array.from({ length: 14 }, (_value, index) => `record ${index + 1}`))(
+    "by integ itself, which could not record %s: it is replaced",
+    async (step) => {
+      for (const create of [["silent"], ["silent", { refused: 403 }], ["silent", "lost before"]] as Fate[][]) {
+        const world = new AWorld({ fates: { create }, failing: [step] });
+        await replace(world);
+        for (let round = 0; round < 3; round++) await world.recover();
+        expect([world.broken, world.unsettled()]).toEqual([[], []]);
+        // What was never asked for again: the first request was not sent, or not recorded as sent.
+        if (world.entries.length > 0 && world.account.clients.length > 0)
+          expect(world.entries.map(({ state }) => state)).not.toContain("unusable");
+      }
+    },
+  );
+});
+
 describe("a crash at any point, and another in its recovery", () => {
   const kinds: readonly DestinationKind[] = ["file", "profile", "stdout"];
   it.each(
