@@ -94,6 +94,16 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
   {
     heading: "Policy:",
     lines: [
+      ["plan", "Show what a policy needs, and change nothing", () => import("./commands/policy/plan.ts")],
+      ["apply", "Make a policy true: create, rotate and revoke", () => import("./commands/policy/apply.ts")],
+      {
+        name: "adopt",
+        summary: "Bring what exists under a policy, without a new secret",
+        verbs: [
+          ["oauth-client", "Adopt an OAuth client", () => import("./commands/policy/adopt-client.ts")],
+          ["access-key", "Adopt an access key", () => import("./commands/policy/adopt-key.ts")],
+        ],
+      },
       {
         name: "policy",
         summary: "Write and check a policy: which credentials should exist",

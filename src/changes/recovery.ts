@@ -106,11 +106,24 @@ async function reread(journal: Journal, id: string): Promise<Entry | undefined> 
   }
 }
 
+/** What finishing one entry needs. */
+export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional">;
+
+/**
+ * Resumes the work of an entry at the step that it had reached, and brings it to its end.
+ * @param bench of the account that the entry was made for
+ * @throws Failure `auth` if that is another account now; nothing was sent
+ */
+export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
+  checkBinding(lease.entry, bench.account);
+  await finish(bench, lease, options);
+}
+
 /**
  * A replacement is finished through the entry it replaces, a step of a rotation through the rotation: what has to be
  * revoked, and when, is there.
  */
-async function rootOf(journal: Journal, id: string): Promise<Entry> {
+export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
   const ids = [entry.parent, entry.replaces].filter((other) => other !== null);
@@ -149,7 +162,7 @@ function checkBinding(entry: Entry, account: Account): void {
   });
 }
 
-async function finish(bench: Workbench, lease: EntryLease, options: RecoveryOptions): Promise<unknown> {
+async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
   const { entry } = lease;
   switch (entry.operation) {
     case "oauth_client.create":
@@ -167,7 +180,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: RecoveryOpti
     case "access_key.revoke":
       return finishKeyRevocation(bench, lease);
     default:
-      throw new Failure("failed", `This version cannot finish "${String(entry.operation)}".`, detailsOf(entry));
+      throw new Failure("failed", `This version cannot finish "${entry.operation}".`, detailsOf(entry));
   }
 }
 
@@ -175,7 +188,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: RecoveryOpti
 async function ofRotation(
   { journal }: Workbench,
   rotation: Entry,
-  { destinationOf }: RecoveryOptions,
+  { destinationOf }: FinishOptions,
 ): Promise<Destination> {
   const steps = await journal.select({ all: true, parent: rotation.id });
   const child = steps.find((entry) => entry.destination !== null);

@@ -23,6 +23,7 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
       !nothing.has(entry.state) &&
       entry.parent === own.parent &&
       entry.replaces === own.replaces &&
+      entry.detail.policy_name === own.detail.policy_name &&
       isSameRequest(entry, own),
   );
   if (others.length === 0) return;

@@ -26,12 +26,13 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** What only a person knows. */
 const unknowable =
-  "audience cohort-id command duration header id issuer key n name name=value names person-id spec store text time token url uuid when";
+  "audience cohort-id command count duration header id issuer key n name name=value names person-id spec store text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
+  plan: files,
   // What `integ schema` describes.
   object: { kind: "words", words: ["policy"], open: false },
   // The one type and the three permissions that the document names (§2.2, §5.1 rule 5); there may be more.
@@ -61,6 +62,8 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   "oauth-clients revoke id": live("clients"),
   "oauth-clients rotate id": live("clients"),
   "keys rotate id": live("keys"),
+  "adopt oauth-client id": live("clients"),
+  "adopt access-key id": live("keys"),
   "keys revoke id": live("keys"),
   // §2.4
   "keys create --scope": some("*", "push-ingest:*"),

@@ -1,4 +1,5 @@
 // Ctrl-C and SIGTERM, and the clock that they cut short.
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../changes/workbench.ts";
 import { Failure } from "../errors.ts";
 
@@ -22,6 +23,8 @@ export interface Interruption {
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
+  // One listener for each request and wait that is under way: several pieces of work may be.
+  setMaxListeners(0, stop.signal, cut.signal);
   let finishing = 0;
   let grace: NodeJS.Timeout | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {

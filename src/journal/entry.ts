@@ -5,9 +5,11 @@ export const operations = [
   "oauth_client.create",
   "oauth_client.revoke",
   "oauth_client.rotate",
+  "oauth_client.adopt",
   "access_key.create",
   "access_key.rotate",
   "access_key.revoke",
+  "access_key.adopt",
 ] as const;
 
 export type Operation = (typeof operations)[number];
@@ -56,6 +58,10 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 export const formatVersion = 2;
 
 interface SecretDetail {
+  /** The item of a policy that the work is for. */
+  readonly policy_name?: string;
+  /** How often `integ apply` failed at it since it was admitted. */
+  readonly failures?: number;
   /** Machine and folder where the secret is kept for `claim`; absent in entries of earlier versions. */
   readonly kept_at?: string;
   /** Machines and folders whose processes have sent it: in each a secret may be kept. Absent in entries of earlier versions. */
@@ -114,6 +120,7 @@ interface EntryDetails {
     readonly revoked?: boolean;
   };
   "oauth_client.revoke": SecretDetail;
+  "oauth_client.adopt": SecretDetail & { readonly client_id?: string | null };
   "oauth_client.rotate": SecretDetail &
     OverlapDetail & {
       readonly old_client: string;
@@ -150,6 +157,7 @@ interface EntryDetails {
         }
     );
   "access_key.revoke": RequestDetail & { readonly key_id: string };
+  "access_key.adopt": SecretDetail & { readonly key_id: string };
 }
 
 type AnyDetail = EntryDetails[Operation];
@@ -271,7 +279,7 @@ export function publicHistory(entry: Entry, history: readonly object[]): string 
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
- * `replaces`, `replaced_by` and `parent` where they are set. `request` is the body as it was sent, not parsed and written again.
+ * `replaces`, `replaced_by`, `parent` and `policy_name` where they are set. `request` is the body as it was sent, not parsed and written again.
  */
 export function publicEntry(entry: Entry): string {
   const before = {
@@ -297,6 +305,7 @@ export function publicEntry(entry: Entry): string {
     replaces: entry.replaces ?? undefined,
     replaced_by: entry.replaced_by ?? undefined,
     parent: entry.parent ?? undefined,
+    policy_name: entry.detail.policy_name,
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }

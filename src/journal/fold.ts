@@ -220,6 +220,8 @@ type DetailType = "text" | "texts" | "text or null" | "flag" | "number" | "proof
 
 /** What is not named here comes from a newer program of the same format, and is kept. */
 const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
+  policy_name: "text",
+  failures: "number",
   secret_claimed: "flag",
   attempted_at: "texts",
   kept_at: "text",
@@ -290,7 +292,7 @@ function isDetail(value: unknown): value is EntryDetail {
 /** Whether the detail has what work of that operation cannot do without. */
 function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
   if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
-  if (operation === "access_key.revoke") return detail.key_id !== undefined;
+  if (operation === "access_key.revoke" || operation === "access_key.adopt") return detail.key_id !== undefined;
   if (operation !== "access_key.rotate") return true;
   return detail.mode === "replacement"
     ? detail.old_key !== undefined

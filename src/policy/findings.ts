@@ -31,11 +31,11 @@ export function findingsOf({ items }: Policy): PolicyFinding[] {
 }
 
 function findingsOfItem(item: PolicyItem): PolicyFinding[] {
-  const { name, rotate, destination } = item;
+  const { name, rotate, destinations } = item;
   const found: PolicyFinding[] = [];
   const add = (rule: PolicyFinding["rule"], message: string): void =>
     void found.push(policyFinding(rule, name, message));
-  if (destination === undefined)
+  if (destinations.length === 0)
     add("secret_unknown", "the destination of its secret is unknown: it cannot be created or rotated");
   if (rotate === undefined) add("no_rotation", "it has no rotate rule: it is created and never rotated");
   if (rotate?.everyMs !== undefined && rotate.everyMs > 366 * day)

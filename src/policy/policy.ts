@@ -1,11 +1,17 @@
 // A policy as the planner works with it: which credentials should exist, how old they may get and where their secrets go.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-/** Where the secret of an item goes. Paths are absolute. */
+/** Where the secret of an item goes. Paths are absolute, stores are written as `--secret-to` takes them. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
-  | { readonly command: string; readonly format?: SecretFormat | undefined }
-  | { readonly profile: string };
+  | {
+      readonly command: string;
+      readonly format?: SecretFormat | undefined;
+      /** Reads the secret back after the delivery. */
+      readonly check?: string | undefined;
+    }
+  | { readonly profile: string }
+  | { readonly store: string };
 
 /** When an item is rotated. Durations are milliseconds. */
 export interface RotationRule {
@@ -20,8 +26,8 @@ interface AnyItem {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rotate?: RotationRule | undefined;
-  /** Nothing: not known yet. */
-  readonly destination?: ItemDestination | undefined;
+  /** None: not known yet. */
+  readonly destinations: readonly ItemDestination[];
 }
 
 export interface ClientItem extends AnyItem {

@@ -5,9 +5,10 @@ import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
 import { checkCreation } from "../api/oauth-client-creation.ts";
 import { validationMessage } from "../errors.ts";
+import { storeKinds } from "../secrets/store-kinds.ts";
 import type { ItemDestination, Policy, PolicyItem, RotationRule } from "./policy.ts";
 import type { Path } from "./positions.ts";
-import type { PolicyFile } from "./schema.ts";
+import type { DestinationFile, PolicyFile } from "./schema.ts";
 import { readWindow } from "./window.ts";
 
 /** One defect: where it is, and in words what is wrong and what is allowed. */
@@ -86,7 +87,7 @@ class Rules {
       serviceAccount: service_account,
       scopes,
       rotate: this.#rotation([...path, "rotate"], rotate),
-      destination: this.#destination(secret),
+      destinations: this.#destinations([...path, "secret"], secret),
     };
   }
 
@@ -120,7 +121,7 @@ class Rules {
       expiresInMs,
       expiresAt,
       rotate: rule,
-      destination: this.#destination(secret),
+      destinations: this.#destinations([...path, "secret"], secret),
     };
   }
 
@@ -179,16 +180,26 @@ class Rules {
     if (message !== undefined) this.#say([...path, "scopes"], message);
   }
 
-  #destination(secret: ClientFile["secret"]): ItemDestination | undefined {
-    if (secret === "unknown") return undefined;
-    return "file" in secret ? { ...secret, file: resolve(this.#about.folder, secret.file) } : secret;
+  #destinations(path: Path, secret: ClientFile["secret"]): ItemDestination[] {
+    if (secret === "unknown") return [];
+    if (!Array.isArray(secret)) return [this.#destination(path, secret)];
+    return secret.map((one, index) => this.#destination([...path, index], one));
+  }
+
+  #destination(path: Path, secret: DestinationFile): ItemDestination {
+    if (typeof secret !== "string")
+      return "file" in secret ? { ...secret, file: resolve(this.#about.folder, secret.file) } : secret;
+    const known = Object.values(storeKinds).map(({ form }) => form);
+    if (!Object.keys(storeKinds).some((scheme) => secret.startsWith(`${scheme}:`)))
+      this.#add(path, secret, `the address of a store: ${known.join(" or ")}`);
+    return { store: secret };
   }
 
   /** A name, or a destination, of two items: the one would take the place of the other. */
   #refuseDoubles(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
-    for (const { name, kind, destination } of items) {
+    for (const { name, kind, destinations } of items) {
       const path = [kind === "oauth_client" ? "oauth_clients" : "access_keys", name];
       if (names.has(name))
         this.defects.push({
@@ -197,16 +208,17 @@ class Rules {
           message: `the name "${name}" stands twice. Allowed: names that are unique in the file`,
         });
       names.add(name);
-      if (destination === undefined) continue;
-      const { format: _, ...place } = destination as ItemDestination & { format?: string };
-      const text = JSON.stringify(place);
-      const other = places.get(text);
-      if (other !== undefined)
-        this.#say(
-          [...path, "secret"],
-          `the secret of ${name} goes where that of ${other} goes. Allowed: a destination of its own for each item`,
-        );
-      else places.set(text, name);
+      for (const destination of destinations) {
+        const { format: _, ...place } = destination as ItemDestination & { format?: string };
+        const text = JSON.stringify(place);
+        const other = places.get(text);
+        const wrong =
+          other === name
+            ? `the secret of ${name} goes to one destination twice. Allowed: each destination once`
+            : `the secret of ${name} goes where that of ${other} goes. Allowed: a destination of its own for each item`;
+        if (other !== undefined) this.#say([...path, "secret"], wrong);
+        else places.set(text, name);
+      }
     }
   }
 

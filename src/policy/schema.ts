@@ -1,9 +1,7 @@
 // The shape of a policy file. Each value's description says what is allowed there: it is what an error says, and what an
 // editor shows (`integ schema policy`).
 import * as z from "zod/mini";
-
-/** Names of items: unique in the file, and part of the journal. */
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+import { itemName } from "./works.ts";
 
 function text(allowed: string): z.ZodMiniString {
   return z.string().check(z.minLength(1), z.describe(allowed));
@@ -20,15 +18,25 @@ const format = z.optional(
 const destination = z
   .union([
     z.strictObject({ file: text("a path, relative to the policy file"), format }),
-    z.strictObject({ command: text("a command that reads the secret from its standard input"), format }),
+    z.strictObject({
+      command: text("a command that reads the secret from its standard input"),
+      check: z.optional(text("a command that prints the stored secret, to be compared")),
+      format,
+    }),
     z.strictObject({ profile: text("the name of an existing profile") }),
+    text("the address of a store, such as keychain:<service>/<account>"),
   ])
-  .check(z.describe("{ file: <path> }, { command: <command> } or { profile: <name> }"));
+  .check(z.describe("{ file: <path> }, { command: <command> }, { profile: <name> } or the address of a store"));
 
 const secret = z
-  .union([z.literal("unknown"), destination])
+  .union([
+    destination,
+    z.array(destination).check(z.minLength(1), z.maxLength(20), z.describe("a list of 1 to 20 destinations")),
+  ])
   .check(
-    z.describe("{ file: <path> }, { command: <command> }, { profile: <name> }, or unknown until the first rotation"),
+    z.describe(
+      "{ file: <path> }, { command: <command> }, { profile: <name> }, the address of a store, a list of these, or unknown until the first rotation",
+    ),
   );
 
 const unknownAge = z.optional(z.enum(["report", "rotate"]).check(z.describe("report (the default) or rotate")));
@@ -78,7 +86,7 @@ const key = z
 const name = z
   .string()
   .check(
-    z.regex(namePattern),
+    z.regex(itemName),
     z.describe("a name of letters, digits, dots, underscores and hyphens, at most 100 characters"),
   );
 

@@ -31,3 +31,18 @@ function minuteOfDay(ms: number, zone: string): number {
   const [hour = 0, minute = 0] = clock.format(ms).split(":").map(Number);
   return hour * 60 + minute;
 }
+
+export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
+  const minute = minuteOfDay(ms, zone);
+  return from < to ? minute >= from && minute < to : minute >= from || minute < to;
+}
+
+const minuteMs = 60_000;
+
+/** When a closed window opens next, milliseconds since 1970, to the minute. */
+export function opensAt(window: DailyWindow, ms: number): number {
+  const start = Math.ceil(ms / minuteMs) * minuteMs;
+  // By the minute: where clocks are put forward or back a day has no fixed length, and some hour of it may be missing.
+  for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
+  return start;
+}

@@ -56,8 +56,28 @@ export async function replaceAccessKey(
   request: KeyReplacementRequest,
   options: KeyReplacementOptions,
 ): Promise<Rotated> {
+  const intent = keyReplacementIntent(bench, request);
+  const { destination, fresh } = options;
+  const about = { destination, fresh, creation: "access_key.create" } as const;
+  const { kind, lease, place } = await admitRotation(bench, intent, about);
+  try {
+    if (kind === "resumed") {
+      bench.tell.note(`Resuming the unfinished replacement ${lease.entry.id}.`);
+      await refuseBegunOtherwise(
+        { bench, lease, creation: "access_key.create" },
+        { place, differences: differencesOf(lease.entry, request), wayOut: "--new starts another" },
+      );
+    }
+    return await finishKeyReplacement(bench, lease, options);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** The intent of a replacement as the journal admits it. */
+export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRequest): Intent {
   const { oldId, boundTo = null, creation, overlapMs, updateProfile } = request;
-  const intent: Intent = {
+  return {
     ...madeFor(bench.account),
     operation: "access_key.rotate",
     method: "POST",
@@ -76,21 +96,6 @@ export async function replaceAccessKey(
       exchange: bench.account.keyExchange,
     },
   };
-  const { destination, fresh } = options;
-  const about = { destination, fresh, creation: "access_key.create" } as const;
-  const { kind, lease, place } = await admitRotation(bench, intent, about);
-  try {
-    if (kind === "resumed") {
-      bench.tell.note(`Resuming the unfinished replacement ${lease.entry.id}.`);
-      await refuseBegunOtherwise(
-        { bench, lease, creation: "access_key.create" },
-        { place, differences: differencesOf(lease.entry, request), wayOut: "--new starts another" },
-      );
-    }
-    return await finishKeyReplacement(bench, lease, options);
-  } finally {
-    await lease.release();
-  }
 }
 
 /** What the replacement was begun with, beside what is typed now. */

@@ -55,21 +55,7 @@ export async function rotateOAuthClient(
   options: ClientRotationOptions,
 ): Promise<Rotated> {
   const settledBefore = new Set((await rotationsOf(bench, old.id)).filter(isOver).map(({ id }) => id));
-  const intent: Intent = {
-    ...madeFor(bench.account),
-    operation: "oauth_client.rotate",
-    method: "POST",
-    path: "/v1/oauth_clients",
-    request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
-    fingerprint: JSON.stringify([old.id]),
-    idempotent: false,
-    detail: {
-      old_client: old.id,
-      overlap_ms: request.overlapMs,
-      keep_old: request.keepOld,
-      proof: bench.account.proof,
-    },
-  };
+  const intent = clientRotationIntent(bench, { old, request });
   const { destination } = options;
   const { kind, lease, place } = await admitRotation(bench, intent, { destination, creation: "oauth_client.create" });
   try {
@@ -91,6 +77,28 @@ export async function rotateOAuthClient(
   } finally {
     await lease.release();
   }
+}
+
+/** The intent of a rotation as the journal admits it. @param about.old with the scopes that the new client is to have */
+export function clientRotationIntent(
+  bench: Workbench,
+  { old, request }: { readonly old: OldClient; readonly request: ClientRotationRequest },
+): Intent {
+  return {
+    ...madeFor(bench.account),
+    operation: "oauth_client.rotate",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
+    fingerprint: JSON.stringify([old.id]),
+    idempotent: false,
+    detail: {
+      old_client: old.id,
+      overlap_ms: request.overlapMs,
+      keep_old: request.keepOld,
+      proof: bench.account.proof,
+    },
+  };
 }
 
 /** Resumes a rotation at the step that it had reached, and brings it to its end. */

@@ -164,3 +164,30 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
     throw error;
   }
 }
+
+/**
+ * Checks that the profile can take the new secret in place of its own.
+ * @throws Failure `usage` where it cannot
+ */
+export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {
+  const refuse = (why: string, hint?: string): Failure =>
+    new Failure("usage", `--update-profile: ${why}.`, {
+      meaning: "Nothing was sent.",
+      hint,
+    });
+  const stored = (await context.profiles.store()).get(profile.name);
+  if (stored === undefined)
+    throw refuse(
+      `the profile ${profile.name} is not kept by integ`,
+      "--secret-command puts the new secret to where the old one is kept",
+    );
+  const { credential } = stored;
+  if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not live on an access key`);
+  if (credential.source === "command")
+    throw refuse(
+      `the profile ${profile.name} gets its key from a command`,
+      "--secret-command puts the new secret to where that command reads it",
+    );
+  if (profile.keyId !== undefined && profile.keyId !== id)
+    throw refuse(`the profile ${profile.name} uses another key, ${profile.keyId}`);
+}

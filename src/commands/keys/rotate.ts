@@ -1,7 +1,7 @@
 // `integ keys rotate`: the API's own rotation in place, or one by replacement.
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
-import { refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
+import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
@@ -93,31 +93,4 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const { receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) await showMade(() => output.resource(receipt, deliveredKeyView));
   return id;
-}
-
-/**
- * Checks that the profile can take the new secret in place of its own.
- * @throws Failure `usage` where it cannot
- */
-export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {
-  const refuse = (why: string, hint?: string): Failure =>
-    new Failure("usage", `--update-profile: ${why}.`, {
-      meaning: "Nothing was sent.",
-      hint,
-    });
-  const stored = (await context.profiles.store()).get(profile.name);
-  if (stored === undefined)
-    throw refuse(
-      `the profile ${profile.name} is not kept by integ`,
-      "--secret-command puts the new secret to where the old one is kept",
-    );
-  const { credential } = stored;
-  if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not live on an access key`);
-  if (credential.source === "command")
-    throw refuse(
-      `the profile ${profile.name} gets its key from a command`,
-      "--secret-command puts the new secret to where that command reads it",
-    );
-  if (profile.keyId !== undefined && profile.keyId !== id)
-    throw refuse(`the profile ${profile.name} uses another key, ${profile.keyId}`);
 }

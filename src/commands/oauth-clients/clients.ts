@@ -47,7 +47,10 @@ function requestOf(entry: Entry): KnownRequest {
 }
 
 function creationsAt(entries: readonly Entry[], baseUrl: string): Entry[] {
-  return entries.filter((entry) => entry.operation === "oauth_client.create" && entry.base_url === baseUrl);
+  return entries.filter(
+    ({ operation, base_url }) =>
+      (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl,
+  );
 }
 
 /** The clients that creations at this address made, newest first; a revocation since is remembered. */

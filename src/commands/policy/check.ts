@@ -45,11 +45,11 @@ async function destinationFindings(context: Context, { items }: Policy): Promise
   const { policyFinding } = await import("../../policy/findings.ts");
   const written = await writtenPlaces(context);
   const found: PolicyFinding[] = [];
-  for (const { name, kind, destination } of items) {
-    if (destination === undefined) continue;
+  for (const { name, kind, destinations } of items) {
+    if (destinations.length === 0) continue;
     try {
       const place = await context.secrets.destination(
-        { ...destinationOptions(destination, written), yields: kind },
+        { ...destinationOptions(destinations, written), yields: kind },
         async () => {},
       );
       await place.check();

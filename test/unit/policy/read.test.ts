@@ -7,7 +7,7 @@ import { readPolicy } from "../../../src/policy/read.ts";
 const now = Date.parse("2026-11-22T03:00:00.000Z");
 
 function read(text: string): Policy {
-  return readPolicy({ text, file: "integ.yaml", folder: "/work", nowMs: now });
+  return readPolicy({ text, file: "integ.yaml", folder: "/srv/policy", nowMs: now });
 }
 
 /** All that a person is told about a file that is refused. */
@@ -65,7 +65,7 @@ unmanaged: ignore
           serviceAccount: "sa_reporting",
           scopes: ["entity:read", "cohort:read"],
           rotate: { everyMs: 60 * day, beforeExpiryMs: undefined, overlapMs: 12 * hour, unknownAge: "rotate" },
-          destination: { command: "deploy", format: "json" },
+          destinations: [{ command: "deploy", format: "json" }],
         },
         {
           kind: "access_key",
@@ -75,7 +75,7 @@ unmanaged: ignore
           expiresInMs: 90 * day,
           expiresAt: undefined,
           rotate: { everyMs: undefined, beforeExpiryMs: 14 * day, overlapMs: 36 * hour, unknownAge: "report" },
-          destination: { file: "/work/keys/deploy" },
+          destinations: [{ file: "/srv/policy/keys/deploy" }],
         },
       ],
     });

@@ -1,0 +1,83 @@
+// The journal as work for one item of a policy sees it: every entry carries the item's name, and of two processes that begin
+// the same item at once the one whose entry was admitted first goes on.
+import { Failure } from "../errors.ts";
+import type { Entry } from "../journal/entry.ts";
+import type { Admission, AdmissionChoice, Intent, Journal } from "../journal/journal.ts";
+
+export interface NamedJournal {
+  readonly journal: Journal;
+  /** Ids of the entries that this work has begun, without the steps of larger work. */
+  readonly begun: ReadonlySet<string>;
+  /** The newest work for the item that another process began meanwhile; one that gave way to this one is none. */
+  newestElsewhere(): Promise<Entry | undefined>;
+}
+
+/**
+ * @param item.known ids of the entries that were there when the work was planned
+ */
+export function namedJournal(
+  journal: Journal,
+  item: {
+    readonly name: string;
+    readonly known: ReadonlySet<string>;
+    /** Those of all entries that are work for this item. */
+    readonly ours: (entries: readonly Entry[]) => readonly Entry[];
+  },
+): NamedJournal {
+  const begun = new Set<string>();
+  const others = async (): Promise<Entry[]> => {
+    const entries = await journal.entries();
+    const isNew = (entry: Entry): boolean =>
+      isRoot(entry) && !item.known.has(entry.id) && !begun.has(entry.id) && !gaveWay(entry);
+    const added = new Set(
+      entries.filter(isNew).filter(({ detail }) => (detail.policy_name ?? item.name) === item.name),
+    );
+    return added.size === 0 ? [] : item.ours(entries).filter((entry) => added.has(entry));
+  };
+  const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
+    const named = { ...intent, detail: { ...intent.detail, policy_name: item.name } };
+    if (!isRoot(intent)) return journal.admit(named, options);
+    const [before] = await others();
+    if (before !== undefined) throw elsewhere(item.name, before);
+    // Never another item's unfinished request, though it may be the same one.
+    const admission = await journal.admit(named, { ...options, fresh: true });
+    const { lease } = admission;
+    const first = (await others()).find(({ id }) => id < lease.entry.id);
+    if (first === undefined) {
+      begun.add(lease.entry.id);
+      return admission;
+    }
+    await lease.record({ state: "refused" });
+    await lease.release();
+    throw elsewhere(item.name, first);
+  };
+  return {
+    begun,
+    newestElsewhere: async () => (await others())[0],
+    journal: new Proxy(journal, {
+      get(target, key) {
+        if (key === "admit") return admit;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    }),
+  };
+}
+
+/** Work of its own, and no step of larger work. */
+function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">): boolean {
+  return parent === null && replaces === null;
+}
+
+/** True of an entry that was refused for no error of its own: another process was first. */
+function gaveWay({ state, last_error }: Entry): boolean {
+  return state === "refused" && last_error === null;
+}
+
+function elsewhere(name: string, { id }: Entry): Failure {
+  return new Failure("conflict", `Another process works on ${name}: journal entry ${id}.`, {
+    meaning: "Nothing was sent for it here.",
+    hint: `integ journal show ${id}`,
+    entry: id,
+  });
+}

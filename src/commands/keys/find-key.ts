@@ -1,0 +1,44 @@
+// One key by its id or its name. The legacy contract has no request for one key (§4.4): it is looked for in the list.
+import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
+import type { Service } from "../../api/connect.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { read } from "../running/read.ts";
+
+export interface FoundKey {
+  readonly key: AccessKey & { readonly id: string };
+  /** The API's own object. */
+  readonly text: string;
+}
+
+/**
+ * An id goes before a name, and of several keys of one name the active one before those that are not.
+ * @throws Failure `not_found`, or `conflict` if several active keys have the name
+ */
+export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {
+  if (typed.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys list" });
+  const { value } = await read(context, "list access keys", () => accessKeys.list());
+  const all = value.rows.flatMap(({ value: row, text }): FoundKey[] => {
+    const key = readAccessKey(row);
+    return key.id === undefined ? [] : [{ key: { ...key, id: key.id }, text }];
+  });
+  const byId = all.find(({ key }) => key.id === typed);
+  if (byId !== undefined) return byId;
+  const named = all.filter(({ key }) => key.name === typed);
+  const active = named.filter(({ key }) => key.status === "active");
+  const fitting = active.length > 0 ? active : named;
+  if (fitting.length === 1) return fitting[0]!;
+  if (fitting.length > 1)
+    throw new Failure(
+      "conflict",
+      `${fitting.length} keys have the name "${typed}": ${fitting.map(({ key }) => key.id).join(", ")}.`,
+      {
+        meaning: "Nothing was changed. Name one of them by its id.",
+      },
+    );
+  const isWhole = !value.saysMore && all.length === value.rows.length;
+  throw new Failure("not_found", `No key of the list has the id or the name "${typed}".`, {
+    meaning: isWhole ? undefined : "The list may not be whole.",
+    hint: "integ keys list",
+  });
+}

@@ -1,0 +1,38 @@
+// The context as the profile that a policy belongs to, and what every command of policies begins with.
+import type { Account } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Policy } from "../../policy/policy.ts";
+import type { ActiveProfile } from "../../profiles/profile.ts";
+import { accountOf } from "../running/change.ts";
+
+/** A profile that the file names is chosen as `--profile` chooses it. */
+export function actingFor(context: Context, { profile: name }: Policy): Context {
+  if (name === undefined || context.settings.profile !== undefined) return context;
+  let chosen: Promise<ActiveProfile> | undefined;
+  const active = (): Promise<ActiveProfile> =>
+    (chosen ??= context.profiles.named(name).then((profile) => {
+      for (const note of profile.notes) context.output.note(note);
+      return profile;
+    }));
+  return {
+    ...context,
+    profiles: { ...context.profiles, active },
+    connect: async (profile, options) => context.connect(profile ?? (await active()), options),
+  };
+}
+
+/** The account that the policy is about. */
+export async function policyAccount(context: Context): Promise<Account> {
+  return accountOf(context);
+}
+
+/** @throws Failure `usage` for a name that no item of the policy has */
+export function assertNames({ items }: Policy, names: readonly string[], flag: string): void {
+  const unknown = names.find((name) => !items.some((item) => item.name === name));
+  if (unknown === undefined) return;
+  const known = items.map(({ name }) => name);
+  throw new Failure("usage", `${flag}: no item of the policy is named "${unknown}".`, {
+    meaning: `Nothing was sent. Items: ${known.slice(0, 20).join(", ") || "none"}${known.length > 20 ? ", …" : ""}.`,
+  });
+}

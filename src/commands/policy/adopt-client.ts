@@ -1,0 +1,25 @@
+import { clientAdoption } from "../../changes/adopt.ts";
+import { workbenchOf } from "../running/change.ts";
+import { askClient, readClient } from "../oauth-clients/clients.ts";
+import { defineVerb } from "../verb.ts";
+import { adoptInto, checkItemName } from "./adoption.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .argument("<id>", "Resource id or client_id of the client")
+      .requiredOption("--name <name>", "Name of the item in the policy"),
+  examples: [
+    { line: "integ adopt oauth-client oc_123 --name reporting", does: "a client that was made by hand, or elsewhere" },
+  ],
+  more: "Sends nothing that changes anything. The client keeps its secret; the first rotation delivers a new one to the destination of the policy.",
+  asks: askClient("Which client?"),
+  async run(context, { args: [typed], options: { name } }) {
+    checkItemName(name);
+    const bench = await workbenchOf(context);
+    const { value: client } = await readClient(context, bench.account.service, typed);
+    const { id, status } = client;
+    const intent = clientAdoption(bench, { client, name });
+    await adoptInto(context, { bench, adoption: { kind: "oauth_client", id, name, status, intent } });
+  },
+});

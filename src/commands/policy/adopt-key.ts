@@ -1,0 +1,28 @@
+import { keyAdoption } from "../../changes/adopt.ts";
+import { askKey } from "../keys/keys.ts";
+import { findKey } from "../keys/find-key.ts";
+import { workbenchOf } from "../running/change.ts";
+import { defineVerb } from "../verb.ts";
+import { adoptInto, checkItemName } from "./adoption.ts";
+
+export const command = defineVerb({
+  configure: (command) =>
+    command
+      .argument("<id>", "The key's id or name")
+      .option("--name <name>", "Name of the item in the policy (default: the key's own)"),
+  examples: [
+    { line: "integ adopt access-key ak_123 --name deploy", does: "a key that exists, under a name of the policy" },
+    { line: "integ adopt access-key deploy", does: "by its name, which the item has too" },
+  ],
+  more: "Sends nothing that changes anything. The key keeps its secret; the first rotation makes another key and delivers its secret to the destination of the policy.",
+  asks: askKey("Which key?"),
+  async run(context, { args: [typed], options }) {
+    const bench = await workbenchOf(context);
+    const { key } = await findKey(context, bench.account.service, typed);
+    const name = options.name ?? key.name ?? "";
+    checkItemName(name);
+    const { id, status } = key;
+    const intent = keyAdoption(bench, { key, name });
+    await adoptInto(context, { bench, adoption: { kind: "access_key", id, name, status, intent } });
+  },
+});

@@ -1,0 +1,62 @@
+// What both adoptions check, record and show.
+import { adopt } from "../../changes/adopt.ts";
+import type { Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Intent } from "../../journal/journal.ts";
+import { itemKey, itemName, type ItemKind, worksByName } from "../../policy/works.ts";
+import { entryView } from "../journal/view.ts";
+import { publicEntry } from "../../journal/entry.ts";
+import { actingAs, mentionDamage } from "../running/change.ts";
+import { scopeOf } from "./observe.ts";
+
+export interface Adoption {
+  readonly kind: ItemKind;
+  readonly id: string;
+  readonly name: string;
+  readonly status: string | undefined;
+  readonly intent: Intent;
+}
+
+/** @throws Failure `usage` for a name that no policy file can have */
+export function checkItemName(name: string): void {
+  if (itemName.test(name)) return;
+  throw new Failure("usage", `--name: "${name}" is not a name of an item.`, {
+    meaning:
+      "Allowed: letters, digits, dots, underscores and hyphens, at most 100 characters, a letter or digit first.",
+    hint: "--name reporting",
+  });
+}
+
+export async function adoptInto(
+  context: Context,
+  { bench, adoption }: { readonly bench: Workbench; readonly adoption: Adoption },
+): Promise<void> {
+  const { kind, id, name, status, intent } = adoption;
+  const noun = kind === "oauth_client" ? "client" : "key";
+  if (status !== undefined && status !== "active")
+    throw new Failure("unusable", `The ${noun} ${id} is ${status}: a policy has no use for it.`, {
+      meaning: "Nothing was changed.",
+    });
+  await mentionDamage(context);
+  const works = worksByName(await bench.journal.entries(), scopeOf(bench.account));
+  const key = itemKey({ kind, name });
+  const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
+  if (bound === key) {
+    context.output.note(`The ${noun} ${id} is the item ${name} already.`);
+    return;
+  }
+  const taken = works.get(key);
+  const other = taken?.unfinished?.entry.id ?? taken?.candidates[0];
+  const question =
+    bound === undefined
+      ? other && `${actingAs(bench)}: the item ${name} has ${other} so far. Is ${id} to take its place?`
+      : `${actingAs(bench)}: ${id} is the item ${bound.slice(bound.indexOf("/") + 1)} so far. Is it to become ${name}?`;
+  if (question !== undefined && !(await context.output.confirm(question, { destructive: true })))
+    throw new Failure("usage", "Nothing was adopted: the answer was no.");
+  const entry = await adopt(bench, intent, id);
+  await context.output.resource(publicEntry(entry), entryView);
+  context.output.note(
+    `The ${noun} ${id} is the item ${name} of a policy now. It keeps its secret until its first rotation.`,
+  );
+}

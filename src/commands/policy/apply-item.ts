@@ -1,0 +1,302 @@
+// One item of a plan carried out: an entry of the journal and a change that exists already. Nothing of it is kept elsewhere.
+import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../changes/access-key/create.ts";
+import {
+  keyReplacementIntent,
+  type KeyReplacementRequest,
+  replaceAccessKey,
+} from "../../changes/access-key/replace.ts";
+import { deliverKept } from "../../changes/kept-delivery.ts";
+import { type NamedJournal, namedJournal } from "../../changes/named-journal.ts";
+import { creationIntent } from "../../changes/oauth-client/admit.ts";
+import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
+import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
+import { clientRotationIntent, rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
+import { resumeWork, rootOf } from "../../changes/recovery.ts";
+import { secretLost } from "../../changes/secret-delivery.ts";
+import { type DiskHealth, isInterruption, lastErrorOf, serviceTime, type Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { type Entry, isSettled } from "../../journal/entry.ts";
+import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
+import type { Decision } from "../../policy/decide.ts";
+import type { SeenCredential } from "../../policy/observed.ts";
+import type { ClientItem, KeyItem } from "../../policy/policy.ts";
+import { type WorkScope, itemKey, worksByName } from "../../policy/works.ts";
+import { issuedAs } from "../options/secrets.ts";
+import { workbenchOf } from "../running/change.ts";
+import type { Destination, SecretOptions } from "../../secrets/destination.ts";
+import { destinationOptions } from "./destinations.ts";
+
+export interface ApplyOptions {
+  readonly context: Context;
+  readonly bench: Workbench;
+  readonly disk: DiskHealth;
+  readonly scope: WorkScope;
+  /** Ids of the entries that the plan was made from. */
+  readonly known: ReadonlySet<string>;
+  /** Files that integ has written a secret to. */
+  readonly written: ReadonlySet<string>;
+  /** How long a pending client is waited for, milliseconds. */
+  readonly waitMs: number;
+}
+
+export interface ItemOutcome {
+  /** `elsewhere`: another process works on it, or has just done it. */
+  readonly result: "done" | "waiting" | "elsewhere" | "failed";
+  /** The work for the item as it stands. */
+  readonly entry?: Entry | undefined;
+  readonly failure?: Failure;
+}
+
+/** Carries out one decision. Never throws a Failure: how it ended is the outcome. */
+export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
+  const { item, step } = decision;
+  const { bench, scope, known } = options;
+  const key = itemKey(item);
+  const ours = (entries: readonly Entry[]): Entry[] =>
+    worksByName(entries, scope)
+      .get(key)
+      ?.works.map(({ entry }) => entry) ?? [];
+  const named = namedJournal(bench.journal, { name: item.name, known, ours });
+  const work: ItemWork = {
+    decision,
+    options,
+    bench: benchFor(bench, { journal: named.journal, name: item.name }),
+    named,
+  };
+  try {
+    const isElsewhere = step.do === "finish" ? !(await resume(work, step.entry)) : void (await begin(work));
+    if (isElsewhere) return { result: "elsewhere", entry: await newestWork(work) };
+    const entry = await newestWork(work);
+    return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return failed(work, error);
+  }
+}
+
+interface ItemWork {
+  readonly decision: Decision;
+  readonly options: ApplyOptions;
+  readonly bench: Workbench;
+  readonly named: NamedJournal;
+}
+
+/** What one of several pieces of work says names its item; what it waits for is not shown. */
+function benchFor(
+  bench: Workbench,
+  { journal, name }: { readonly journal: Journal; readonly name: string },
+): Workbench {
+  const { tell } = bench;
+  return {
+    ...bench,
+    journal,
+    tell: {
+      note: () => {},
+      warn: (text) => tell.warn(`${name}: ${text}`),
+      waiting: () => () => {},
+      busy: () => () => {},
+    },
+  };
+}
+
+async function newestWork({ bench, options, decision }: ItemWork): Promise<Entry | undefined> {
+  const works = worksByName(await bench.journal.entries(), options.scope);
+  return works.get(itemKey(decision.item))?.works[0]?.entry;
+}
+
+async function destinationOf(
+  { decision: { item, current }, options: { context, written }, bench }: ItemWork,
+  entry?: Entry,
+): Promise<Destination> {
+  if (item.destinations.length === 0)
+    throw new Failure("usage", `The destination of the secret of ${item.name} is unknown.`, {
+      meaning: "Nothing was sent for it.",
+      hint: "Replace secret: unknown in the policy file.",
+    });
+  const { to } = destinationOptions(item.destinations, written);
+  const ownProfile = { kind: "profile", name: bench.account.profile } as const;
+  const isOwn =
+    current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);
+  const record = entry?.destination;
+  const chosen: SecretOptions = {
+    to: isOwn ? [...to, ownProfile] : to,
+    yields: item.kind,
+    remembered: record?.kind === "several" ? record : undefined,
+    ...(entry && issuedAs(entry)),
+  };
+  return context.secrets.destination(chosen, () => Promise.reject(new Error("a policy has no secret for the screen")));
+}
+
+/** With the agreement to apply, a secret of its own items that was lost is replaced; what somebody else made is not. */
+function mayReplace({ detail }: Entry): Promise<boolean> {
+  return Promise.resolve(detail.made_before !== true);
+}
+
+function agreements({ options: { waitMs } }: ItemWork) {
+  return { waitMs, mayReplace, mayRevokeUnproven: () => Promise.resolve(true), overlap: "leave" } as const;
+}
+
+function begin(work: ItemWork): Promise<unknown> {
+  const { item, step } = work.decision;
+  if (item.kind === "oauth_client")
+    return step.do === "replace" ? rotateClient(work, item, step.old) : createClient(work, item);
+  return step.do === "replace" ? rotateKey(work, item, step.old) : createKey(work, item);
+}
+
+function clientRequest({ serviceAccount, scopes }: ClientItem): {
+  service_account_id: string;
+  scopes: readonly string[];
+} {
+  return { service_account_id: serviceAccount, scopes };
+}
+
+async function createClient(work: ItemWork, item: ClientItem): Promise<void> {
+  const { bench, options } = work;
+  const chosen = { destination: await destinationOf(work), waitMs: options.waitMs };
+  const conclude = async (end: CreationEnd, lease: EntryLease): Promise<void> => {
+    if (end.kind !== "secret_lost") return;
+    if (!(await mayReplace(end.entry))) throw secretLost(end.entry, { here: bench.secrets.place });
+    await conclude(await replaceLostSecret(bench, lease, chosen), lease);
+  };
+  await createOAuthClient(bench, clientRequest(item), { ...chosen, conclude });
+}
+
+function clientRotation(item: ClientItem, { id }: SeenCredential): Parameters<typeof rotateOAuthClient>[1] {
+  const old = { ...clientRequest(item), id, status: "active" };
+  return { old, request: { overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false } };
+}
+
+async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredential): Promise<void> {
+  const destination = await destinationOf(work);
+  await rotateOAuthClient(work.bench, clientRotation(item, old), { ...agreements(work), destination });
+}
+
+/** A mark in the name settles a lost answer for certain, which nobody is there to do by hand. */
+function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
+  const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
+  const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
+  return { request: { name, keyType: type, scopes, expiresAt: at }, expiry, marked: true };
+}
+
+async function createKey(work: ItemWork, item: KeyItem): Promise<void> {
+  await createAccessKey(work.bench, keyCreation(work.bench, item), { destination: await destinationOf(work) });
+}
+
+function keyReplacement(
+  bench: Workbench,
+  item: KeyItem,
+  { id, type, createdBy, ownership }: SeenCredential,
+): KeyReplacementRequest {
+  const isBound = item.type === "user_bound" && type === "user_bound";
+  return {
+    oldId: id,
+    boundTo: isBound ? createdBy : undefined,
+    creation: keyCreation(bench, item),
+    overlapMs: item.rotate?.overlapMs ?? 0,
+    updateProfile: ownership === "own",
+  };
+}
+
+async function rotateKey(work: ItemWork, item: KeyItem, old: SeenCredential): Promise<void> {
+  const { bench, options } = work;
+  const destination = await destinationOf(work);
+  await replaceAccessKey(bench, keyReplacement(bench, item, old), {
+    ...agreements(work),
+    destination,
+    reconnect: () => reconnected(options.context, bench),
+  });
+}
+
+async function reconnected(context: Context, { account }: Workbench) {
+  return context.connect(await context.profiles.named(account.profile));
+}
+
+/** Continues an entry. @returns false if another process works on it, or has finished it meanwhile */
+async function resume(work: ItemWork, id: string): Promise<boolean> {
+  const { named, options, decision } = work;
+  const { context, disk } = options;
+  const { journal } = named;
+  const lease = await journal.tryLease((await rootOf(journal, id)).id);
+  if (lease === null) return false;
+  try {
+    if (isSettled(lease.entry.state)) return false;
+    const own = await workbenchOf(context, { entry: lease.entry, disk });
+    const bench = benchFor(own, { journal, name: decision.item.name });
+    const finishing = { ...work, bench };
+    await deliverWhatIsKept(finishing, lease);
+    if (isSettled(lease.entry.state)) return true;
+    await resumeWork(bench, lease, {
+      ...agreements(work),
+      overlap: decision.action === "revoke_old" ? "end" : "leave",
+      destinationOf: (entry) => destinationOf(finishing, entry),
+    });
+    return true;
+  } finally {
+    await lease.release();
+  }
+}
+
+/** A secret that an earlier run could not deliver goes to its destination before anything else is done. */
+async function deliverWhatIsKept(work: ItemWork, lease: EntryLease): Promise<void> {
+  const { bench } = work;
+  if (lease.entry.state !== "undelivered") return;
+  const [below] = await bench.journal.select({ states: ["undelivered"], parent: lease.entry.id });
+  if (below === undefined) {
+    await deliverKept(bench, lease, await destinationOf(work, lease.entry));
+    return;
+  }
+  const child = await bench.journal.lease(below.id);
+  try {
+    await deliverKept(bench, child, await destinationOf(work, child.entry));
+  } finally {
+    await child.release();
+  }
+}
+
+async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
+  const other = await work.named.newestElsewhere();
+  if (other !== undefined) return { result: "elsewhere", entry: other };
+  await countFailure(work, failure);
+  return { result: "failed", failure, entry: await newestWork(work) };
+}
+
+/** Failures that say nothing of the item: the service could not be reached, or a person ended the run. */
+const passing: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
+
+/** What fails is counted in its entry; what failed before there was one gets an entry of its own, which is refused. */
+async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
+  const { decision, named, bench } = work;
+  if (isInterruption(failure) || passing.has(failure.kind) || decision.item.destinations.length === 0) return;
+  const begun = [...named.begun][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
+  try {
+    const lease = begun === undefined ? await refusedEntry(work) : await bench.journal.tryLease(begun);
+    if (lease === null) return;
+    try {
+      const { detail, last_error } = lease.entry;
+      const failures = (detail.failures ?? 0) + 1;
+      await lease.record({ detail: { ...detail, failures }, last_error: last_error ?? lastErrorOf(failure) });
+    } finally {
+      await lease.release();
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    bench.tell.warn(`The failure could not be recorded. ${error.message}`);
+  }
+}
+
+async function refusedEntry(work: ItemWork): Promise<EntryLease> {
+  const { lease } = await work.bench.journal.admit(intentOf(work));
+  await lease.record({ state: "refused" });
+  return lease;
+}
+
+function intentOf({ decision: { item, step }, bench }: ItemWork): Intent {
+  if (item.kind === "oauth_client")
+    return step.do === "replace"
+      ? clientRotationIntent(bench, clientRotation(item, step.old))
+      : creationIntent(bench, clientRequest(item));
+  return step.do === "replace"
+    ? keyReplacementIntent(bench, keyReplacement(bench, item, step.old))
+    : keyCreationIntent(bench, keyCreation(bench, item), "");
+}

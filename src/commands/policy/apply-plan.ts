@@ -1,0 +1,104 @@
+// Several items of a plan at once: what ends an overlap or continues goes first, so that its slots are free for what begins.
+import type { Decision } from "../../policy/decide.ts";
+import type { Plan, PlannedItem } from "../../policy/plan.ts";
+import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
+
+export interface AppliedItem {
+  readonly planned: PlannedItem;
+  /** Nothing of items that were left as they are. */
+  readonly outcome?: ItemOutcome;
+  /** Why it was left to a later run. */
+  readonly postponed?: string | undefined;
+}
+
+export interface Running {
+  readonly parallel: number;
+  /** Told when an item begins and when it has ended. */
+  readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
+}
+
+/** What `apply` does of a plan: the rest has nothing to do, is held or postponed. */
+export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
+  return items.filter(
+    ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,
+  );
+}
+
+export async function applyPlan(plan: Plan, options: ApplyOptions, running: Running): Promise<AppliedItem[]> {
+  const outcomes = new Map<PlannedItem, ItemOutcome>();
+  const all = runnable(plan);
+  const isFinish = ({ decision }: PlannedItem): boolean => decision.step.do === "finish";
+  const isOwn = ({ decision }: PlannedItem): boolean => decision.current?.ownership === "own";
+  const slots = new Map(plan.freeSlots);
+  const { interruption } = options.bench.clock;
+  for (const stage of [
+    all.filter(isFinish),
+    all.filter((item) => !isFinish(item) && !isOwn(item)),
+    // The caller's own credential goes last: after it nothing else may be possible.
+    all.filter((item) => !isFinish(item) && isOwn(item)),
+  ]) {
+    await inSlots(stage, { slots, atOnce: running.parallel, isOver: () => interruption.aborted }, async (planned) => {
+      running.watch("begin", planned);
+      const outcome = await applyItem(planned.decision, options);
+      outcomes.set(planned, outcome);
+      running.watch("end", planned, outcome);
+      return outcome;
+    });
+  }
+  const why = interruption.aborted ? "the run was interrupted" : "no free slot of its service account";
+  return plan.items.map((planned) => {
+    const outcome = outcomes.get(planned);
+    const isLeft = outcome === undefined && all.includes(planned);
+    return { planned, outcome, postponed: isLeft ? why : planned.postponed };
+  });
+}
+
+interface Limits {
+  readonly slots: Map<string, number>;
+  readonly atOnce: number;
+  readonly isOver: () => boolean;
+}
+
+/** Each new client takes a slot of its service account; a rotation without an overlap gives it back. */
+async function inSlots(
+  items: readonly PlannedItem[],
+  { slots, atOnce, isOver }: Limits,
+  work: (item: PlannedItem) => Promise<ItemOutcome>,
+): Promise<void> {
+  const queue = [...items];
+  const running = new Set<Promise<void>>();
+  for (;;) {
+    while (running.size < atOnce && !isOver()) {
+      const index = queue.findIndex(({ decision }) => hasSlot(decision, slots));
+      if (index === -1) break;
+      const [item] = queue.splice(index, 1);
+      takeSlots(item!.decision, slots, -1);
+      const task: Promise<void> = work(item!).then((outcome) => {
+        running.delete(task);
+        if (isSlotFree(item!.decision, outcome)) takeSlots(item!.decision, slots, 1);
+      });
+      running.add(task);
+    }
+    if (running.size === 0) return;
+    await Promise.race(running);
+  }
+}
+
+function accountOf({ item, step }: Decision): string | undefined {
+  return item.kind === "oauth_client" && step.do !== "finish" ? item.serviceAccount : undefined;
+}
+
+function hasSlot(decision: Decision, slots: ReadonlyMap<string, number>): boolean {
+  const account = accountOf(decision);
+  return account === undefined || (slots.get(account) ?? 0) > 0;
+}
+
+function takeSlots(decision: Decision, slots: Map<string, number>, by: number): void {
+  const account = accountOf(decision);
+  if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
+}
+
+/** True once the old client is revoked, or nothing was made for certain. */
+function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
+  return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
+}

@@ -1,0 +1,281 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { worstOf } from "../../changes/recovery.ts";
+import { DiskHealth, isInterruption } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { dueAt } from "../../journal/entry.ts";
+import type { PlanDocument } from "../../policy/digest.ts";
+import type { Observed } from "../../policy/observed.ts";
+import type { Plan } from "../../policy/plan.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { timeAhead } from "../../output/relative-time.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { parseDuration } from "../options/values.ts";
+import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { defineVerb } from "../verb.ts";
+import { actingFor, assertNames } from "./acting.ts";
+import { type AppliedItem, applyPlan, runnable } from "./apply-plan.ts";
+import { writtenPlaces } from "./destinations.ts";
+import { observe, scopeOf } from "./observe.ts";
+import { loadPolicy, standardFile } from "./policy-file.ts";
+import { assertSlots, tellPlanNotes } from "./rows.ts";
+import { revokeUnmanaged } from "./unmanaged.ts";
+
+const columns = [
+  { path: "name", heading: "name" },
+  { path: "kind", heading: "kind" },
+  { path: "action", heading: "action", kind: "status" },
+  { path: "result", heading: "result", kind: "status" },
+  { path: "resource_id", heading: "resource" },
+  { path: "due_at", heading: "due", kind: "time" },
+  { path: "entry", heading: "entry" },
+  { path: "message", heading: "message" },
+] as const;
+
+export const command = defineVerb({
+  fields: columns.map(({ path }) => path),
+  configure: (command) =>
+    command
+      .argument("[plan]", "A plan that integ plan --out wrote")
+      .option("-f, --file <path>", `Policy file (default: ${standardFile})`)
+      .option("--only <name...>", "Apply these items alone; repeatable")
+      .option("--parallel <count>", "Items that are changed at the same time, 1 to 32", "4")
+      .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
+      .option("--retry <name...>", "Try these items again although they are stalled")
+      .option("--include-own", "Rotate the credential of the profile itself too, last")
+      .option("--revoke-unmanaged", "Ask for each client and key that is in no item whether to revoke it")
+      .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
+  examples: [
+    { line: "integ apply", does: "show what changes, ask, and do it" },
+    { line: "integ apply --yes", does: "in a nightly job: the next run revokes what an overlap has left" },
+    { line: "integ apply plan.json", does: "exactly what a plan says; exit 2 if something has changed since" },
+    { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
+  ],
+  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap runs or the window is closed; 10 if an item is stalled.",
+  neverAsks: true,
+  async run(given, { args: [planFile], options }) {
+    const parallel = countOf(options.parallel);
+    const waitMs = parseDuration(options.wait, "--wait");
+    const { document, policy, file } = await chosenPolicy(given, { planFile, file: options.file, only: options.only });
+    const only = options.only ?? document?.only ?? [];
+    const { finish = [], retry = [], includeOwn = false } = options;
+    for (const [flag, names] of Object.entries({ "--only": only, "--finish": finish, "--retry": retry }))
+      assertNames(policy, names, flag);
+    if (options.revokeUnmanaged) assertTerminal(given);
+    const context = actingFor(given, policy);
+    const disk = new DiskHealth();
+    const bench = await workbenchOf(context, { disk });
+    await mentionDamage(context);
+    const { observed, entries } = await observe(context, { policy, account: bench.account });
+    if (document !== undefined)
+      await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
+    const { planPolicy } = await import("../../policy/plan.ts");
+    const choice = { only: new Set(only), retry: new Set(retry), finish: new Set(finish), includeOwn };
+    // A plan is carried out as it was made: what has become due since is left to another one.
+    const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
+    const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
+    assertEndable(plan, finish);
+    assertSlots(plan);
+    await agree(context, { plan, as: actingAs(bench), file });
+    const progress = context.output.progress("Applying");
+    const known = new Set(entries.map(({ id }) => id));
+    const written = await writtenPlaces(context);
+    const applied = await applyPlan(
+      plan,
+      { context, bench, disk, scope: scopeOf(bench.account), known, written, waitMs },
+      { parallel, watch: watching(progress, plan) },
+    ).finally(() => progress.done());
+    await print(context, applied);
+    tellPlanNotes(context, plan);
+    tellOutcomes(context, applied);
+    if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
+    conclude(context, applied);
+  },
+});
+
+function countOf(text: string): number {
+  const count = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= 32) return count;
+  throw new Failure("usage", `--parallel: "${text}" is not a number from 1 to 32.`, { hint: "--parallel 4" });
+}
+
+interface Source {
+  readonly planFile: string | undefined;
+  readonly file: string | undefined;
+  readonly only: readonly string[] | undefined;
+}
+
+async function chosenPolicy(
+  context: Context,
+  { planFile, file, only }: Source,
+): Promise<{ readonly document?: PlanDocument; readonly policy: Policy; readonly file: string }> {
+  if (planFile === undefined) return loadPolicy(context, file ?? standardFile);
+  if (file !== undefined || only !== undefined)
+    throw new Failure("usage", "A plan says itself which file and which items it is about.", {
+      meaning: "Nothing was sent.",
+      hint: `Leave ${file === undefined ? "--only" : "--file"} out, or the plan.`,
+    });
+  const { longestPolicy } = await import("../../policy/read.ts");
+  const { readPlanDocument } = await import("../../policy/digest.ts");
+  let text: string;
+  try {
+    text = readFileSync(resolve(context.settings.cwd, planFile), "utf8");
+  } catch (error) {
+    throw new Failure("usage", `The plan ${planFile} cannot be read: ${(error as Error).message}.`, {
+      meaning: "Nothing was sent.",
+      hint: `integ plan --out ${planFile}`,
+    });
+  }
+  if (text.length > 16 * longestPolicy) throw new Failure("usage", `${planFile} is too large for a plan.`);
+  const document = readPlanDocument(text, planFile);
+  return { document, ...(await loadPolicy(context, document.policy_file)) };
+}
+
+async function assertCurrent(
+  document: PlanDocument,
+  now: {
+    readonly policy: Policy;
+    readonly observed: Observed;
+    readonly only: readonly string[];
+    readonly baseUrl: string;
+  },
+): Promise<void> {
+  const { assertUnchanged, fingerprints } = await import("../../policy/digest.ts");
+  assertUnchanged(document, fingerprints(now), now.baseUrl);
+}
+
+/** The window counts when the plan is carried out, not when it was made. */
+function openNow(plan: Plan, now: Plan): Plan {
+  const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
+  const items = plan.items.map((item) => ({
+    ...item,
+    postponed: item.postponed ?? postponed.get(item.decision.item.name),
+  }));
+  return { ...plan, opensAt: now.opensAt, items: now.opensAt === undefined ? plan.items : items };
+}
+
+function assertTerminal({ output, settings }: Context): void {
+  if (output.interactive && !settings.yes) return;
+  throw new Failure("usage", "--revoke-unmanaged asks for each client and key: it needs a terminal, without --yes.", {
+    meaning: "Nothing was sent.",
+    hint: "integ oauth-clients revoke <id>, or integ keys revoke <id>",
+  });
+}
+
+/** @throws Failure `usage` for an item of `--finish` that has no overlap */
+function assertEndable({ items }: Plan, finish: readonly string[]): void {
+  const other = finish.find(
+    (name) => items.find(({ decision }) => decision.item.name === name)?.decision.action !== "revoke_old",
+  );
+  if (other === undefined) return;
+  throw new Failure("usage", `--finish: no overlap of ${other} runs.`, {
+    meaning: "Nothing was sent.",
+    hint: "integ plan",
+  });
+}
+
+async function agree(
+  { output }: Context,
+  { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
+): Promise<void> {
+  const doing = runnable(plan);
+  if (doing.length === 0) return;
+  const lines = doing.map(({ row }) => `  ${row.name}: ${row.action} (${row.reason})`);
+  if (output.interactive) for (const line of lines.slice(0, 50)) output.note(line.trim());
+  const what = doing.length === 1 ? "1 change" : `${doing.length} changes`;
+  if (!(await output.confirm(`${as}: apply ${what} of ${file}?`, { destructive: true })))
+    throw new Failure("usage", "Nothing was applied: the answer was no.");
+}
+
+function watching(progress: { update(label: string): void }, plan: Plan) {
+  const { length: all } = runnable(plan);
+  let ended = 0;
+  const running = new Set<string>();
+  return (event: "begin" | "end", { row }: { readonly row: { readonly name: string } }): void => {
+    if (event === "begin") running.add(row.name);
+    else {
+      running.delete(row.name);
+      ended += 1;
+    }
+    progress.update(`${ended} of ${all} done${running.size > 0 ? `: ${[...running].join(", ")}` : ""}`);
+  };
+}
+
+function resultOf({ planned, outcome, postponed }: AppliedItem): string {
+  if (outcome !== undefined) return outcome.result;
+  if (postponed !== undefined) return "postponed";
+  const { action, hold } = planned.decision;
+  if (hold === "stalled") return "stalled";
+  return hold === undefined ? (action === "wait" ? "waiting" : "none") : "left";
+}
+
+function messageOf({ planned, outcome, postponed }: AppliedItem): string {
+  return outcome?.failure?.message ?? postponed ?? planned.row.reason;
+}
+
+async function print({ output }: Context, applied: readonly AppliedItem[]): Promise<void> {
+  const rows = applied.map((item) => {
+    const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
+    const work = item.outcome?.entry;
+    return JSON.stringify({
+      name,
+      kind,
+      action,
+      result: resultOf(item),
+      resource_id: work?.resource_id ?? resource_id,
+      due_at: work === undefined ? due_at : (dueAt(work) ?? null),
+      entry: work?.id ?? entry,
+      message: messageOf(item),
+      error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
+    });
+  });
+  const list = output.list({
+    columns: [...columns],
+    singular: "item",
+    plural: "items",
+    empty: "The policy has no items.",
+  });
+  await list.page(pageOf(rows));
+  await list.end({ nextPageToken: null, hasMore: false });
+}
+
+function tellOutcomes({ output, clock }: Context, applied: readonly AppliedItem[]): void {
+  for (const { planned, outcome } of applied) {
+    const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
+    const { name } = planned.row;
+    if (due !== undefined)
+      output.note(`${name}: both work; the next run revokes the old one ${timeAhead(due, clock.now())}.`);
+    if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
+  }
+}
+
+/** @throws Failure the worst of what failed, else `findings` for what a person has to look at */
+function conclude({ output }: Context, applied: readonly AppliedItem[]): void {
+  const failures = applied.flatMap(({ outcome, planned }) =>
+    outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
+  );
+  const interrupted = failures.find(({ failure }) => isInterruption(failure))?.failure;
+  const found = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
+  const worst = found?.kind === "outcome_unknown" ? found : (interrupted ?? found);
+  for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
+  if (worst !== undefined) throw worst;
+  const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
+  if (left.length === 0) return;
+  const names = left.map(({ planned }) => planned.row.name);
+  const [first] = left;
+  const isStalled = first?.planned.decision.hold === "stalled";
+  const hint = isStalled
+    ? `integ apply --retry ${names[0]}`
+    : first?.planned.decision.hold === "own"
+      ? "integ apply --include-own"
+      : "Replace secret: unknown in the policy file.";
+  throw new Failure(
+    "findings",
+    `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
+    {
+      meaning: messageOf(first!),
+      hint,
+    },
+  );
+}

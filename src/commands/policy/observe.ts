@@ -1,0 +1,125 @@
+// What a plan is made from: the journal, and the clients and keys as the service shows them.
+import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import type { OAuthClient } from "../../api/oauth-clients.ts";
+import type { Account } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { Observed, SeenCredential } from "../../policy/observed.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import { ownershipOf } from "../keys/own-key.ts";
+import { eachInParallel } from "../running/parallel.ts";
+import { read, readAnswer, whereOf } from "../running/read.ts";
+
+/** Clients that are asked for at the same time. */
+const atOnce = 16;
+
+export interface Observation {
+  readonly observed: Observed;
+  readonly entries: readonly Entry[];
+}
+
+/** @param account whose clients and keys these are */
+export async function observe(
+  context: Context,
+  { policy, account }: { policy: Policy; account: Account },
+): Promise<Observation> {
+  const journal = await context.journal();
+  const entries = await journal.entries();
+  const scope = scopeOf(account);
+  const works = worksByName(entries, scope);
+  const { known, unresolved } = inventoryOf(entries, scope);
+  const ids = new Set(known.map(({ id }) => id));
+  for (const {
+    works: [newest],
+    candidates,
+    waiting,
+  } of works.values())
+    if (newest?.kind === "oauth_client")
+      for (const id of [candidates[0], waiting?.old, waiting?.made]) if (id !== undefined) ids.add(id);
+  const clients = await seenClients(context, account, [...ids]);
+  const keys = policy.items.some(({ kind }) => kind === "access_key")
+    ? await seenKeys(context, account, rotatedInPlace(entries, scope))
+    : new Map<string, SeenCredential>();
+  const nowMs = context.clock.now() + (account.service.clockOffset() ?? 0);
+  return { entries, observed: { nowMs, works, clients, keys, unresolved } };
+}
+
+export function scopeOf({ baseUrl, organizationId }: Account): WorkScope {
+  return { baseUrl, organizationId };
+}
+
+async function seenClients(
+  context: Context,
+  account: Account,
+  ids: readonly string[],
+): Promise<Map<string, SeenCredential>> {
+  const found = new Map<string, SeenCredential>();
+  if (ids.length === 0) return found;
+  const where = await whereOf(context);
+  const own = await ownClientId(context);
+  const progress = context.output.progress(`Reading ${ids.length} ${ids.length === 1 ? "client" : "clients"}`);
+  try {
+    await eachInParallel(ids, atOnce, async (id) => {
+      const what = { what: `get OAuth client ${id}`, where };
+      try {
+        const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
+        found.set(id, seenClient(value, own));
+      } catch (error) {
+        if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
+        found.set(id, { id, status: "absent", ownership: "other" });
+      }
+    });
+  } finally {
+    progress.done();
+  }
+  return found;
+}
+
+/** The `client_id` that the caller authenticates with, if it is a client. */
+async function ownClientId(context: Context): Promise<string | undefined> {
+  const credential = await (await context.profiles.active()).credential();
+  return credential.kind === "client_credentials" ? credential.clientId : undefined;
+}
+
+function seenClient(client: OAuthClient, own: string | undefined): SeenCredential {
+  const { id, status, service_account_id: serviceAccount, client_id: clientId, scopes, created_at: createdAt } = client;
+  const ownership = own !== undefined && clientId === own ? "own" : "other";
+  return { id, status, serviceAccount, clientId, scopes, createdAt, ownership };
+}
+
+async function seenKeys(
+  context: Context,
+  account: Account,
+  madeAnew: ReadonlyMap<string, number>,
+): Promise<Map<string, SeenCredential>> {
+  const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
+  const own = { keyId: account.keyId, rows, now: context.clock.now() };
+  const found = new Map<string, SeenCredential>();
+  for (const key of keysOf(rows))
+    if (key.id !== undefined)
+      found.set(key.id, { ...seenKey(key, madeAnew.get(key.id)), id: key.id, ownership: ownershipOf(key.id, own) });
+  return found;
+}
+
+function keysOf(rows: Rows): AccessKey[] {
+  return rows.rows.map(({ value }) => readAccessKey(value));
+}
+
+function seenKey(
+  { status = "active", keyType: type, scopes, name, createdAt, expiresAt, createdByUserId: createdBy }: AccessKey,
+  madeAnewMs: number | undefined,
+): Omit<SeenCredential, "id" | "ownership"> {
+  const isNewer = madeAnewMs !== undefined && !(Date.parse(createdAt ?? "") > madeAnewMs);
+  return {
+    status,
+    type,
+    scopes,
+    name,
+    expiresAt,
+    createdBy,
+    createdAt: isNewer ? new Date(madeAnewMs).toISOString() : createdAt,
+  };
+}

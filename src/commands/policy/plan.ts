@@ -1,0 +1,69 @@
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { PlanDocument } from "../../policy/digest.ts";
+import { mentionDamage } from "../running/change.ts";
+import { defineVerb } from "../verb.ts";
+import { actingFor, assertNames, policyAccount } from "./acting.ts";
+import { observe } from "./observe.ts";
+import { addPolicyFile, loadPolicy } from "./policy-file.ts";
+import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
+
+export const command = defineVerb({
+  fields: planColumns.map(({ path }) => path),
+  configure: (command) =>
+    addPolicyFile(command)
+      .option("--only <name...>", "Plan these items alone; repeatable")
+      .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
+  examples: [
+    { line: "integ plan", does: "show what integ apply would do; change nothing" },
+    { line: "integ plan --out plan.json && integ apply plan.json", does: "apply what was looked at, and nothing else" },
+    { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
+  ],
+  more: "Exit 0: nothing to do. Exit 10: something to do.",
+  neverAsks: true,
+  async run(given, { options }) {
+    const { policy, file } = await loadPolicy(given, options.file);
+    const only = options.only ?? [];
+    assertNames(policy, only, "--only");
+    const context = actingFor(given, policy);
+    const account = await policyAccount(context);
+    await mentionDamage(context);
+    const { observed } = await observe(context, { policy, account });
+    const [{ isSomethingDue, planPolicy }, { planDocument }] = await Promise.all([
+      import("../../policy/plan.ts"),
+      import("../../policy/digest.ts"),
+    ]);
+    const choice = { only: new Set(only), retry: new Set<string>(), finish: new Set<string>(), includeOwn: false };
+    const plan = planPolicy(policy, observed, choice);
+    const { profile, region, baseUrl } = account;
+    const document = planDocument(plan, { policyFile: file, profile, region, baseUrl, only, policy, observed });
+    if (options.out !== undefined) writePlan(context, options.out, document);
+    const isDocument = context.output.format === "json" || context.output.format === "yaml";
+    if (isDocument && context.output.fields === undefined) await context.output.document(document);
+    else await printPlanRows(context, document.data);
+    tellPlanNotes(context, plan);
+    assertSlots(plan);
+    if (isSomethingDue(plan)) throw somethingDue(document, options.out ?? `-f ${file}`);
+  },
+});
+
+function somethingDue({ data }: PlanDocument, source: string): Failure {
+  const due = data.filter(({ action }) => action !== "none" && action !== "wait");
+  return new Failure("findings", `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`, {
+    meaning: "Nothing was changed.",
+    hint: `integ apply ${source === "-f integ.yaml" ? "" : source}`.trim(),
+  });
+}
+
+function writePlan({ settings, output }: Context, path: string, document: PlanDocument): void {
+  try {
+    writeFileSync(resolve(settings.cwd, path), `${JSON.stringify(document, undefined, 2)}\n`);
+  } catch (error) {
+    throw new Failure("usage", `The plan cannot be written to ${path}: ${(error as Error).message}.`, {
+      hint: "Name another file with --out <path>.",
+    });
+  }
+  output.note(`The plan is in ${path} (digest ${document.digest.slice(0, 12)}).`);
+}

@@ -1,0 +1,57 @@
+// How a plan and what was made of it are shown.
+import type { Context } from "../../context.ts";
+import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
+import type { Column } from "../../output/formats/format.ts";
+import { Failure } from "../../errors.ts";
+import { pageOf } from "../../output/row-page.ts";
+
+export const planColumns: readonly Column[] = [
+  { path: "name", heading: "name" },
+  { path: "kind", heading: "kind" },
+  { path: "action", heading: "action", kind: "status" },
+  { path: "reason", heading: "reason" },
+  { path: "age", heading: "age" },
+  { path: "due_at", heading: "due", kind: "time" },
+  { path: "slots_before", heading: "slots before" },
+  { path: "slots_after", heading: "slots after" },
+  { path: "destinations", heading: "destinations", kind: "list" },
+  { path: "state", heading: "state", kind: "status" },
+];
+
+export async function printPlanRows(context: Context, rows: readonly PlanRow[]): Promise<void> {
+  const list = context.output.list({
+    columns: planColumns,
+    singular: "item",
+    plural: "items",
+    empty: "The policy has no items.",
+  });
+  await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
+  await list.end({ nextPageToken: null, hasMore: false });
+}
+
+/** What a person should know besides the rows. */
+export function tellPlanNotes({ output }: Context, { opensAt, unmanaged }: Plan): void {
+  if (opensAt !== undefined)
+    output.note(`The window is closed: nothing begins before ${opensAt}. What is begun is finished.`);
+  if (unmanaged.length > 0) output.note(unmanagedNote(unmanaged));
+}
+
+function unmanagedNote(unmanaged: readonly Unmanaged[]): string {
+  const shown = unmanaged.slice(0, 10).map(({ id, name }) => (name === null ? id : `${id} (${name})`));
+  const more = unmanaged.length > shown.length ? ` and ${unmanaged.length - shown.length} more` : "";
+  const what = unmanaged.length === 1 ? "1 client or key is" : `${unmanaged.length} clients and keys are`;
+  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: integ adopt oauth-client|access-key <id> --name <name>`;
+}
+
+/** @throws Failure `conflict` if a service account would need more slots than it may use */
+export function assertSlots({ refusals }: Plan): void {
+  const [first] = refusals;
+  if (first === undefined) return;
+  const said = refusals.map(
+    ({ account, used, needed, limit }) => `${account}: ${used} used, ${needed} more needed, ${limit} of 20 allowed`,
+  );
+  throw new Failure("conflict", `The plan needs more clients of ${first.account} than it may have.`, {
+    meaning: `${said.join("; ")}. Nothing was sent.`,
+    hint: `integ oauth-clients list --service-account ${first.account}`,
+  });
+}

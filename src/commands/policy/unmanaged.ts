@@ -1,0 +1,27 @@
+// Clients and keys that no item of a policy is about: each is asked for by itself, at a terminal.
+import type { Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import type { Unmanaged } from "../../policy/plan.ts";
+import { actingAs } from "../running/change.ts";
+
+/** Nothing that the caller may authenticate with is revoked from here. */
+export async function revokeUnmanaged(
+  { output }: Context,
+  bench: Workbench,
+  unmanaged: readonly Unmanaged[],
+): Promise<void> {
+  for (const { kind, id, name, created_at, ownership } of unmanaged) {
+    const noun = kind === "oauth_client" ? "client" : "key";
+    if (ownership !== "other") {
+      output.note(`The ${noun} ${id} stays: the profile ${ownership === "own" ? "uses" : "may use"} it.`);
+      continue;
+    }
+    const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
+    const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
+    if (!(await output.confirm(question, { destructive: true }))) continue;
+    if (kind === "oauth_client")
+      await (await import("../../changes/oauth-client/revoke.ts")).revokeOAuthClient(bench, id);
+    else await (await import("../../changes/access-key/revoke.ts")).revokeAccessKey(bench, id);
+    output.note(`The ${noun} ${id} is revoked.`);
+  }
+}

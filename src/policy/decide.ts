@@ -1,0 +1,215 @@
+// What one item needs now, from what is observed of it. Pure.
+import type { SeenCredential, Observed } from "./observed.ts";
+import type { PolicyItem } from "./policy.ts";
+import { itemKey, type ItemWorks, overlapEnd, type Work } from "./works.ts";
+
+export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "none";
+
+/** How an action is carried out. */
+export type PlanStep =
+  | { readonly do: "nothing" }
+  | { readonly do: "create" }
+  | { readonly do: "replace"; readonly old: SeenCredential }
+  /** Unfinished work is continued, or an overlap that is over is ended. */
+  | { readonly do: "finish"; readonly entry: string };
+
+export interface Decision {
+  readonly item: PolicyItem;
+  readonly action: PlanAction;
+  readonly reason: string;
+  /** Of its client or key, or of the work that is not finished. */
+  readonly state: string;
+  readonly step: PlanStep;
+  readonly current?: SeenCredential | undefined;
+  /** Milliseconds since 1970: when something is to be done, or was. */
+  readonly dueMs?: number | undefined;
+  /** Why the action is left undone. */
+  readonly hold?: "stalled" | "own" | "no_destination" | undefined;
+}
+
+export interface DecisionOptions {
+  readonly maxFailures: number;
+  /** Items that are tried again although they are stalled. */
+  readonly retry: ReadonlySet<string>;
+  /** Items whose overlap ends now. */
+  readonly finish: ReadonlySet<string>;
+  readonly includeOwn: boolean;
+}
+
+const nothing: PlanStep = { do: "nothing" };
+const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting: undefined, candidates: [] };
+
+export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
+  const works = observed.works.get(itemKey(item)) ?? none;
+  const found = firstThatApplies(item, observed, { works, options });
+  return held(found, works, options);
+}
+
+interface About {
+  readonly works: ItemWorks;
+  readonly options: DecisionOptions;
+}
+
+function firstThatApplies(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
+  if (works.unfinished) return continued(item, works.unfinished);
+  if (works.waiting) return overlapping(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
+  const seen = seenOf(item, observed);
+  const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
+  const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
+  return current === undefined ? missing(item, candidates[0], observed.nowMs) : standing(item, current, observed.nowMs);
+}
+
+function seenOf({ kind }: PolicyItem, { clients, keys }: Observed): ReadonlyMap<string, SeenCredential> {
+  return kind === "oauth_client" ? clients : keys;
+}
+
+function absent(id: string): SeenCredential {
+  return { id, status: "absent", ownership: "other" };
+}
+
+function isUsable({ status, expiresAt }: SeenCredential, nowMs: number): boolean {
+  return status === "active" && !(Date.parse(expiresAt ?? "") <= nowMs);
+}
+
+function continued(item: PolicyItem, { entry, old }: Work): Decision {
+  const why =
+    entry.state === "undelivered" ? "its secret is kept and not delivered yet" : `unfinished (${entry.state})`;
+  return {
+    item,
+    action: old === undefined ? "create" : "rotate",
+    reason: `${why}: journal entry ${entry.id} continues`,
+    state: entry.state,
+    step: { do: "finish", entry: entry.id },
+    dueMs: Date.parse(entry.created_at),
+  };
+}
+
+function overlapping(
+  item: PolicyItem,
+  work: Work,
+  { observed, isEnded }: { readonly observed: Observed; readonly isEnded: boolean },
+): Decision {
+  const { entry, old = "", made = "" } = work;
+  const seen = seenOf(item, observed);
+  const dueMs = overlapEnd(work);
+  const current = seen.get(made);
+  const oldStatus = seen.get(old)?.status;
+  const common = { item, state: "waiting", current, dueMs } as const;
+  const end = (reason: string): Decision => ({
+    ...common,
+    action: "revoke_old",
+    reason,
+    step: { do: "finish", entry: entry.id },
+  });
+  if (isEnded) return end(`the overlap ends now, and ${old} is revoked`);
+  if (oldStatus === "revoked") return end(`${old} is revoked already`);
+  if (current !== undefined && current.status !== "active") return end(`the new one, ${made}, is ${current.status}`);
+  if (dueMs <= observed.nowMs) return end(`the overlap is over, and ${old} is revoked`);
+  return {
+    ...common,
+    action: "wait",
+    reason: `both work until the overlap ends, then ${old} is revoked`,
+    step: nothing,
+  };
+}
+
+function missing(item: PolicyItem, last: SeenCredential | undefined, nowMs: number): Decision {
+  const isExpired = last?.status === "active";
+  const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
+  const reason =
+    last === undefined ? "it does not exist yet" : `${last.id} is ${state === "absent" ? "not found" : state}`;
+  return { item, action: "create", reason, state, step: { do: "create" }, dueMs: nowMs };
+}
+
+function standing(item: PolicyItem, current: SeenCredential, nowMs: number): Decision {
+  const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
+  const change = differences(item, current);
+  if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
+  const due = dueOf(item, current, nowMs);
+  if (due.isDue) return { ...replace, action: "rotate", reason: due.reason, dueMs: due.ms };
+  return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
+}
+
+/** How the client or key differs from what the file says; what the service does not show is taken to be right. */
+function differences(item: PolicyItem, current: SeenCredential): string | undefined {
+  const { scopes } = current;
+  if (
+    item.kind === "oauth_client" &&
+    current.serviceAccount !== undefined &&
+    current.serviceAccount !== item.serviceAccount
+  )
+    return `it belongs to ${current.serviceAccount}, and the file says ${item.serviceAccount}`;
+  if (item.kind === "access_key" && current.type !== undefined && current.type !== item.type)
+    return `it is a ${current.type} key, and the file says ${item.type}`;
+  if (scopes === undefined) return undefined;
+  const added = item.scopes.filter((scope) => !scopes.includes(scope));
+  const removed = [...new Set(scopes)].filter((scope) => !item.scopes.includes(scope));
+  const parts = [...added.map((scope) => `+${scope}`), ...removed.map((scope) => `-${scope}`)];
+  return parts.length === 0 ? undefined : `other scopes: ${parts.join(", ")}`;
+}
+
+interface Due {
+  readonly isDue: boolean;
+  readonly reason: string;
+  readonly ms?: number;
+}
+
+function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential, nowMs: number): Due {
+  if (rotate === undefined) return { isDue: false, reason: "it has no rotate rule" };
+  const { everyMs, beforeExpiryMs, unknownAge } = rotate;
+  const born = Date.parse(createdAt ?? "");
+  const end = Date.parse(expiresAt ?? "");
+  const limits: Due[] = [];
+  if (beforeExpiryMs !== undefined && !Number.isNaN(end)) {
+    const ms = end - beforeExpiryMs;
+    const left = `it expires in ${shortDuration(end - nowMs)}`;
+    limits.push({ isDue: nowMs > ms, ms, reason: `${left}, limit ${shortDuration(beforeExpiryMs)}` });
+  }
+  if (everyMs !== undefined && !Number.isNaN(born)) {
+    const ms = born + everyMs;
+    limits.push({
+      isDue: nowMs > ms,
+      ms,
+      reason: `${shortDuration(nowMs - born)} old, limit ${shortDuration(everyMs)}`,
+    });
+  }
+  const first = limits.sort((a, b) => a.ms! - b.ms!)[0];
+  if (first !== undefined) return first;
+  if (everyMs === undefined) return { isDue: false, reason: "it has no expiry" };
+  return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
+}
+
+/** Whether an action is left undone although it is due. */
+function held(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
+  const { item, action, step, current } = decision;
+  if (step.do === "nothing") return decision;
+  if (failures >= options.maxFailures && !options.retry.has(item.name)) {
+    const last = works[0]?.entry.last_error?.message;
+    const said = last === undefined ? "" : ` The last one: ${last}`;
+    return { ...decision, state: "stalled", hold: "stalled", reason: `${failures} failures in a row.${said}` };
+  }
+  if (action === "revoke_old") return decision;
+  if (item.destinations.length === 0 && step.do !== "finish")
+    return {
+      ...decision,
+      hold: "no_destination",
+      reason: `${decision.reason}; the destination of its secret is unknown`,
+    };
+  const ownership = step.do === "replace" ? current?.ownership : undefined;
+  if (ownership === undefined || ownership === "other" || (ownership === "own" && options.includeOwn)) return decision;
+  const whose = ownership === "own" ? "the profile authenticates with it" : "the profile may authenticate with it";
+  return { ...decision, hold: "own", reason: `${decision.reason}; ${whose}` };
+}
+
+const units: readonly (readonly [suffix: string, ms: number])[] = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+];
+
+/** As a policy file writes a duration, rounded down: `61d`, `5h`. */
+export function shortDuration(ms: number): string {
+  const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
+  return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
+}

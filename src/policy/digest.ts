@@ -1,0 +1,142 @@
+// A plan as a document: what it was made from has a digest, so that it is carried out only on what it was made for. Pure.
+import { createHash } from "node:crypto";
+import { Failure } from "../errors.ts";
+import type { Observed } from "./observed.ts";
+import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
+import type { Policy, PolicyItem } from "./policy.ts";
+import { itemKey } from "./works.ts";
+
+/** `integ plan --json` and `--out`. A key is added within a version; one that is removed or means something else makes a new one. */
+export interface PlanDocument {
+  readonly object: "plan";
+  readonly version: 1;
+  readonly digest: string;
+  /** ISO 8601 UTC, by the service's clock. */
+  readonly made_at: string;
+  readonly policy_file: string;
+  readonly profile: string;
+  readonly region: string;
+  readonly base_url: string;
+  /** Names that were chosen; empty: all. */
+  readonly only: readonly string[];
+  readonly data: readonly PlanRow[];
+  readonly unmanaged: readonly Unmanaged[];
+  /** What the plan was made from, by name: `policy`, and each item. */
+  readonly made_from: Readonly<Record<string, string>>;
+}
+
+export interface PlanAbout {
+  readonly policyFile: string;
+  readonly profile: string;
+  readonly region: string;
+  readonly baseUrl: string;
+  readonly only: readonly string[];
+}
+
+interface MadeFrom {
+  readonly policy: Policy;
+  readonly observed: Observed;
+  readonly only: readonly string[];
+}
+
+export function planDocument(plan: Plan, { policy, observed, ...about }: PlanAbout & MadeFrom): PlanDocument {
+  const { policyFile: policy_file, profile, region, baseUrl: base_url, only } = about;
+  const made_from = fingerprints({ policy, observed, only });
+  return {
+    object: "plan",
+    version: 1,
+    digest: digestOf({ made_from, base_url }),
+    made_at: new Date(observed.nowMs).toISOString(),
+    policy_file,
+    profile,
+    region,
+    base_url,
+    only,
+    data: plan.items.map(({ row }) => row),
+    unmanaged: plan.unmanaged,
+    made_from,
+  };
+}
+
+function digestOf(of: unknown): string {
+  return createHash("sha256").update(JSON.stringify(of)).digest("hex");
+}
+
+/** Short digests of the file's settings and of each item with what was observed of it. */
+export function fingerprints({ policy, observed, only }: MadeFrom): Record<string, string> {
+  const { items, ...settings } = policy;
+  const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));
+  return {
+    policy: short(settings),
+    ...Object.fromEntries(chosen.map((item) => [`item ${item.name}`, short([item, observedOf(item, observed)])])),
+  };
+}
+
+function short(of: unknown): string {
+  return digestOf(of).slice(0, 16);
+}
+
+function observedOf(item: PolicyItem, { works, clients, keys }: Observed): unknown {
+  const found = works.get(itemKey(item));
+  const seen = item.kind === "oauth_client" ? clients : keys;
+  const resources = [...(found?.candidates ?? []), found?.waiting?.old, found?.waiting?.made];
+  return [
+    found?.works.map(({ entry }) => [entry.id, entry.state, entry.sequence]) ?? [],
+    resources.flatMap((id) => (id === undefined ? [] : [[id, seenFacts(seen.get(id))]])),
+  ];
+}
+
+function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, infer Seen> ? Seen | undefined : never) {
+  if (credential === undefined) return null;
+  const { status, serviceAccount, scopes, type, createdAt, expiresAt } = credential;
+  return [status, serviceAccount, scopes && [...scopes].sort(), type, createdAt, expiresAt];
+}
+
+/** @throws Failure `usage` for anything but a plan that this version wrote */
+export function readPlanDocument(text: string, file: string): PlanDocument {
+  const read = parsed(text);
+  const isPlan = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
+  const isWhole = isPlan && typeof read.digest === "string" && typeof read.policy_file === "string";
+  if (!isWhole || typeof read.made_from !== "object" || read.made_from === null)
+    throw notAPlan(file, "it is not a plan that integ plan --out wrote");
+  if (read.version !== 1)
+    throw notAPlan(file, `it has version ${String(read.version)}, and this integ reads version 1`);
+  const plan = read as unknown as PlanDocument;
+  if (digestOf({ made_from: plan.made_from, base_url: plan.base_url }) !== plan.digest)
+    throw notAPlan(file, "its digest does not belong to its content");
+  return plan;
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function notAPlan(file: string, why: string): Failure {
+  return new Failure("usage", `${file} cannot be applied: ${why}.`, {
+    meaning: "Nothing was sent.",
+    hint: `integ plan --out ${file}`,
+  });
+}
+
+/** @throws Failure `usage` that names what is not as it was when the plan was made */
+export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
+  const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
+  const changed = names.filter((name) => plan.made_from[name] !== now[name]);
+  if (plan.base_url !== baseUrl) changed.unshift("the address");
+  if (changed.length === 0) return;
+  const what = changed.map((name) => (name === "policy" ? "the settings of the policy" : name.replace(/^item /, "")));
+  const shown = what.slice(0, 10).join(", ");
+  throw new Failure(
+    "usage",
+    `The plan no longer matches what is there. Changed: ${shown}${what.length > 10 ? " and more" : ""}.`,
+    {
+      meaning: "Nothing was sent.",
+      hint: "integ plan",
+    },
+  );
+}

@@ -1,0 +1,33 @@
+// What a plan is made from: the journal's works and the clients and keys as the service shows them. Types only.
+import type { ItemWorks } from "./works.ts";
+
+/** A client or key as it stands. What the service does not say is undefined. */
+export interface SeenCredential {
+  readonly id: string;
+  /** `absent`: the service does not know it. */
+  readonly status: string;
+  readonly serviceAccount?: string | undefined;
+  readonly clientId?: string | null | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly type?: string | undefined;
+  readonly name?: string | undefined;
+  /** ISO 8601. For a key whose secret was made anew in place: when that was. */
+  readonly createdAt?: string | undefined;
+  /** null: never. */
+  readonly expiresAt?: string | null | undefined;
+  /** The user that created a key. */
+  readonly createdBy?: string | undefined;
+  /** Whether the caller authenticates with it. */
+  readonly ownership: "own" | "maybe" | "other";
+}
+
+export interface Observed {
+  /** By the service's clock, milliseconds since 1970. */
+  readonly nowMs: number;
+  /** By `itemKey`. */
+  readonly works: ReadonlyMap<string, ItemWorks>;
+  readonly clients: ReadonlyMap<string, SeenCredential>;
+  readonly keys: ReadonlyMap<string, SeenCredential>;
+  /** Creations that may have made a client which nobody can name yet, by service account. */
+  readonly unresolved: ReadonlyMap<string, number>;
+}

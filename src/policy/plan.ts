@@ -1,0 +1,149 @@
+// The plan that makes a policy true: a row an item, in the order of the file, and how many slots it takes. Pure.
+import { decide, type Decision, type DecisionOptions, type PlanAction, shortDuration } from "./decide.ts";
+import type { Observed } from "./observed.ts";
+import type { ItemDestination, Policy, PolicyItem } from "./policy.ts";
+import { assignSlots, type SlotRefusal } from "./slots.ts";
+import { isOpen, opensAt } from "./window.ts";
+
+/** One row, as `integ plan --json` prints it. */
+export interface PlanRow {
+  readonly name: string;
+  readonly kind: PolicyItem["kind"];
+  readonly action: PlanAction;
+  readonly reason: string;
+  /** As a policy writes a duration; null: not known, or there is none. */
+  readonly age: string | null;
+  /** ISO 8601 UTC. */
+  readonly due_at: string | null;
+  /** Of the 20 of its service account; null for keys. */
+  readonly slots_before: number | null;
+  readonly slots_after: number | null;
+  readonly destinations: readonly string[];
+  readonly state: string;
+  /** The client or key that it is about. */
+  readonly resource_id: string | null;
+  /** Entry of the journal that is continued. */
+  readonly entry: string | null;
+}
+
+export interface PlannedItem {
+  readonly decision: Decision;
+  readonly row: PlanRow;
+  /** Why `apply` leaves it to a later run, in words. */
+  readonly postponed?: string | undefined;
+}
+
+export interface Plan {
+  readonly items: readonly PlannedItem[];
+  /** Service accounts that would need more slots than there are. */
+  readonly refusals: readonly SlotRefusal[];
+  /** Slots that new clients of a service account may take at the same time, by service account. */
+  readonly freeSlots: ReadonlyMap<string, number>;
+  /** Clients and keys that no item of the policy is about. */
+  readonly unmanaged: readonly Unmanaged[];
+  /** When the window opens, ISO 8601 UTC; absent: nothing is in the way now. */
+  readonly opensAt?: string | undefined;
+}
+
+export interface Unmanaged {
+  readonly kind: PolicyItem["kind"];
+  readonly id: string;
+  readonly name: string | null;
+  readonly created_at: string | null;
+  readonly ownership: "own" | "maybe" | "other";
+}
+
+export interface PlanOptions extends Omit<DecisionOptions, "maxFailures"> {
+  /** Items that are planned; all if none is named. */
+  readonly only: ReadonlySet<string>;
+}
+
+export function planPolicy(policy: Policy, observed: Observed, options: PlanOptions): Plan {
+  const { only } = options;
+  const chosen = policy.items.filter(({ name }) => only.size === 0 || only.has(name));
+  const decisions = chosen.map((item) => decide(item, observed, { ...options, maxFailures: policy.maxFailures }));
+  const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
+  const later = afterThisRun(slots.decisions, policy);
+  const opens =
+    policy.window && !isOpen(policy.window, observed.nowMs) ? opensAt(policy.window, observed.nowMs) : undefined;
+  const items = slots.decisions.map((decision): PlannedItem => {
+    const row = rowOf(decision, observed, slots.spans.get(decision.item.name));
+    const isBeginning = decision.step.do === "create" || decision.step.do === "replace";
+    const closed = opens === undefined ? undefined : `the window is closed until ${new Date(opens).toISOString()}`;
+    const postponed =
+      isBeginning && decision.hold === undefined ? (closed ?? later.get(decision.item.name)) : undefined;
+    return { decision, row, postponed };
+  });
+  return {
+    items,
+    refusals: slots.refusals,
+    freeSlots: slots.free,
+    unmanaged: policy.unmanaged === "report" ? unmanagedIn(policy, observed) : [],
+    opensAt: opens === undefined ? undefined : new Date(opens).toISOString(),
+  };
+}
+
+/** Of more changes than one run makes those go first that are due longest. */
+function afterThisRun(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
+  const beginning = decisions
+    .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))
+    .sort((a, b) => (a.dueMs ?? 0) - (b.dueMs ?? 0));
+  const why = `a later run: changes_per_run is ${changesPerRun}`;
+  return new Map(beginning.slice(changesPerRun).map(({ item }) => [item.name, why]));
+}
+
+function rowOf(
+  { item, action, reason, state, step, current, dueMs }: Decision,
+  { nowMs }: Observed,
+  slots: { readonly before: number; readonly after: number } | undefined,
+): PlanRow {
+  const born = Date.parse(current?.createdAt ?? "");
+  return {
+    name: item.name,
+    kind: item.kind,
+    action,
+    reason,
+    age: Number.isNaN(born) ? null : shortDuration(Math.max(0, nowMs - born)),
+    due_at: dueMs === undefined ? null : new Date(dueMs).toISOString(),
+    slots_before: slots?.before ?? null,
+    slots_after: slots?.after ?? null,
+    destinations: item.destinations.map(nameOf),
+    state,
+    resource_id: current?.id ?? null,
+    entry: step.do === "finish" ? step.entry : null,
+  };
+}
+
+/** The text of a command stays in the policy file: it may hold a credential. */
+function nameOf(destination: ItemDestination): string {
+  if ("file" in destination) return destination.file;
+  if ("profile" in destination) return `profile ${destination.profile}`;
+  return "store" in destination ? destination.store : "a command";
+}
+
+function unmanagedIn({ items }: Policy, { works, clients, keys }: Observed): Unmanaged[] {
+  const managed = new Set<string>();
+  for (const item of items) {
+    const found = works.get(`${item.kind}/${item.name}`);
+    for (const id of [found?.candidates[0], found?.waiting?.old, found?.unfinished?.old]) if (id) managed.add(id);
+    const seen = item.kind === "oauth_client" ? clients : keys;
+    const current = found?.candidates.find((id) => seen.get(id)?.status === "active");
+    if (current) managed.add(current);
+  }
+  const of = (kind: PolicyItem["kind"], seen: Observed["clients"]): Unmanaged[] =>
+    [...seen.values()]
+      .filter(({ id, status }) => (status === "active" || status === "pending") && !managed.has(id))
+      .map(({ id, name = null, createdAt = null, ownership }) => ({
+        kind,
+        id,
+        name,
+        created_at: createdAt,
+        ownership,
+      }));
+  return [...of("oauth_client", clients), ...of("access_key", keys)];
+}
+
+/** True if there is something to do, now or by a person. */
+export function isSomethingDue({ items }: Plan): boolean {
+  return items.some(({ decision }) => decision.action !== "none" && decision.action !== "wait");
+}

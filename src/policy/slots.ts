@@ -1,0 +1,109 @@
+// Slots of service accounts (20 each): what a plan takes of them at every moment. Pure.
+import type { Decision } from "./decide.ts";
+import { slotsOfAccount } from "./findings.ts";
+import type { Observed } from "./observed.ts";
+
+export interface SlotRefusal {
+  readonly account: string;
+  readonly used: number;
+  /** How many more the plan would need at once. */
+  readonly needed: number;
+  /** As many as the plan may use. */
+  readonly limit: number;
+}
+
+interface SlotAssignment {
+  /** The decisions; a rotation for which there is no slot now waits. */
+  readonly decisions: readonly Decision[];
+  /** Used before and after each row, by name. */
+  readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
+  readonly refusals: readonly SlotRefusal[];
+  readonly free: ReadonlyMap<string, number>;
+}
+
+/** @param keepFree slots that are left free */
+export function assignSlots(decisions: readonly Decision[], observed: Observed, keepFree: number): SlotAssignment {
+  const assigned = new Map<Decision, Decision>();
+  const spans = new Map<string, { before: number; after: number }>();
+  const refusals: SlotRefusal[] = [];
+  const free = new Map<string, number>();
+  const limit = slotsOfAccount - keepFree;
+  for (const [account, own] of byAccount(decisions)) {
+    const used = usedBy(account, observed);
+    const ending = own.filter(({ action }) => action === "revoke_old").length;
+    const { creates, rotations } = beginning(own);
+    const left = limit - (used - ending);
+    free.set(account, Math.max(0, left));
+    const needed = creates.length + (rotations.length > 0 ? 1 : 0);
+    const isFreedLater = own.some(({ action }) => action === "wait" || action === "revoke_old");
+    if (creates.length > left || (needed > left && !isFreedLater)) refusals.push({ account, used, needed, limit });
+    for (const late of withoutSlot(rotations, left - creates.length)) assigned.set(late, waitForSlot(late, limit));
+    let count = used;
+    for (const decision of inOrder(own)) {
+      const before = count;
+      count += change(assigned.get(decision) ?? decision);
+      spans.set(decision.item.name, { before, after: count });
+    }
+  }
+  return { decisions: decisions.map((decision) => assigned.get(decision) ?? decision), spans, refusals, free };
+}
+
+function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
+  const found = new Map<string, Decision[]>();
+  for (const decision of decisions) {
+    const { item } = decision;
+    if (item.kind === "oauth_client")
+      found.set(item.serviceAccount, [...(found.get(item.serviceAccount) ?? []), decision]);
+  }
+  return found;
+}
+
+/** Clients that are known, whatever their status but revoked, and creations that may have made one. */
+function usedBy(account: string, { clients, unresolved }: Observed): number {
+  const known = [...clients.values()].filter(
+    ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
+  );
+  return known.length + (unresolved.get(account) ?? 0);
+}
+
+/** What takes a slot for the first time, the longest due first. */
+function beginning(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
+  const free = decisions.filter(({ hold }) => hold === undefined);
+  return {
+    creates: free.filter(({ step }) => step.do === "create"),
+    rotations: free.filter(({ step }) => step.do === "replace").sort((a, b) => (a.dueMs ?? 0) - (b.dueMs ?? 0)),
+  };
+}
+
+/** Rotations with an overlap keep their slot; those without one follow each other in one slot. */
+function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
+  let left = slots;
+  return rotations.filter((decision) => {
+    if (left <= 0) return true;
+    if (overlaps(decision)) left -= 1;
+    return false;
+  });
+}
+
+function overlaps({ item }: Decision): boolean {
+  return (item.rotate?.overlapMs ?? 0) > 0;
+}
+
+function waitForSlot(decision: Decision, limit: number): Decision {
+  const reason = `${decision.reason}; no free slot: ${limit} of ${slotsOfAccount} may be used`;
+  return { ...decision, action: "wait", reason, step: { do: "nothing" } };
+}
+
+/** What ends comes before what begins. */
+function inOrder(decisions: readonly Decision[]): Decision[] {
+  const rank = ({ action }: Decision): number => (action === "revoke_old" ? 0 : 1);
+  return [...decisions].sort((a, b) => rank(a) - rank(b));
+}
+
+function change(decision: Decision): number {
+  const { action, step, hold } = decision;
+  if (action === "revoke_old") return -1;
+  if (hold !== undefined) return 0;
+  if (step.do === "create") return 1;
+  return step.do === "replace" && overlaps(decision) ? 1 : 0;
+}

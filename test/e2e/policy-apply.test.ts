@@ -1,0 +1,285 @@
+// A policy carried out by the built program against a real service: it converges, unfinished work continues, an item that
+// fails stops no other, and a plan is applied only on what it was made for.
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+interface Row {
+  readonly name: string;
+  readonly action: string;
+  readonly result: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly resource_id: string;
+  readonly entry: string | null;
+}
+
+let service: Service;
+let account: Account;
+let home: Home;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  await account.clear();
+  const { access_token, token_endpoint } = service.us;
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+});
+afterEach(() => home.remove());
+
+/** The service's clock is known to the second. */
+const seconds = (count: number): Promise<void> => new Promise((done) => setTimeout(done, count * 1000 + 100));
+const integ = (...words: string[]): Promise<Ended> => home.integ(words);
+const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
+const rowsOf = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
+const resultsOf = (ended: Ended): Record<string, string> =>
+  Object.fromEntries(rowsOf(ended).map(({ name, result }) => [name, result]));
+const apply = (...words: string[]): Promise<Ended> => integ("apply", "--yes", "--json", ...words);
+const secretOf = (name: string): string => readFileSync(home.path(`${name}.secret`), "utf8");
+
+const item = (name: string, rotate = "{ every: 60d, overlap: 0s }", secret = `{ file: ${name}.secret }`): string =>
+  `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: ${rotate}\n    secret: ${secret}\n`;
+const policy = (...items: string[]): string => `version: 1\nunmanaged: ignore\noauth_clients:\n${items.join("")}`;
+const key = (rotate: string, life = "expires_in: 30d"): string =>
+  `version: 1\nunmanaged: ignore\naccess_keys:\n  deploy:\n    type: service_account\n    scopes: ["push-ingest:*"]\n    ${life}\n    rotate: ${rotate}\n    secret: { file: deploy.secret }\n`;
+
+describe("integ plan", () => {
+  it("shows what is missing and changes nothing: exit 10, then 0 once it is done", async () => {
+    write(policy(item("a"), item("b")));
+    const before = await integ("plan", "--json");
+    expect(before.code).toBe(10);
+    expect(rowsOf(before)).toMatchObject([
+      { name: "a", action: "create", state: "absent", slots_before: 0, slots_after: 1, resource_id: null },
+      { name: "b", action: "create", state: "absent", slots_before: 1, slots_after: 2 },
+    ]);
+    expect(await account.creations()).toEqual([]);
+    expect(existsSync(home.path("state", "journal.ndjson"))).toBe(false);
+    expect(resultsOf(await apply())).toEqual({ a: "done", b: "done" });
+    const after = await integ("plan", "--json");
+    expect({ code: after.code, actions: rowsOf(after).map(({ action }) => action) }).toEqual({
+      code: 0,
+      actions: ["none", "none"],
+    });
+  });
+
+  it("of a name that no item has is exit 2, before anything is sent", async () => {
+    write(policy(item("a")));
+    const ended = await integ("plan", "--only", "c");
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toContain('no item of the policy is named "c"');
+    expect(await account.requests()).toEqual([]);
+  });
+
+  it("that needs a 21st slot is exit 5 with the numbers, and apply sends nothing", async () => {
+    for (let made = 0; made < 19; made += 1) {
+      const { id } = await account.make(["entity:read"]);
+      expect((await integ("adopt", "oauth-client", id, "--name", `old-${made}`)).code).toBe(0);
+    }
+    write(policy(item("a"), item("b")));
+    const planned = await integ("plan");
+    expect(planned.code).toBe(5);
+    expect(planned.stderr).toContain(`${service.us.service_account_id}: 19 used, 2 more needed, 20 of 20 allowed`);
+    expect(await apply()).toMatchObject({ code: 5, stdout: "" });
+    expect((await account.live()).length).toBe(19);
+  });
+});
+
+describe("integ apply", () => {
+  it("does nothing the second time", async () => {
+    write(policy(item("a"), item("b", "{ every: 60d }", "[ { file: b.secret }, { command: cat > b.copy } ]")));
+    expect(await apply()).toMatchObject({ code: 0 });
+    expect(secretOf("b")).toBe(readFileSync(home.path("b.copy"), "utf8"));
+    const creations = (await account.creations()).length;
+    const again = await apply();
+    expect({ code: again.code, results: resultsOf(again) }).toEqual({ code: 0, results: { a: "none", b: "none" } });
+    expect((await account.creations()).length).toBe(creations);
+    for (const { client_id } of await account.live())
+      expect((await account.opens(client_id!, secretOf("a"))) || (await account.opens(client_id!, secretOf("b")))).toBe(
+        true,
+      );
+  });
+
+  it("rotates what is too old, leaves an overlap running, and revokes the old one in a later run", async () => {
+    write(policy(item("a")));
+    await apply();
+    const [first] = await account.live();
+    await seconds(2);
+    write(policy(item("a", "{ every: 1s, overlap: 900ms }")));
+    const rotated = await apply();
+    expect({ code: rotated.code, results: resultsOf(rotated) }).toEqual({ code: 0, results: { a: "waiting" } });
+    expect((await account.live()).length).toBe(2);
+    write(policy(item("a", "{ every: 60d }")));
+    await seconds(2);
+    const ended = await apply();
+    expect(rowsOf(ended)).toMatchObject([{ action: "revoke_old", result: "done" }]);
+    const [left, ...more] = await account.live();
+    expect(more).toEqual([]);
+    expect(left!.id).not.toBe(first!.id);
+    expect(await account.opens(left!.client_id!, secretOf("a"))).toBe(true);
+  });
+
+  it("ends an overlap that is named, and refuses a name without one", async () => {
+    write(policy(item("a")));
+    await apply();
+    write(
+      policy(item("a", "{ every: 60d, overlap: 1h }").replace("[entity:read]", "[entity:read, organization:read]")),
+    );
+    const planned = await apply();
+    expect(resultsOf(planned)).toEqual({ a: "waiting" });
+    const ended = await apply("--finish", "a");
+    expect(resultsOf(ended)).toEqual({ a: "done" });
+    expect((await account.live()).length).toBe(1);
+    expect(await apply("--finish", "a")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("gives a client other scopes by another client, and says so", async () => {
+    write(policy(item("a")));
+    await apply();
+    write(policy(item("a").replace("[entity:read]", "[entity:read, organization:read]")));
+    const planned = rowsOf(await integ("plan", "--json"));
+    expect(planned).toMatchObject([{ action: "change_scopes", reason: "other scopes: +organization:read" }]);
+    expect(resultsOf(await apply())).toEqual({ a: "done" });
+    expect((await account.live()).map(({ scopes }) => [...scopes].sort())).toEqual([
+      ["entity:read", "organization:read"],
+    ]);
+  });
+
+  it("goes on after an item that fails, and the next run finishes it", async () => {
+    write(policy(item("a"), item("b"), item("c")));
+    await service.fault("POST /v1/oauth_clients times=1 drop=after");
+    const { code, stdout } = await integ("apply", "--yes", "--json", "--parallel", "1", "--retry-for", "0");
+    expect(code).toBe(7);
+    expect(resultsOf({ stdout } as Ended)).toEqual({ a: "failed", b: "done", c: "done" });
+    const again = await apply();
+    expect({ code: again.code, results: resultsOf(again) }).toEqual({
+      code: 0,
+      results: { a: "done", b: "none", c: "none" },
+    });
+    const live = await account.live();
+    expect(live.length).toBe(3);
+    for (const name of ["a", "b", "c"])
+      expect(
+        (await Promise.all(live.map(({ client_id }) => account.opens(client_id!, secretOf(name))))).filter(Boolean),
+      ).toEqual([true]);
+  });
+
+  it("delivers a secret that a broken destination left on this machine", async () => {
+    write(policy(item("a", undefined, "{ command: test -e fixed && cat > a.secret }")));
+    const broken = await apply();
+    expect(broken.code).toBe(12);
+    expect(rowsOf(await integ("plan", "--json"))).toMatchObject([{ action: "create", state: "undelivered" }]);
+    writeFileSync(home.path("fixed"), "");
+    expect(resultsOf(await apply())).toEqual({ a: "done" });
+    const [one, ...more] = await account.live();
+    expect(more).toEqual([]);
+    expect(await account.opens(one!.client_id!, secretOf("a"))).toBe(true);
+  });
+
+  it("leaves an item alone that failed too often, until it is named", async () => {
+    write(
+      policy(item("a", undefined, "{ file: missing/a.secret }")).replace(
+        "version: 1",
+        "version: 1\ndefaults: { max_failures: 2 }",
+      ),
+    );
+    expect((await apply()).code).toBe(2);
+    expect((await apply()).code).toBe(2);
+    const stalled = await apply();
+    expect({ code: stalled.code, results: resultsOf(stalled) }).toEqual({ code: 10, results: { a: "stalled" } });
+    expect((await integ("plan")).code).toBe(10);
+    expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "failed" });
+    write(policy(item("a")));
+    expect(resultsOf(await apply("--retry", "a"))).toEqual({ a: "done" });
+    expect(resultsOf(await apply())).toEqual({ a: "none" });
+  });
+
+  it("begins nothing outside the window, exit 0, and says when it opens", async () => {
+    const hour = new Date().getUTCHours();
+    const [from, to] = [(hour + 2) % 24, (hour + 3) % 24].map((one) => String(one).padStart(2, "0"));
+    write(policy(item("a")).replace("version: 1", `version: 1\ndefaults: { window: "${from}:00-${to}:00 UTC" }`));
+    const ended = await apply();
+    expect({ code: ended.code, results: resultsOf(ended) }).toEqual({ code: 0, results: { a: "postponed" } });
+    expect(ended.stderr).toContain("The window is closed: nothing begins before");
+    expect(await account.creations()).toEqual([]);
+    expect((await integ("plan")).code).toBe(10);
+  });
+
+  it("asks, and off a terminal wants --yes", async () => {
+    write(policy(item("a")));
+    expect(await integ("apply")).toMatchObject({ code: 2, stdout: "" });
+    expect(await account.creations()).toEqual([]);
+  });
+
+  it("creates and replaces access keys", async () => {
+    write(key("{ before_expiry: 5d }"));
+    expect(resultsOf(await apply())).toEqual({ deploy: "done" });
+    const first = secretOf("deploy");
+    write(key("{ before_expiry: 29d, overlap: 0s }", "expires_in: 30d"));
+    expect(resultsOf(await apply())).toEqual({ deploy: "none" });
+    await seconds(1);
+    write(key("{ every: 1ms, overlap: 0s }"));
+    expect(resultsOf(await apply())).toEqual({ deploy: "done" });
+    expect(secretOf("deploy")).not.toBe(first);
+    const entries = rowsOf(await integ("journal", "list", "--all", "--json")) as unknown as { policy_name?: string }[];
+    expect(entries.every(({ policy_name }) => policy_name === "deploy")).toBe(true);
+  });
+
+  it("never lets a run lock its own profile out", async () => {
+    const own = service.us.access_key_id;
+    expect((await integ("adopt", "access-key", own, "--name", "deploy")).code).toBe(0);
+    write(key("{ every: 1ms, overlap: 0s }", "").replace('["push-ingest:*"]', '["*"]'));
+    const left = await apply();
+    expect({ code: left.code, results: resultsOf(left) }).toEqual({ code: 10, results: { deploy: "left" } });
+    expect(left.stderr).toContain("authenticate");
+  });
+});
+
+describe("a plan in a file", () => {
+  it("is applied as it was made", async () => {
+    write(policy(item("a"), item("b")));
+    expect((await integ("plan", "--only", "a", "--out", "plan.json")).code).toBe(10);
+    expect(resultsOf(await apply("plan.json"))).toEqual({ a: "done" });
+  });
+
+  it("is refused once something has changed, naming it, and leaves no lock", async () => {
+    write(policy(item("a"), item("b")));
+    await integ("plan", "--out", "plan.json");
+    await apply("--only", "b");
+    const creations = (await account.creations()).length;
+    const refused = await apply("plan.json");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("Changed: b.");
+    expect((await account.creations()).length).toBe(creations);
+    expect(resultsOf(await apply())).toEqual({ a: "done", b: "none" });
+  });
+
+  it("is refused if the policy, or the plan itself, was edited", async () => {
+    write(policy(item("a")));
+    await integ("plan", "--out", "plan.json");
+    const text = readFileSync(home.path("plan.json"), "utf8");
+    write(
+      text.replace('"made_from"', '"other": 1, "made_from"').replace(/"item a": "./, '"item a": "z'),
+      "edited.json",
+    );
+    expect((await apply("edited.json")).stderr).toContain("its digest does not belong to its content");
+    for (const [file, content] of [
+      ["no.json", "{}"],
+      ["version.json", text.replace('"version": 1', '"version": 2')],
+      ["cut.json", text.slice(0, 50)],
+    ] as const) {
+      write(content, file);
+      expect(await apply(file)).toMatchObject({ code: 2, stdout: "" });
+    }
+    write(policy(item("a", "{ every: 30d }")));
+    expect((await apply("plan.json")).stderr).toContain("Changed: a.");
+    expect(await account.creations()).toEqual([]);
+    rmSync(home.path("plan.json"));
+    expect(await apply("plan.json")).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,508 @@
+// What a policy needs, from what is observed: an action and a reason for each state that an item can be in, its slots, and
+// what is left to a later run.
+import { describe, expect, it } from "vitest";
+import type { Entry, EntryState } from "../../../src/journal/entry.ts";
+import { shortDuration } from "../../../src/policy/decide.ts";
+import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
+import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
+import type { ClientItem, KeyItem, Policy, PolicyItem, RotationRule } from "../../../src/policy/policy.ts";
+import { inventoryOf, worksByName } from "../../../src/policy/works.ts";
+import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
+
+const day = 86_400_000;
+const hour = 3_600_000;
+const now = Date.parse("2026-11-22T03:00:00.000Z");
+const at = (ms: number): string => new Date(ms).toISOString();
+const scope = { baseUrl: "https://us.example", organizationId: null };
+
+const rule = (over: Partial<RotationRule> = {}): RotationRule => ({
+  everyMs: 60 * day,
+  overlapMs: 12 * hour,
+  unknownAge: "report",
+  ...over,
+});
+const client = (name: string, over: Partial<ClientItem> = {}): ClientItem => ({
+  kind: "oauth_client",
+  name,
+  serviceAccount: "sa",
+  scopes: ["entity:read"],
+  rotate: rule(),
+  destinations: [{ file: `/secrets/${name}` }],
+  ...over,
+});
+const key = (name: string, over: Partial<KeyItem> = {}): KeyItem => ({
+  kind: "access_key",
+  name,
+  type: "service_account",
+  scopes: ["*"],
+  expiresInMs: 90 * day,
+  rotate: rule({ everyMs: undefined, beforeExpiryMs: 14 * day }),
+  destinations: [{ command: "deploy" }],
+  ...over,
+});
+const policy = (items: PolicyItem[], over: Partial<Policy> = {}): Policy => ({
+  items,
+  maxFailures: 3,
+  changesPerRun: 20,
+  keepFreeSlots: 0,
+  unmanaged: "report",
+  ...over,
+});
+
+let number = 0;
+const entry = (over: Partial<Entry>): Entry => {
+  number += 1;
+  return {
+    id: `e${String(number).padStart(4, "0")}`,
+    operation: "oauth_client.create",
+    state: "done",
+    idempotency_key: null,
+    profile: "prod",
+    profile_id: "p",
+    organization_id: null,
+    region: "us",
+    base_url: scope.baseUrl,
+    service_version: "2026-07-01",
+    request_text: '{"service_account_id":"sa","scopes":["entity:read"]}',
+    fingerprint: "",
+    replaces: null,
+    parent: null,
+    created_at: at(now - 61 * day),
+    updated_at: at(now - 61 * day),
+    resource_id: null,
+    attempts: 1,
+    request_ids: [],
+    clock_offset_ms: null,
+    last_error: null,
+    destination: null,
+    replaced_by: null,
+    detail: {},
+    sequence: 1,
+    format: 2,
+    ...over,
+  };
+};
+const made = (name: string, id: string | null, state: EntryState = "done", over: Partial<Entry> = {}): Entry =>
+  entry({ resource_id: id, state, detail: { policy_name: name }, ...over });
+const rotation = (
+  name: string,
+  of: { id: string | null; old: string; state: EntryState; detail?: Entry["detail"] },
+): Entry =>
+  entry({
+    operation: "oauth_client.rotate",
+    resource_id: of.id,
+    state: of.state,
+    request_text: JSON.stringify({ id: of.old, service_account_id: "sa", scopes: ["entity:read"] }),
+    detail: { policy_name: name, old_client: of.old, overlap_ms: hour, ...of.detail },
+  });
+const seen = (id: string, over: Partial<SeenCredential> = {}): SeenCredential => ({
+  id,
+  status: "active",
+  serviceAccount: "sa",
+  scopes: ["entity:read"],
+  createdAt: at(now - 10 * day),
+  ownership: "other",
+  ...over,
+});
+
+interface World {
+  readonly entries?: readonly Entry[];
+  readonly clients?: readonly SeenCredential[];
+  readonly keys?: readonly SeenCredential[];
+}
+const observed = ({ entries = [], clients = [], keys = [] }: World): Observed => ({
+  nowMs: now,
+  works: worksByName(entries, scope),
+  clients: new Map(clients.map((one) => [one.id, one])),
+  keys: new Map(keys.map((one) => [one.id, one])),
+  unresolved: inventoryOf(entries, scope).unresolved,
+});
+const options = (over: Partial<PlanOptions> = {}): PlanOptions => ({
+  only: new Set(),
+  retry: new Set(),
+  finish: new Set(),
+  includeOwn: false,
+  ...over,
+});
+const plan = (of: Policy, world: World, over: Partial<PlanOptions> = {}): Plan =>
+  planPolicy(of, observed(world), options(over));
+const only = (of: Plan) => of.items[0]!;
+
+describe("one item", () => {
+  const cases: readonly (readonly [
+    string,
+    PolicyItem,
+    World,
+    { action: string; state: string; reason: string | RegExp },
+  ])[] = [
+    ["that does not exist", client("a"), {}, { action: "create", state: "absent", reason: "it does not exist yet" }],
+    [
+      "that is young",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1")] },
+      { action: "none", state: "active", reason: "10d old, limit 60d" },
+    ],
+    [
+      "that is too old",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: at(now - 61 * day) })] },
+      { action: "rotate", state: "active", reason: "61d old, limit 60d" },
+    ],
+    [
+      "that is exactly as old as it may get",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: at(now - 60 * day) })] },
+      { action: "none", state: "active", reason: "60d old, limit 60d" },
+    ],
+    [
+      "whose age is unknown",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: undefined })] },
+      { action: "none", state: "active", reason: "its age is unknown" },
+    ],
+    [
+      "whose age is unknown, with unknown_age: rotate",
+      client("a", { rotate: rule({ unknownAge: "rotate" }) }),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: "yesterday" })] },
+      { action: "rotate", state: "active", reason: "its age is unknown" },
+    ],
+    [
+      "with other scopes",
+      client("a", { scopes: ["entity:read", "cohort:read"] }),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { scopes: ["entity:read", "person:read"] })] },
+      { action: "change_scopes", state: "active", reason: "other scopes: +cohort:read, -person:read" },
+    ],
+    [
+      "of another service account",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { serviceAccount: "sb" })] },
+      { action: "change_scopes", state: "active", reason: "it belongs to sb, and the file says sa" },
+    ],
+    [
+      "that somebody revoked",
+      client("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1", { status: "revoked" })] },
+      { action: "create", state: "revoked", reason: "oc_1 is revoked" },
+    ],
+    [
+      "that the service does not know",
+      client("a"),
+      { entries: [made("a", "oc_1")] },
+      { action: "create", state: "absent", reason: "oc_1 is not found" },
+    ],
+    [
+      "whose creation is unfinished",
+      client("a"),
+      { entries: [made("a", null, "unknown")] },
+      { action: "create", state: "unknown", reason: /^unfinished \(unknown\): journal entry \w+ continues$/ },
+    ],
+    [
+      "whose secret is kept",
+      client("a"),
+      { entries: [made("a", "oc_1", "undelivered")] },
+      { action: "create", state: "undelivered", reason: /^its secret is kept and not delivered yet/ },
+    ],
+    [
+      "whose overlap runs",
+      client("a"),
+      {
+        entries: [
+          made("a", "oc_1"),
+          rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail: { overlap_until: at(now + hour) } }),
+        ],
+        clients: [seen("oc_1"), seen("oc_2")],
+      },
+      { action: "wait", state: "waiting", reason: "both work until the overlap ends, then oc_1 is revoked" },
+    ],
+    [
+      "whose overlap is over",
+      client("a"),
+      {
+        entries: [
+          made("a", "oc_1"),
+          rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail: { overlap_until: at(now) } }),
+        ],
+        clients: [seen("oc_1"), seen("oc_2")],
+      },
+      { action: "revoke_old", state: "waiting", reason: "the overlap is over, and oc_1 is revoked" },
+    ],
+    [
+      "whose old client somebody revoked during the overlap",
+      client("a"),
+      {
+        entries: [
+          made("a", "oc_1"),
+          rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail: { overlap_until: at(now + hour) } }),
+        ],
+        clients: [seen("oc_1", { status: "revoked" }), seen("oc_2")],
+      },
+      { action: "revoke_old", state: "waiting", reason: "oc_1 is revoked already" },
+    ],
+    [
+      "whose rotation came to nothing: the old client is its own again",
+      client("a"),
+      {
+        entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],
+        clients: [seen("oc_1"), seen("oc_2", { status: "revoked" })],
+      },
+      { action: "none", state: "active", reason: "10d old, limit 60d" },
+    ],
+    [
+      "that a person rotated by hand",
+      client("a"),
+      {
+        entries: [
+          made("a", "oc_1"),
+          rotation("a", { id: "oc_2", old: "oc_1", state: "done", detail: { policy_name: undefined } }),
+        ],
+        clients: [seen("oc_2")],
+      },
+      { action: "none", state: "active", reason: "10d old, limit 60d" },
+    ],
+    [
+      "whose lost secret was replaced by hand",
+      client("a"),
+      {
+        entries: (() => {
+          const lost = made("a", "oc_1", "replaced");
+          return [lost, entry({ replaces: lost.id, resource_id: "oc_2" })];
+        })(),
+        clients: [seen("oc_2")],
+      },
+      { action: "none", state: "active", reason: "10d old, limit 60d" },
+    ],
+    [
+      "a key that expires soon",
+      key("k"),
+      {
+        entries: [made("k", "ak_1", "done", { operation: "access_key.create" })],
+        keys: [seen("ak_1", { type: "service_account", scopes: ["*"], expiresAt: at(now + 13 * day) })],
+      },
+      { action: "rotate", state: "active", reason: "it expires in 13d, limit 14d" },
+    ],
+    [
+      "a key that has expired",
+      key("k"),
+      {
+        entries: [made("k", "ak_1", "done", { operation: "access_key.create" })],
+        keys: [seen("ak_1", { type: "service_account", scopes: ["*"], expiresAt: at(now - 1) })],
+      },
+      { action: "create", state: "expired", reason: "ak_1 is expired" },
+    ],
+    [
+      "a key of another type",
+      key("k"),
+      {
+        entries: [made("k", "ak_1", "done", { operation: "access_key.create" })],
+        keys: [seen("ak_1", { type: "user_bound", scopes: ["*"] })],
+      },
+      { action: "change_scopes", state: "active", reason: "it is a user_bound key, and the file says service_account" },
+    ],
+    [
+      "of the same name and another kind",
+      key("a"),
+      { entries: [made("a", "oc_1")], clients: [seen("oc_1")] },
+      { action: "create", state: "absent", reason: "it does not exist yet" },
+    ],
+    [
+      "of another organization's journal entries",
+      client("a"),
+      { entries: [made("a", "oc_1", "done", { organization_id: "other" })] },
+      { action: "create", state: "absent", reason: "it does not exist yet" },
+    ],
+  ];
+
+  it.each(cases)("%s", (_what, item, world, { action, state, reason }) => {
+    const { row } = only(plan(policy([item]), world));
+    expect({ action: row.action, state: row.state }).toEqual({ action, state });
+    expect(row.reason).toMatch(
+      reason instanceof RegExp ? reason : new RegExp(`^${reason.replaceAll(/[.+()]/g, "\\$&")}$`),
+    );
+  });
+
+  it("whose overlap is ended by name is due now", () => {
+    const entries = [
+      made("a", "oc_1"),
+      rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail: { overlap_until: at(now + hour) } }),
+    ];
+    const world = { entries, clients: [seen("oc_1"), seen("oc_2")] };
+    expect(only(plan(policy([client("a")]), world, { finish: new Set(["a"]) })).row.action).toBe("revoke_old");
+  });
+
+  it("that failed too often is left until it is asked for", () => {
+    const error = { kind: "conflict", message: "no slot" };
+    const refused = Array.from({ length: 3 }, () => made("a", null, "refused", { last_error: error }));
+    const stalled = only(plan(policy([client("a")]), { entries: refused }));
+    expect(stalled.row).toMatchObject({ action: "create", state: "stalled" });
+    expect(stalled.row.reason).toContain("3 failures in a row. The last one: no slot");
+    expect(stalled.decision.hold).toBe("stalled");
+    expect(
+      only(plan(policy([client("a")]), { entries: refused }, { retry: new Set(["a"]) })).decision.hold,
+    ).toBeUndefined();
+    expect(only(plan(policy([client("a")]), { entries: refused.slice(1) })).decision.hold).toBeUndefined();
+  });
+
+  it("counts failures since the last success, those of one entry one by one, and none of another process's", () => {
+    const error = { kind: "conflict", message: "no slot" };
+    const entries = [
+      made("a", null, "refused", { last_error: error }),
+      made("a", "oc_1"),
+      made("a", null, "refused"),
+      made("a", null, "unknown", { detail: { policy_name: "a", failures: 2 } }),
+    ];
+    expect(only(plan(policy([client("a")]), { entries, clients: [seen("oc_1")] })).decision.hold).toBeUndefined();
+    const third = [...entries, made("a", null, "refused", { last_error: error })];
+    expect(only(plan(policy([client("a")]), { entries: third, clients: [seen("oc_1")] })).decision.hold).toBe(
+      "stalled",
+    );
+  });
+
+  it.each([
+    ["own", false, "own"],
+    ["own", true, undefined],
+    ["maybe", true, "own"],
+    ["other", false, undefined],
+  ] as const)("whose credential is the caller's (%s, include own: %s) is held: %s", (ownership, includeOwn, hold) => {
+    const old = seen("oc_1", { createdAt: at(now - 61 * day), ownership });
+    const world = { entries: [made("a", "oc_1")], clients: [old] };
+    expect(only(plan(policy([client("a")]), world, { includeOwn })).decision.hold).toBe(hold);
+  });
+
+  it("without a destination is planned and not begun", () => {
+    expect(only(plan(policy([client("a", { destinations: [] })]), {})).decision.hold).toBe("no_destination");
+  });
+});
+
+describe("slots", () => {
+  const old = (id: string): SeenCredential => seen(id, { createdAt: at(now - 61 * day) });
+  const many = (count: number, from = 0): SeenCredential[] =>
+    Array.from({ length: count }, (_, i) => seen(`x_${from + i}`));
+  const one = [made("a", "oc_1")];
+
+  it("are counted through the rows", () => {
+    const entries = [
+      made("a", "oc_1"),
+      made("b", "oc_2"),
+      made("c", "oc_3"),
+      rotation("c", { id: "oc_4", old: "oc_3", state: "waiting", detail: { overlap_until: at(now - 1) } }),
+    ];
+    const items = [client("a"), client("b", { rotate: rule({ overlapMs: 0 }) }), client("c"), client("d")];
+    const { items: rows } = plan(policy(items), {
+      entries,
+      clients: [old("oc_1"), old("oc_2"), seen("oc_3"), seen("oc_4")],
+    });
+    expect(rows.map(({ row }) => [row.name, row.slots_before, row.slots_after])).toEqual([
+      ["a", 3, 4],
+      ["b", 4, 4],
+      ["c", 4, 3],
+      ["d", 4, 5],
+    ]);
+  });
+
+  it("of a creation that would be the 21st are refused with the numbers", () => {
+    const { refusals } = plan(policy([client("b")]), { entries: one, clients: [seen("oc_1"), ...many(19)] });
+    expect(refusals).toEqual([{ account: "sa", used: 20, needed: 1, limit: 20 }]);
+    expect(plan(policy([client("b")]), { entries: one, clients: [seen("oc_1"), ...many(18)] }).refusals).toEqual([]);
+  });
+
+  it("count creations of unknown outcome, and not what was revoked", () => {
+    const entries = [...one, made("z", null, "unknown")];
+    const gone = seen("oc_9", { status: "revoked" });
+    expect(plan(policy([client("b")]), { entries, clients: [seen("oc_1"), gone, ...many(18)] }).refusals).toHaveLength(
+      1,
+    );
+  });
+
+  it("that keep_free_slots asks for stay free", () => {
+    const world = { entries: one, clients: [seen("oc_1"), ...many(17)] };
+    expect(plan(policy([client("b")], { keepFreeSlots: 2 }), world).refusals).toEqual([
+      { account: "sa", used: 18, needed: 1, limit: 18 },
+    ]);
+  });
+
+  it("that run out let later rotations wait, the longest due first", () => {
+    const entries = [made("a", "oc_1"), made("b", "oc_2"), made("c", "oc_3")];
+    const oldest = seen("oc_2", { createdAt: at(now - 90 * day) });
+    const clients = [old("oc_1"), oldest, old("oc_3"), ...many(16)];
+    const { items, refusals } = plan(policy([client("a"), client("b"), client("c")]), { entries, clients });
+    expect(refusals).toEqual([]);
+    expect(items.map(({ row }) => row.action)).toEqual(["wait", "rotate", "wait"]);
+    expect(items[0]!.row.reason).toContain("no free slot: 20 of 20 may be used");
+  });
+
+  it("of a full account without an end in sight are refused", () => {
+    const clients = [old("oc_1"), ...many(19)];
+    expect(plan(policy([client("a")]), { entries: one, clients }).refusals).toEqual([
+      { account: "sa", used: 20, needed: 1, limit: 20 },
+    ]);
+  });
+});
+
+describe("a run", () => {
+  it("begins no more than changes_per_run, the longest due first", () => {
+    const entries = [made("a", "oc_1"), made("b", "oc_2")];
+    const clients = [seen("oc_1", { createdAt: at(now - 61 * day) }), seen("oc_2", { createdAt: at(now - 70 * day) })];
+    const { items } = plan(policy([client("a"), client("b")], { changesPerRun: 1 }), { entries, clients });
+    expect(items.map(({ postponed }) => postponed)).toEqual(["a later run: changes_per_run is 1", undefined]);
+  });
+
+  it("outside the window begins nothing, and finishes what is begun", () => {
+    const window = readWindow("04:00-05:00 UTC")!;
+    const entries = [made("b", null, "open")];
+    const { items, opensAt: opens } = plan(policy([client("a"), client("b")], { window }), { entries });
+    expect(opens).toBe("2026-11-22T04:00:00.000Z");
+    expect(items.map(({ postponed }) => postponed)).toEqual([
+      "the window is closed until 2026-11-22T04:00:00.000Z",
+      undefined,
+    ]);
+  });
+
+  it("has something to do unless every row is none or wait", () => {
+    const young = { entries: [made("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
+    expect(isSomethingDue(plan(policy([client("a")]), young))).toBe(false);
+    expect(isSomethingDue(plan(policy([client("a"), client("b")]), young))).toBe(true);
+  });
+
+  it("reports what no item is about, unless it is to be ignored", () => {
+    const world = {
+      entries: [made("a", "oc_1")],
+      clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" })],
+    };
+    expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);
+    expect(plan(policy([client("a")], { unmanaged: "ignore" }), world).unmanaged).toEqual([]);
+  });
+
+  it("of some items leaves the others out", () => {
+    expect(
+      plan(policy([client("a"), client("b")]), {}, { only: new Set(["b"]) }).items.map(({ row }) => row.name),
+    ).toEqual(["b"]);
+  });
+});
+
+describe("a window", () => {
+  it.each([
+    ["02:00-04:00 UTC", "2026-11-22T02:00:00Z", true, undefined],
+    ["02:00-04:00 UTC", "2026-11-22T04:00:00Z", false, "2026-11-23T02:00:00.000Z"],
+    ["23:00-01:00 UTC", "2026-11-22T00:30:00Z", true, undefined],
+    ["23:00-01:00 UTC", "2026-11-22T12:00:30Z", false, "2026-11-22T23:00:00.000Z"],
+    ["02:00-04:00 Europe/Berlin", "2026-11-22T01:30:00Z", true, undefined],
+    // The hour from 2 to 3 is missing on that day.
+    ["02:00-02:30 Europe/Berlin", "2026-03-28T12:00:00Z", false, "2026-03-30T00:00:00.000Z"],
+  ])("%s at %s: %s", (text, time, isIn, opens) => {
+    const window = readWindow(text)!;
+    expect(isOpen(window, Date.parse(time))).toBe(isIn);
+    if (opens !== undefined) expect(at(opensAt(window, Date.parse(time)))).toBe(opens);
+  });
+});
+
+it("writes durations as a policy does", () => {
+  expect([0, 999, 61_000, 2 * hour, 36 * hour, day, 61.9 * day].map(shortDuration)).toEqual([
+    "0s",
+    "0s",
+    "61s",
+    "2h",
+    "36h",
+    "1d",
+    "61d",
+  ]);
+});
