@@ -139,7 +139,8 @@ function noCircles(): Plugin {
 export default defineConfig({
   input: { main: "src/main.ts" },
   platform: "node",
-  external: ["@napi-rs/keyring", "fs-native-extensions", "pg"],
+  // Of pg only its client is bundled; what it can do without (a build for Cloudflare) stays outside.
+  external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare"],
   plugins: [
     substitute(atomically, commander, conf, undiciWithoutParser),
     plainParserBeside(),

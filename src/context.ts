@@ -76,6 +76,8 @@ export interface Context {
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
   journal(): Promise<Journal>;
+  /** Makes the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
+  initJournal(): Promise<{ readonly version: number; readonly made: boolean }>;
   readonly secrets: Secrets;
   /** Standard input, byte for byte. @param what it is. Throws `usage` where it is a terminal, or larger than a request should be */
   input(what: string): Promise<Buffer>;

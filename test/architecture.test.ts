@@ -86,7 +86,7 @@ const table: Readonly<Record<string, Room>> = {
   journal: {
     rooms: ["errors.ts", "disk"],
     packages: ["zod", "pg"],
-    only: { disk: ["journal/file/"], pg: ["journal/postgres/"] },
+    only: { disk: ["journal/file/", "journal/postgres/"], pg: ["journal/postgres/"] },
   },
   secrets: {
     rooms: ["errors.ts", "profiles", "disk"],

@@ -12,6 +12,8 @@ import type { Destination, OneTimeSecret, SingleRecord } from "../secrets/destin
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
+  /** The client that acts, if the profile has client credentials. */
+  readonly principal?: string | undefined;
   readonly region: string;
   readonly baseUrl: string;
   readonly organizationId: string | null;
@@ -115,13 +117,17 @@ export class DiskHealth {
   }
 }
 
-type MadeFor = Pick<Intent, "profile" | "profile_id" | "organization_id" | "region" | "base_url" | "service_version">;
+type MadeFor = Pick<
+  Intent,
+  "profile" | "profile_id" | "principal" | "organization_id" | "region" | "base_url" | "service_version"
+>;
 
 /** The part of an intent that the account decides: of work that begins. */
 export function madeFor(account: Account): MadeFor {
   return {
     profile: account.profile,
     profile_id: account.profileId,
+    principal: account.principal,
     organization_id: account.organizationId,
     region: account.region,
     base_url: account.baseUrl,
@@ -130,8 +136,9 @@ export function madeFor(account: Account): MadeFor {
 }
 
 /** The same part of an intent that goes on with an entry's work: whatever is active now, it stays as it was begun. */
-export function madeAs({ profile, profile_id, organization_id, region, base_url, service_version }: Entry): MadeFor {
-  return { profile, profile_id, organization_id, region, base_url, service_version };
+export function madeAs(entry: Entry): MadeFor {
+  const { profile, profile_id, principal, organization_id, region, base_url, service_version } = entry;
+  return { profile, profile_id, principal, organization_id, region, base_url, service_version };
 }
 
 /** Where the clocks of this machine and the service agree, they differ by this much at most. */

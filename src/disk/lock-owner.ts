@@ -106,6 +106,12 @@ function isLocal(path: string): boolean {
  */
 export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot !== self.boot) return owner.boot !== null && self.boot !== null && isLocal(lockPath);
+  return hasEnded(owner, self);
+}
+
+/** Whether the process has ended beyond doubt: one that can be looked at from here, in the same boot of the same machine. */
+export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
+  if (owner.boot !== self.boot) return false;
   if (owner.space !== self.space || (owner.boot === null && owner.host !== self.host)) return false;
   if (isGone(owner.pid)) return true;
   const stat = processStat(owner.pid);

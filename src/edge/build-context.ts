@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, once, EmbeddedSandbox } from "./connections.ts";
-import { actorOf } from "./actor.ts";
 import { configFolder, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
+import { OpenedJournal } from "./opened-journal.ts";
 import { Failure } from "../errors.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput } from "../output/output.ts";
@@ -48,6 +48,7 @@ export async function buildContext(
         ? output.pick("No profile is the default. As which one?", { choices, flag: "--profile <name>" })
         : undefined,
   });
+  const journal = new OpenedJournal({ env, settings, clock });
   const connections = new Connections({
     env,
     settings,
@@ -55,15 +56,14 @@ export async function buildContext(
     clock,
     sandbox,
     debug: globals.debug ? terminal : undefined,
+    leases: journal.leases,
   });
   const context: Context = {
     settings,
     profiles,
     connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
-    journal: once(async () => {
-      const { openJournal } = await import("../journal/open-journal.ts");
-      return openJournal({ path: settings.journalPath, now: () => clock.now(), actor: actorOf(env) });
-    }),
+    journal: () => journal.open(),
+    initJournal: () => journal.init(),
     secrets: buildSecrets({ ...parts, profiles, http: (choice) => connections.transport(choice) }),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
@@ -71,6 +71,7 @@ export async function buildContext(
   };
   const close = async (): Promise<void> => {
     output.close();
+    journal.close();
     await connections.close();
     await sandbox.close();
   };

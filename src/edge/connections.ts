@@ -2,6 +2,7 @@
 // process, for the profiles `sandbox` and `sandbox-eu`.
 import type { Service } from "../api/connect.ts";
 import type { DebugEvent, Transport } from "../api/http/exchange.ts";
+import type { TransportOptions } from "../api/http/transport.ts";
 import type { Clock } from "../changes/workbench.ts";
 import type { Settings } from "../context.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -30,11 +31,15 @@ export interface ConnectionParts {
   readonly sandbox: EmbeddedSandbox;
   /** Where `--debug` goes. */
   readonly debug: Terminal | undefined;
+  /** Of the journal: nothing is changed for an entry that another may have. */
+  readonly leases: TransportOptions["leases"];
 }
 
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
+  /** It changes the account, under the leases of the journal. A delivery of a secret waits for nobody's lease. */
+  readonly isOfAccount?: boolean;
 }
 
 export class Connections {
@@ -47,17 +52,17 @@ export class Connections {
   }
 
   /** @param options.ca certificates (PEM) of the only authorities that are trusted */
-  transport({ timeoutMs, ca }: TransportChoice = {}): Promise<Transport> {
+  transport({ timeoutMs, ca, isOfAccount = false }: TransportChoice = {}): Promise<Transport> {
     const limitMs = Math.min(this.#parts.settings.timeoutMs, timeoutMs ?? Infinity);
-    const name = `${limitMs} ${ca ?? ""}`;
-    const opened = this.#transports.get(name) ?? this.#open(limitMs, ca);
+    const name = `${limitMs} ${isOfAccount} ${ca ?? ""}`;
+    const opened = this.#transports.get(name) ?? this.#open(limitMs, { ca, isOfAccount });
     this.#transports.set(name, opened);
     return opened;
   }
 
-  async #open(timeoutMs: number, ca: string | undefined): Promise<Transport> {
+  async #open(timeoutMs: number, { ca, isOfAccount }: TransportChoice): Promise<Transport> {
     const { createTransport } = await import("../api/http/transport.ts");
-    const { env, settings, cut, clock, sandbox, debug } = this.#parts;
+    const { env, settings, cut, clock, sandbox, debug, leases } = this.#parts;
     return createTransport({
       locate: (baseUrl) => sandbox.locate(baseUrl),
       timeoutMs,
@@ -69,6 +74,7 @@ export class Connections {
         noProxy: env.no_proxy ?? env.NO_PROXY,
       },
       ca,
+      leases: isOfAccount ? leases : undefined,
       debug: debug && ((event) => debug.writeErr(debugLine(event))),
     });
   }
@@ -78,7 +84,7 @@ export class Connections {
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service> {
     const { settings, clock } = this.#parts;
-    const opened = this.transport({ timeoutMs: options?.timeoutMs });
+    const opened = this.transport({ timeoutMs: options?.timeoutMs, isOfAccount: true });
     const [{ connect }, transport] = await Promise.all([import("../api/connect.ts"), opened]);
     return connect({
       transport,

@@ -9,6 +9,7 @@ export interface Intent
     | "operation"
     | "profile"
     | "profile_id"
+    | "principal"
     | "organization_id"
     | "region"
     | "base_url"
@@ -61,15 +62,36 @@ export function changeable(entry: Entry): Entry {
   });
 }
 
+/** Whose profiles stand in a journal: those of one machine, or of many. */
+export type JournalScope = "machine" | "shared";
+
+/**
+ * Whether an entry was made for the account of an intent with the same address and organization. The id of a profile is one
+ * machine's: what many machines have in common is the client that acts; an API key does not say whose it is.
+ */
+export function isSameAccount(
+  entry: Pick<Entry, "profile_id" | "principal">,
+  intent: Pick<Intent, "profile_id" | "principal">,
+  scope: JournalScope,
+): boolean {
+  if (entry.profile_id === intent.profile_id) return true;
+  const isUnknown = entry.principal === undefined || intent.principal === undefined;
+  return scope === "shared" && (isUnknown || entry.principal === intent.principal);
+}
+
 /**
  * The entry that holds a key given by hand, within one base URL; undefined where none does.
  * @throws Failure `conflict` where it holds it for another request.
  */
-export function entryOfKey(entries: readonly Entry[], intent: Intent, key: string): Entry | undefined {
+export function entryOfKey(
+  entries: readonly Entry[],
+  intent: Intent,
+  { key, scope }: { readonly key: string; readonly scope: JournalScope },
+): Entry | undefined {
   // The oldest one: should two ever hold a key, the first was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
-  const isOther = entry.profile_id !== intent.profile_id;
+  const isOther = !isSameAccount(entry, intent, scope);
   if (isOther || !isSameRequest(entry, intent)) {
     const what = isOther ? `was used as profile "${entry.profile}"` : "was already used for a different request";
     throw new Failure("conflict", `This idempotency key ${what}.`, {
@@ -86,17 +108,17 @@ export function entryOfKey(entries: readonly Entry[], intent: Intent, key: strin
  * it is another request to the service (§4.2 rule 2), and another client would be made in silence.
  * @throws Failure `conflict`; nothing was sent
  */
-export function assertSameAccount(unsettled: readonly Entry[], intent: Intent): void {
+export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, scope: JournalScope): void {
   if ((intent.parent ?? intent.replaces ?? null) !== null || intent.operation.endsWith(".revoke")) return;
   const other = unsettled.find((entry) => {
     const { organization_id } = entry;
     const isOneMissing = (organization_id === null) !== (intent.organization_id === null);
     const isSame = isSameRequest(entry, isOneMissing ? { ...intent, organization_id } : intent);
-    return isSame && entry.parent === null && (isOneMissing || entry.profile_id !== intent.profile_id);
+    return isSame && entry.parent === null && (isOneMissing || !isSameAccount(entry, intent, scope));
   });
   if (other === undefined) return;
-  const { id, profile, profile_id, organization_id } = other;
-  const isOther = profile_id !== intent.profile_id;
+  const { id, profile, organization_id } = other;
+  const isOther = !isSameAccount(other, intent, scope);
   const said = (name: string, of: string | null): string =>
     isOther ? `as profile "${name}"` : of === null ? "without an organization" : `for the organization ${of}`;
   const [begun, now] = [said(profile, organization_id), said(intent.profile, intent.organization_id)];
@@ -111,12 +133,12 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent): 
 }
 
 /** Unsettled entries of the same request of the same account in the same role, the oldest first. */
-export function entriesOfRequest(entries: readonly Entry[], intent: Intent): Entry[] {
+export function entriesOfRequest(entries: readonly Entry[], intent: Intent, scope: JournalScope): Entry[] {
   return entries
     .filter(
       (entry) =>
         isSameRequest(entry, intent) &&
-        entry.profile_id === intent.profile_id &&
+        isSameAccount(entry, intent, scope) &&
         entry.parent === (intent.parent ?? null) &&
         entry.replaces === (intent.replaces ?? null),
     )

@@ -186,6 +186,8 @@ export interface EntryIdentity {
   readonly profile: string;
   /** The profile's own id, which changes with what the profile is bound to. */
   readonly profile_id: string;
+  /** The client that acted, if the profile has client credentials: the same on every machine. */
+  readonly principal?: string | undefined;
   readonly organization_id: string | null;
   readonly region: string;
   readonly base_url: string;
@@ -312,6 +314,11 @@ export function publicEntry(entry: Entry): string {
 
 /** What makes two requests the same one. */
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
+
+/** Text that all requests have in common which can be the same one; which of them are, `isSameRequest` says. */
+export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
+  return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
+}
 
 export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): boolean {
   return (

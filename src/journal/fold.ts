@@ -317,7 +317,17 @@ export function readEntry(
   line: Slice,
   formats: { readonly record: number; readonly entry: number },
 ): Entry | undefined {
-  const read: unknown = JSON.parse(line.bytes.toString("utf8", line.start, line.end));
+  return entryIn(JSON.parse(line.bytes.toString("utf8", line.start, line.end)), formats);
+}
+
+/** The same of a record's content, where a journal keeps it without its line. */
+export function entryOfContent(content: string): Entry | undefined {
+  const read: unknown = JSON.parse(`{${content}}`);
+  const format = isObject(read) && typeof read.v === "number" ? read.v : 0;
+  return entryIn(read, { record: format, entry: format });
+}
+
+function entryIn(read: unknown, formats: { readonly record: number; readonly entry: number }): Entry | undefined {
   if (!isObject(read) || !isObject(read.intent) || !isObject(read.now)) return undefined;
   const { intent, now } = read;
   if (formats.record <= formatVersion && !isOwnShape(intent, now)) return undefined;
@@ -336,6 +346,7 @@ function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, 
     idempotency_key: textOrNull(intent.idempotency_key),
     profile: text(intent.profile),
     profile_id: text(intent.profile_id),
+    principal: isText(intent.principal) ? intent.principal : undefined,
     organization_id: textOrNull(intent.organization_id),
     region: text(intent.region),
     base_url: text(intent.base_url),

@@ -18,7 +18,16 @@ function parsed({ bytes, start, end }: Slice): Record<string, unknown> {
 }
 
 export function stepOf(line: Slice): Step {
-  const { now, by } = parsed(line);
+  return stepIn(parsed(line));
+}
+
+/** The same of a record's content, where a journal keeps it without its line. */
+export function stepOfContent(content: string): Step {
+  const read: unknown = JSON.parse(`{${content}}`);
+  return stepIn(isObject(read) ? read : {});
+}
+
+function stepIn({ now, by }: Record<string, unknown>): Step {
   const { updated_at, state } = isObject(now) ? now : {};
   return {
     at: typeof updated_at === "string" ? updated_at : "",

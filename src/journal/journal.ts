@@ -1,5 +1,6 @@
 // The record of every requested change, and who may continue it. The methods are asynchronous for an engine that asks a
 // server; the file engine does its work synchronously, on the main thread, before it returns.
+import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./filter.ts";
@@ -10,8 +11,10 @@ export type { Intent } from "./admission.ts";
 export type { Finding } from "./finding.ts";
 
 export interface Journal {
-  /** Path of the file. */
+  /** Path of the file, or the address of the server without its password. */
   readonly path: string;
+  /** It is a team's: other machines and other people change it too. */
+  readonly isShared: boolean;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]>;
   /** The unsettled ones, the newest first: much cheaper than to filter all in a long journal. */
@@ -41,11 +44,31 @@ export interface Journal {
   lease(id: string): Promise<EntryLease>;
   /** null if a living process holds it. */
   tryLease(id: string): Promise<EntryLease | null>;
+  /** Who works on which entry now, by its id. Of a file only its locks know it. */
+  holders(): Promise<ReadonlyMap<string, Holder>>;
+  /**
+   * Makes sure that every lease of this process outlasts one request, before that is sent.
+   * @throws Failure if another has one of them now: nothing may be sent
+   */
+  extendLeases(): Promise<void>;
+  /** Whether no lease of this process can have ended: asked in the moment in which a request leaves. */
+  holdsLeases(): boolean;
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;
   /** Forgets settled entries last touched longer ago than that; see `prunable`. */
   prune(olderThanMs: number, options?: PruneOptions): Promise<Pruned>;
+  /** Ends what was opened for it. Safe to repeat. */
+  close(): void;
+}
+
+/** Who works on an entry. */
+export interface Holder extends Actor {
+  readonly pid: number;
+  /** ISO 8601 UTC, by the server's clock, as `until`. */
+  readonly since: string;
+  /** When others may have it if nothing more is heard of it. */
+  readonly until: string;
 }
 
 export interface PruneOptions {
@@ -66,6 +89,10 @@ export interface EntryLease {
   /** As it stands after the last step that was recorded. */
   readonly entry: Entry;
   /**
+   * Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is.
+   */
+  readonly quietUntil?: string | undefined;
+  /**
    * Records a step: on disk and synced once the promise is fulfilled.
    * @throws Failure `usage` or `failed` if that cannot be done; the entry then stands as before.
    */
@@ -83,6 +110,8 @@ export interface Admission {
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
+  /** Who is at the same request in this moment, under an entry of its own. */
+  readonly alongside?: readonly { readonly entry: string; readonly holder: Holder }[];
 }
 
 export interface AdmissionChoice {

@@ -4,34 +4,54 @@ import { FileJournal } from "./file/file-journal.ts";
 import type { Journal } from "./journal.ts";
 
 export interface JournalParts {
+  /** Path of a file, or the address of a team's journal. */
   readonly path: string;
   /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
+  /** What only a team's journal asks for. */
+  readonly team: TeamParts;
+}
+
+interface TeamParts {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** How long one request may take. */
+  readonly requestMs: number;
+  /** How long a lease lasts. */
+  readonly leaseMs: number;
+}
+
+/** How long a living holder of an entry is waited for. */
+const waitMs = 10_000;
+
+/**
+ * Opens the journal at a path or an address. Nothing is touched until something is asked of it.
+ * @throws Failure `usage` if the address cannot be used
+ */
+export async function openJournal({ path, team, ...parts }: JournalParts): Promise<Journal> {
+  if (!isAddress(path)) return new FileJournal(path, parts);
+  const { openTeamJournal } = await import("./postgres/open.ts");
+  return openTeamJournal({ ...parts, ...team, address: path, waitMs });
 }
 
 /**
- * Opens the journal at a path. Nothing on the disk is touched until something is asked of it.
- * @throws Failure `usage` if the path is an address
+ * Makes the tables of a team's journal; a file needs nothing.
+ * @throws Failure if that is not possible; nothing is left half made
  */
-export function openJournal({ path, ...parts }: JournalParts): Journal {
-  refuseAddress(path);
-  return new FileJournal(path, parts);
+export async function initJournal({
+  path,
+  team: { env, home },
+  actor,
+}: JournalParts): Promise<{ readonly version: number; readonly made: boolean }> {
+  if (!isAddress(path))
+    throw new Failure("usage", `The journal is the file ${path}: it needs no preparation.`, {
+      hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal",
+    });
+  const { initTeamJournal } = await import("./postgres/open.ts");
+  return initTeamJournal({ address: path, env, home, actor });
 }
 
-/**
- * Refuses an address as the journal's path: it would become a folder here, and each machine of a fleet would silently
- * have a journal of its own. What follows the scheme may hold a password and is not shown.
- */
-function refuseAddress(path: string): void {
-  const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(path)?.[1];
-  if (scheme === undefined) return;
-  throw new Failure(
-    "usage",
-    `INTEG_JOURNAL is an address (${scheme}://…), and this integ keeps its journal in a file.`,
-    {
-      meaning: "Nothing was sent, nothing changed.",
-      hint: "set INTEG_JOURNAL to a file's path, on a volume that outlives the machine",
-    },
-  );
+function isAddress(path: string): boolean {
+  return /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 }

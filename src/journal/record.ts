@@ -98,6 +98,7 @@ export function recordContent(entry: Entry, { by, prev }: RecordMaking): string 
     idempotency_key: entry.idempotency_key,
     profile: entry.profile,
     profile_id: entry.profile_id,
+    principal: entry.principal,
     organization_id: entry.organization_id,
     region: entry.region,
     base_url: entry.base_url,

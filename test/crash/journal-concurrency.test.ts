@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { openJournal } from "../../src/journal/open-journal.ts";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { identify, newOwner } from "../../src/disk/lock-owner.ts";
 import type { Task } from "./journal-driver.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
@@ -38,7 +38,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
     ),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);
-  const entries = await openJournal({ path, now: Date.now, actor: ada }).entries();
+  const entries = await new FileJournal(path, { now: Date.now, actor: ada }).entries();
   const done = entries.filter((entry) => entry.state === "done" && entry.attempts === 2);
   const lost = sent.filter(
     (line) => !done.some((entry) => entry.id === line.sent && entry.idempotency_key === line.key),
@@ -48,7 +48,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
   expect(new Set(sent.map((line) => line.key)).size).toBe(16 * times);
   expect(lost).toEqual([]);
   expect(entries).toHaveLength(16 * times);
-  expect(await openJournal({ path, now: Date.now, actor: ada }).verify()).toEqual([]);
+  expect(await new FileJournal(path, { now: Date.now, actor: ada }).verify()).toEqual([]);
   expect(leftBeside(path)).toEqual([]);
 });
 
@@ -58,7 +58,7 @@ test.each(modes)("16 processes, the same intent and key, %s: one entry, driven b
     Array.from({ length: 16 }, () => runToEnd(driver, task(path, native, { key: "by-hand", states: ["unknown"] }))),
   );
   const sent = all.flat().filter((line) => line.sent !== undefined);
-  const entries = await openJournal({ path, now: Date.now, actor: ada }).entries();
+  const entries = await new FileJournal(path, { now: Date.now, actor: ada }).entries();
   expect(sent).toHaveLength(16);
   expect(entries).toHaveLength(1);
   // Each driver added one attempt to what it read: two at once would have lost one.
@@ -129,7 +129,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
     );
   }
   const entries = new Map(
-    (await openJournal({ path, now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
+    (await new FileJournal(path, { now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
   );
   const lost = sent.filter((line) => entries.get(line.sent ?? "")?.idempotency_key !== line.key);
   console.log(
@@ -139,7 +139,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
   expect(new Set(sent.map((line) => line.key)).size).toBe(sent.length);
   await runToEnd(driver, task(path, native, { fresh: true, states: ["done"] }));
   expect(leftBeside(path).filter((name) => !name.includes(".torn-"))).toEqual([]);
-  const problems = (await openJournal({ path, now: Date.now, actor: ada }).verify()).filter(
+  const problems = (await new FileJournal(path, { now: Date.now, actor: ada }).verify()).filter(
     (finding) => finding.severity === "problem",
   );
   expect(problems).toEqual([]);
@@ -162,11 +162,11 @@ test("prune and admissions at once lose nothing", async () => {
     .filter((line) => line.sent !== undefined);
   await Promise.all(prunes);
   const entries = new Map(
-    (await openJournal({ path, now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
+    (await new FileJournal(path, { now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
   );
   expect(sent).toHaveLength(24);
   for (const line of sent) expect(entries.get(line.sent ?? "")?.idempotency_key).toBe(line.key);
-  expect(await openJournal({ path, now: Date.now, actor: ada }).verify()).toEqual([]);
+  expect(await new FileJournal(path, { now: Date.now, actor: ada }).verify()).toEqual([]);
 });
 
 test.each([

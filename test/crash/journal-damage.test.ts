@@ -8,7 +8,7 @@ import { Fold } from "../../src/journal/fold.ts";
 import { scanBytes } from "../../src/journal/file/scan.ts";
 import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
-import { openJournal } from "../../src/journal/open-journal.ts";
+import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { ada, clock, intent } from "../unit/journal/intent.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
@@ -19,14 +19,14 @@ let whole: Buffer = Buffer.alloc(0);
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
-  return openJournal({ path: at, now: clock(Date.UTC(2026, 10, 22)), actor: ada });
+  return new FileJournal(at, { now: clock(Date.UTC(2026, 10, 22)), actor: ada });
 }
 
 /** A journal with a life behind it: steps, links, hostile strings, one entry with a single record at each end. */
 beforeEach(async () => {
   path = join(folder(), "journal.ndjson");
   history = new Map();
-  const journal = openJournal({ path, now: clock(), actor: ada });
+  const journal = new FileJournal(path, { now: clock(), actor: ada });
   const work = async (changes: Partial<Intent>, steps: Partial<EntryProgress>[]): Promise<string> => {
     const { lease } = await journal.admit(intent(changes), { fresh: true });
     const shown = [lease.entry];

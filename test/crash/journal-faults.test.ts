@@ -8,7 +8,6 @@ import { loadKernelLock } from "../../src/disk/kernel-lock.ts";
 import { identify } from "../../src/disk/lock-owner.ts";
 import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import type { Intent } from "../../src/journal/journal.ts";
-import { openJournal } from "../../src/journal/open-journal.ts";
 import type { Task } from "./journal-driver.ts";
 import { type Point } from "../support/strace.ts";
 import { countsOnly } from "./harness.ts";
@@ -173,7 +172,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
   test("a prune killed at any of them leaves the old journal or the new one, whole", async () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
-      const journal = openJournal({ path: task.path, now: () => Date.now() - 1000, actor: ada });
+      const journal = new FileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });
       for (const state of ["done", "open", "done"] as const) {
         const { lease } = await journal.admit(intentOf("the same"), { fresh: true });
         await lease.record({ state });
@@ -187,11 +186,11 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     for (const { call, nth } of points) {
       const where = `killed at ${call} ${nth}`;
       const task = await keeps();
-      const before = await openJournal({ path: task.path, now: Date.now, actor: ada }).entries();
+      const before = await new FileJournal(task.path, { now: Date.now, actor: ada }).entries();
       const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
       const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
       killed += run.lines.length === 0 ? 1 : 0;
-      const journal = openJournal({ path: task.path, now: Date.now, actor: ada });
+      const journal = new FileJournal(task.path, { now: Date.now, actor: ada });
       const open = before.filter((entry) => entry.state === "open");
       expect([before, open], where).toContainEqual(await journal.entries());
       expect(await journal.verify(), where).toEqual([]);

@@ -373,14 +373,14 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
     expect(await clientCount()).toBe(before);
   });
 
-  it("an address: no folder of its name, and no word of its password", async () => {
-    const at = home({ INTEG_JOURNAL: "postgresql://me:canary@db.example/journal" });
+  it("an address of something else: no folder of its name, and no word of its password", async () => {
+    const at = home({ INTEG_JOURNAL: "mysql://me:canary@db.example/journal" });
     const before = await clientCount();
     const { code, stderr } = await create(at, "--secret-file", "s");
     expect(code).toBe(2);
-    expect(stderr).toContain("INTEG_JOURNAL is an address (postgresql://…)");
+    expect(stderr).toContain("(mysql://…) cannot be used: mysql:// is not supported");
     expect(stderr).not.toContain("canary");
-    expect(existsSync(at.path("postgresql:"))).toBe(false);
+    expect(existsSync(at.path("mysql:"))).toBe(false);
     expect((await at.integ(["journal", "list"])).code).toBe(2);
     expect(await clientCount()).toBe(before);
   });

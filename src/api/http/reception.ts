@@ -7,6 +7,8 @@ export interface ReceptionOptions {
   /** Where the body is received; one of its own where absent. */
   readonly buffer?: BodyBuffer | undefined;
   readonly settle: (exchange: Exchange) => void;
+  /** Asked when the next thing is to write the request: a process may have stood still until then. */
+  readonly maySend?: () => boolean;
 }
 
 /** Turns of the event loop without a byte, after which nothing more stands in the socket: one reads, one makes sure. */
@@ -38,6 +40,10 @@ export class Reception {
   onConnect(abort: (error?: Error) => void): void {
     // A second time would be a second sending, which is not decided here.
     if (this.#settled || this.#sent) return abort();
+    if (this.#options.maySend?.() === false) {
+      this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
+      return abort();
+    }
     this.#sent = true;
   }
 

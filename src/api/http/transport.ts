@@ -19,6 +19,13 @@ export interface TransportOptions {
   readonly proxy?: ProxySettings;
   /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's where absent. */
   readonly ca?: string | undefined;
+  /** What a change is sent under: others may go on with the same work once it has ended. */
+  readonly leases?: {
+    /** Makes them outlast one request. @throws Failure if another has one: nothing is sent */
+    extend(): Promise<void>;
+    /** Asked in the moment in which the request is handed to its connection. */
+    areHeld(): boolean;
+  };
   readonly debug?: (event: DebugEvent) => void;
 }
 
@@ -38,6 +45,7 @@ export function createTransport(options: TransportOptions): Transport {
       const located = await unlessAborted(options.locate(request.baseUrl), signal);
       if (located === undefined) return interrupted;
       const target = parseTarget(located);
+      if (isChange(request)) await options.leases?.extend();
       const logEnd = log(request, target);
       const maxBytes = request.maxBytes ?? maxBodyBytes;
       const exchange = await sendOnce(pool, { request, target, signal, options, maxBytes });
@@ -52,6 +60,10 @@ export function createTransport(options: TransportOptions): Transport {
  */
 function keepParserAsItIs(): void {
   setFlagsFromString("--wasm-tiering-budget=1000000000");
+}
+
+function isChange({ method }: ExchangeRequest): boolean {
+  return method !== "GET" && method !== "HEAD";
 }
 
 const interrupted: Exchange = { kind: "broken", sent: false, reason: "interrupted", detail: "interrupted" };
@@ -86,7 +98,7 @@ async function sendOnce(
 ): Promise<Exchange> {
   const { method, body, buffer } = request;
   // A change has a connection of its own, closed afterwards (`reset`).
-  const fresh = method !== "GET" && method !== "HEAD";
+  const fresh = isChange(request);
   const connection = await pool.take(target, fresh);
   if (signal.aborted) {
     pool.give(target, { connection, reusable: false });
@@ -97,6 +109,7 @@ async function sendOnce(
   const reception = new Reception({
     maxBytes: method === "HEAD" ? Infinity : maxBytes,
     buffer,
+    maySend: () => !fresh || (options.leases?.areHeld() ?? true),
     settle(end) {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);

@@ -73,7 +73,14 @@ export const environment: readonly Variable[] = [
     name: "INTEG_STATE_DIR",
     meaning: "folder of the journal, kept secrets and the sandbox, instead of the platform's",
   },
-  { name: "INTEG_JOURNAL", meaning: "the journal's file, on a volume that outlives the machine" },
+  {
+    name: "INTEG_JOURNAL",
+    meaning: "the journal: a file on a volume that outlives the machine, or postgresql://… for one that a team shares",
+  },
+  { name: "INTEG_LEASE", meaning: "how long an entry of a team's journal is leased, at least --timeout + 1s" },
+  ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
+    (name) => ({ name, meaning: "as PostgreSQL's own programs read it, for a team's journal" }),
+  ),
   { name: "NO_COLOR", meaning: "no colour", flag: "--no-color" },
   {
     name: "FORCE_COLOR",

@@ -15,6 +15,7 @@ import type {
   Condition,
   EntryLease,
   Finding,
+  Holder,
   Intent,
   Journal,
   Pruned,
@@ -58,6 +59,7 @@ export interface FileJournalParts {
 /** See `Journal`. */
 export class FileJournal implements Journal {
   readonly path: string;
+  readonly isShared = false;
   readonly #now: () => number;
   readonly #actor: Actor;
   readonly #file: JournalFile;
@@ -158,8 +160,8 @@ export class FileJournal implements Journal {
     if (resumed) return resumed;
     const key = keyOf(intent, options);
     if (key === undefined && options.fresh !== true) {
-      admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent));
-      admission.assertSameAccount(fold.unsettled(), intent);
+      admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent, "machine"));
+      admission.assertSameAccount(fold.unsettled(), intent, "machine");
     }
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }
@@ -172,11 +174,11 @@ export class FileJournal implements Journal {
     assertCurrent(fold, this.path);
     const key = keyOf(intent, options);
     if (key !== undefined) {
-      const holder = admission.entryOfKey(fold.entries(), intent, key);
+      const holder = admission.entryOfKey(fold.entries(), intent, { key, scope: "machine" });
       return holder && this.#take("same_key", holder);
     }
     if (options.fresh === true) return undefined;
-    for (const entry of admission.entriesOfRequest(fold.unsettled(), intent).filter(admission.isResumable)) {
+    for (const entry of admission.entriesOfRequest(fold.unsettled(), intent, "machine").filter(admission.isResumable)) {
       const taken = this.#take("resumed", admission.changeable(entry));
       if (!(taken instanceof Busy)) return taken;
     }
@@ -276,6 +278,19 @@ export class FileJournal implements Journal {
       throw this.#failure(error, "update the journal", meaning);
     }
   }
+
+  async holders(): Promise<ReadonlyMap<string, Holder>> {
+    return new Map();
+  }
+
+  /** A lock lasts as long as its process. */
+  async extendLeases(): Promise<void> {}
+
+  holdsLeases(): boolean {
+    return true;
+  }
+
+  close(): void {}
 
   async verify(): Promise<Finding[]> {
     try {

@@ -273,18 +273,21 @@ export class AWorld {
       { fresh = false, key }: { fresh?: boolean; key?: string } = {},
     ): Admission | undefined => {
       if (key !== undefined) {
-        const holder = entryOfKey(sorted(), intent, key);
+        const holder = entryOfKey(sorted(), intent, { key, scope: "machine" });
         return holder && { kind: "same_key", lease: this.#lease(holder) };
       }
       const same = fresh
         ? []
-        : entriesOfRequest(sorted(), intent).filter(({ id, state }) => !isSettled(state) && !this.#held.has(id));
+        : entriesOfRequest(sorted(), intent, "machine").filter(
+            ({ id, state }) => !isSettled(state) && !this.#held.has(id),
+          );
       const unfinished = same.find(isResumable);
       if (unfinished === undefined && !fresh) {
         assertNoneLost(same);
         assertSameAccount(
           sorted().filter(({ state }) => !isSettled(state)),
           intent,
+          "machine",
         );
       }
       return unfinished && { kind: "resumed", lease: this.#lease(unfinished) };

@@ -126,17 +126,17 @@ function theSameRequest(engine: JournalEngine): void {
 
   test("another account goes on with nothing of this one, and makes no second in silence", async () => {
     const open = (await engine.store()).open();
-    const { lease } = await open.admit(intent(), { key: "k" });
+    const { lease } = await open.admit(intent({ principal: "client-1" }), { key: "k" });
     await lease.record({ state: "unknown", attempts: 1 });
     await lease.release();
     const { id } = lease.entry;
-    const other = intent({ profile: "second", profile_id: "prf_2" });
+    const other = intent({ profile: "second", profile_id: "prf_2", principal: "client-2" });
     const refusal = { kind: "conflict", details: { entry: id }, message: expect.stringContaining('profile "prod"') };
     await expect(open.admit(other)).rejects.toMatchObject(refusal);
     await expect(open.admit(other, { key: "k" })).rejects.toMatchObject(refusal);
     expect((await open.admit(other, { fresh: true })).kind).toBe("new");
     const revocation = { operation: "oauth_client.revoke", idempotent: false } as const;
-    await left(open, "unknown", revocation);
+    await left(open, "unknown", { ...revocation, principal: "client-1" });
     expect((await open.admit({ ...other, ...revocation })).kind).toBe("new");
   });
 

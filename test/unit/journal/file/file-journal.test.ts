@@ -19,7 +19,7 @@ import { newEntry } from "../../../../src/journal/admission.ts";
 import { recordContent, seal } from "../../../../src/journal/record.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
 import type { Finding } from "../../../../src/journal/journal.ts";
-import { openJournal } from "../../../../src/journal/open-journal.ts";
+import { FileJournal } from "../../../../src/journal/file/file-journal.ts";
 import { ada, clock, folder, intent, journalAt as at, journalPath } from "../intent.ts";
 
 async function admitted(path: string, count = 1): Promise<string[]> {
@@ -258,7 +258,7 @@ test("entries of a newer format are shown and never changed", async () => {
 
 test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
   const path = journalPath();
-  const standing = openJournal({ path, now: clock(), actor: ada });
+  const standing = new FileJournal(path, { now: clock(), actor: ada });
   const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
     const { lease } = await standing.admit(intent(changes), { fresh: true });
     if (state !== "open") await lease.record({ state });
@@ -272,7 +272,7 @@ test("prune forgets settled entries that are old, whole works at a time, and a s
   const child = await settle({ parent: rotation }, "done");
   const driven = await standing.admit(intent(), { fresh: true });
   await driven.lease.record({ state: "done" });
-  const other = openJournal({ path, now: () => Date.UTC(2027, 0, 1), actor: ada });
+  const other = new FileJournal(path, { now: () => Date.UTC(2027, 0, 1), actor: ada });
   expect(await other.prune(400 * 86_400_000)).toMatchObject({ removed: 0 });
   expect(await other.prune(86_400_000)).toMatchObject({ removed: 3 });
   const left = [driven.lease.entry.id, replacement, lost];

@@ -1,0 +1,21 @@
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command,
+  examples: [
+    { line: "integ journal init", does: "once for each team, by a role that may create tables; safe to repeat" },
+    {
+      line: "INTEG_JOURNAL=postgresql://integ@db.example.com/integ integ journal init",
+      does: "in the database of that address",
+    },
+  ],
+  more: "The journal is the one of INTEG_JOURNAL, or of the profile (profiles add --journal). Tables that are there stay as they are.",
+  async run(context) {
+    const { version, made } = await context.initJournal();
+    const { path } = await context.journal();
+    context.output.note(
+      made ? `Created the tables of the journal in ${path}.` : `The tables of the journal are there.`,
+    );
+    await context.output.document({ object: "journal_tables", address: path, version, created: made });
+  },
+});

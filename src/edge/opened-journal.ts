@@ -1,0 +1,59 @@
+// The journal of one command line: opened when it is first asked for, and closed after it.
+import { parseDuration } from "../commands/options/values.ts";
+import type { Clock } from "../changes/workbench.ts";
+import type { Context, Settings } from "../context.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { JournalParts } from "../journal/open-journal.ts";
+import { actorOf } from "./actor.ts";
+import { once } from "./connections.ts";
+
+interface JournalSources {
+  readonly env: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  readonly clock: Clock;
+}
+
+export class OpenedJournal {
+  readonly #sources: JournalSources;
+  #opened: Journal | undefined;
+
+  constructor(sources: JournalSources) {
+    this.#sources = sources;
+  }
+
+  /** What a request for a change asks before it is sent. */
+  readonly leases = {
+    extend: async (): Promise<void> => this.#opened?.extendLeases(),
+    areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,
+  };
+
+  readonly open = once(async () => {
+    const { openJournal } = await import("../journal/open-journal.ts");
+    this.#opened = await openJournal(this.#parts());
+    return this.#opened;
+  });
+
+  async init(): ReturnType<Context["initJournal"]> {
+    const { initJournal } = await import("../journal/open-journal.ts");
+    return initJournal(this.#parts());
+  }
+
+  close(): void {
+    this.#opened?.close();
+  }
+
+  #parts(): JournalParts {
+    const { env, settings, clock } = this.#sources;
+    const { journalPath: path, home, timeoutMs } = settings;
+    const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
+    return { path, now: () => clock.now(), actor: actorOf(env), team };
+  }
+}
+
+/** A lease outlasts one request: `INTEG_LEASE` shortens it no further. */
+function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
+  const standard = timeoutMs + 15_000;
+  if (!env.INTEG_LEASE) return standard;
+  const asked = parseDuration(env.INTEG_LEASE, "INTEG_LEASE");
+  return Math.min(standard, Math.max(asked, timeoutMs + 1000));
+}

@@ -1,0 +1,194 @@
+// One connection to the server of a team's journal: the hosts of the address in their order, each within its share of the
+// time, protected as its place asks for, and of the kind that is wanted.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import Client, { type ClientConfig } from "pg/lib/client.js";
+import { Failure } from "../../errors.ts";
+import { type Address, type Environment, type Host, type SessionKind, sslModeOf } from "./address.ts";
+import { connectionWords, LostConnection, serverErrorOf } from "./failures.ts";
+import { passwordFor } from "./password.ts";
+
+export interface Surroundings {
+  readonly env: Environment;
+  readonly home: string;
+  /** Name of the user of this machine: the role where nothing else names one. */
+  readonly user: string;
+}
+
+/** What is known of the server at the other end. */
+export interface Server {
+  readonly isReadOnly: boolean;
+  readonly isStandby: boolean;
+  readonly encoding: string;
+}
+
+export interface Connected {
+  readonly client: Client;
+  readonly server: Server;
+}
+
+/** The whole search for a server takes no longer. */
+const limitMs = 5000;
+
+/**
+ * @throws LostConnection where no host can be reached; Failure `usage` for what cannot be read here or needs a password that
+ * is nowhere; the server's own error where it refuses
+ */
+export async function connect(address: Address, surroundings: Surroundings): Promise<Connected> {
+  const hosts = address.hosts.length > 0 ? address.hosts : [localServer(address.port)];
+  const end = performance.now() + limitMs;
+  const met: unknown[] = [];
+  for (const kind of kindsInTurn(address.sessionKind)) {
+    for (const [index, host] of hosts.entries()) {
+      const share = (end - performance.now()) / (hosts.length - index);
+      if (share <= 0) break;
+      try {
+        const connected = await connectTo(host, { address, surroundings, limitMs: share });
+        if (isOfKind(connected.server, kind)) return connected;
+        hangUp(connected.client);
+        met.push(
+          new LostConnection(`${host.name}:${host.port} is ${connected.server.isReadOnly ? "" : "not "}read-only`),
+        );
+      } catch (error) {
+        // What the server itself refuses, another host of the same cluster refuses too; a starting one does not count.
+        const refusal = serverErrorOf(error);
+        if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
+        met.push(error);
+      }
+    }
+  }
+  throw whyNone(hosts, met, address.sessionKind);
+}
+
+function whyNone(hosts: readonly Host[], met: readonly unknown[], wanted: SessionKind): unknown {
+  if (hosts.length === 1 && serverErrorOf(met[0])) return met[0];
+  const words = met.map((error, index) => {
+    const said = error instanceof LostConnection ? error.message : connectionWords(error);
+    const host = hosts[index % hosts.length];
+    return hosts.length === 1 || error instanceof LostConnection ? said : `${host?.name}:${host?.port}: ${said}`;
+  });
+  const which = wanted === "any" || hosts.length === 1 ? "" : ` (none is ${wanted})`;
+  return new LostConnection(`${[...new Set(words)].join("; ") || `no answer within ${limitMs / 1000} s`}${which}`);
+}
+
+/** The local server's socket, where Debian and others, or where PostgreSQL itself puts it. */
+function localServer(port: number): Host {
+  const folder = ["/var/run/postgresql", "/tmp"].find((path) => existsSync(join(path, `.s.PGSQL.${port}`)));
+  return { name: folder ?? "localhost", port };
+}
+
+function kindsInTurn(kind: SessionKind): SessionKind[] {
+  return kind === "prefer-standby" ? ["standby", "any"] : [kind];
+}
+
+function isOfKind({ isReadOnly, isStandby }: Server, kind: SessionKind): boolean {
+  if (kind === "read-write") return !isReadOnly;
+  if (kind === "read-only") return isReadOnly;
+  if (kind === "primary") return !isStandby;
+  return kind !== "standby" || isStandby;
+}
+
+interface Attempt {
+  readonly address: Address;
+  readonly surroundings: Surroundings;
+  readonly limitMs: number;
+}
+
+async function connectTo(host: Host, { address, surroundings, limitMs: share }: Attempt): Promise<Connected> {
+  const config = configOf(host, address, surroundings);
+  const client = new Client(config);
+  // PGOPTIONS, which pg adds by itself: start-up options do not pass through PgBouncer.
+  client.connectionParameters.options = undefined;
+  client.on("error", () => {}); // each statement that it ends says so
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LostConnection(`no answer within ${Math.ceil(share / 1000)} s`)), share);
+  });
+  try {
+    return await Promise.race([late, greet(client)]);
+  } catch (error) {
+    hangUp(client);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function greet(client: Client): Promise<Connected> {
+  await client.connect();
+  const { rows } = await client.query(
+    `SELECT current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
+            current_setting('server_encoding') AS encoding`,
+  );
+  const [row] = rows;
+  const server = {
+    isReadOnly: row?.read_only === true,
+    isStandby: row?.standby === true,
+    encoding: String(row?.encoding),
+  };
+  return { client, server };
+}
+
+/** Ends a connection without waiting for anybody. */
+export function hangUp(client: Client): void {
+  client.end().catch(() => {});
+  client.connection.stream.destroy();
+}
+
+function configOf(host: Host, address: Address, { env, home, user: ownName }: Surroundings): ClientConfig {
+  const user = address.user ?? ownName;
+  const database = address.database ?? user;
+  const found = passwordFor(address, { host, database, user, env, home });
+  return {
+    host: host.name,
+    port: host.port,
+    user,
+    database,
+    // Asked for only if the server wants one.
+    password: async () => {
+      if (found.password !== undefined) return found.password;
+      throw new Failure(
+        "usage",
+        `The server of the journal asks for the password of the role ${user}, and there is none.`,
+        {
+          meaning: `Nothing was sent, nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
+          hint: "Set PGPASSWORD, or add a line to ~/.pgpass",
+        },
+      );
+    },
+    ssl: protection(host, address, home),
+    sslnegotiation: "postgres",
+    application_name: address.applicationName ?? "integ",
+    keepAlive: true,
+  };
+}
+
+/** `require` is as `verify-full` off this machine: a check of certificates is never left out there. */
+function protection(host: Host, address: Address, home: string): ClientConfig["ssl"] {
+  const mode = sslModeOf(address, host);
+  if (mode === "disable" || mode === "allow" || mode === "prefer") return false;
+  const standard = join(home, ".postgresql", "root.crt");
+  const file = address.rootCertificate ?? (existsSync(standard) ? standard : "system");
+  const ca = file === "system" ? undefined : certificate(file, "sslrootcert");
+  const local = sslModeOf({ sslMode: undefined }, host) === "disable";
+  return {
+    rejectUnauthorized: !(mode === "require" && local && ca === undefined),
+    ...(ca === undefined ? {} : { ca }),
+    ...(address.certificate === undefined ? {} : { cert: certificate(address.certificate, "sslcert") }),
+    ...(address.key === undefined ? {} : { key: certificate(address.key, "sslkey") }),
+    // Of an authority of one's own every certificate is one's own; of the public ones anybody has one.
+    ...(mode === "verify-ca" && ca !== undefined ? { checkServerIdentity: () => undefined } : {}),
+  };
+}
+
+function certificate(path: string, parameter: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "";
+    throw new Failure("usage", `The file of ${parameter} cannot be read: ${why}.`, {
+      meaning: "Nothing was sent, nothing changed.",
+      hint: `Set ${parameter} to a file in PEM form`,
+    });
+  }
+}

@@ -1,0 +1,115 @@
+// What a server or a connection refuses, as a Failure: what is wrong, and what to do. Nothing of an address's password.
+import { Failure, type FailureKind } from "../../errors.ts";
+
+/** The connection broke, or the server ended it: whether the statement under way took effect is not known. */
+export class LostConnection extends Error {
+  override readonly name = "LostConnection";
+}
+
+interface ServerError {
+  readonly code: string;
+  readonly message: string;
+  readonly constraint?: string;
+}
+
+/** A refusal by the server; its code has five characters, unlike those of the system. */
+export function serverErrorOf(error: unknown): ServerError | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  if (!/^[0-9A-Z]{5}$/.test(error.code) || !("severity" in error)) return undefined;
+  const { code, message } = error;
+  return "constraint" in error && typeof error.constraint === "string"
+    ? { code, message, constraint: error.constraint }
+    : { code, message };
+}
+
+/** Whether the server says that it ends the connection or cannot take one now: a failover, a restart, a crash. */
+export function endsConnection(error: unknown): boolean {
+  const code = serverErrorOf(error)?.code;
+  return code === undefined || /^(?:08|57P|25P0[34])/.test(code);
+}
+
+interface Words {
+  readonly kind: FailureKind;
+  readonly what: (shown: string) => string;
+  readonly hint: string;
+}
+
+export const initCommand = "integ journal init";
+
+const fixAddress = "Fix INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> --journal <address>";
+const again = "Run the command again when the server is available";
+
+const byCode: readonly (readonly [pattern: RegExp, words: Words])[] = [
+  [/^28P01/, { kind: "usage", what: () => "refuses the password", hint: "Set PGPASSWORD, or correct ~/.pgpass" }],
+  [/^28/, { kind: "usage", what: () => "refuses the role", hint: fixAddress }],
+  [/^3D000/, { kind: "usage", what: () => "does not have the database", hint: fixAddress }],
+  [/^3F000/, { kind: "usage", what: () => "does not have the schema", hint: initCommand }],
+  [/^42P01/, { kind: "usage", what: () => "has no journal in this database yet", hint: initCommand }],
+  [/^42703|^42883/, { kind: "usage", what: () => "has a journal of another version", hint: initCommand }],
+  [
+    /^42501/,
+    {
+      kind: "usage",
+      what: () => "does not permit this to the role",
+      hint: "Grant the role what this command needs, or use another role for it",
+    },
+  ],
+  [
+    /^25006/,
+    {
+      kind: "unreachable",
+      what: () => "is read-only (a standby, or default_transaction_read_only is on)",
+      hint: "Point the journal at the primary: several hosts and target_session_attrs=read-write find it",
+    },
+  ],
+  [
+    /^53100/,
+    { kind: "unreachable", what: () => "has no space left on its disk", hint: "Free space on the server's disk" },
+  ],
+  [/^53300/, { kind: "unreachable", what: () => "has no connection left", hint: again }],
+  [/^(?:53|57|08|25|58|XX|40|55)/, { kind: "unreachable", what: () => "is not available now", hint: again }],
+];
+
+/**
+ * @param shown the address without its password
+ * @returns the Failure for what a server refused or a connection met; what is neither (a bug) as it is
+ */
+export function journalFailure(error: unknown, shown: string, meaning = "Nothing was sent, nothing changed."): unknown {
+  if (error instanceof Failure) return error;
+  if (error instanceof LostConnection)
+    return new Failure("unreachable", `The journal ${shown} cannot be reached: ${error.message}.`, {
+      meaning,
+      hint: "integ doctor",
+    });
+  const refusal = serverErrorOf(error);
+  if (refusal === undefined) return error;
+  const words = byCode.find(([pattern]) => pattern.test(refusal.code))?.[1];
+  const said = `${refusal.message} (SQLSTATE ${refusal.code})`;
+  if (words === undefined)
+    return new Failure("failed", `The server of the journal ${shown} refuses: ${said}.`, {
+      meaning,
+      hint: "integ doctor",
+    });
+  return new Failure(words.kind, `The server of the journal ${shown} ${words.what(shown)}: ${said}.`, {
+    meaning,
+    hint: words.hint,
+  });
+}
+
+/** A connection that could not be made, in words. */
+export function connectionWords(error: unknown): string {
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  const message = error instanceof Error ? error.message : String(error);
+  if (code === "ECONNREFUSED") return "no server answers there (connection refused)";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host name is not known";
+  if (code === "ENOENT") return "there is no such socket";
+  if (code === "EACCES") return "access to the socket is denied";
+  if (code === "ETIMEDOUT" || code === "EHOSTUNREACH" || code === "ENETUNREACH") return "its host does not answer";
+  if (code === "ECONNRESET" || code === "EPIPE" || /Connection terminated/.test(message))
+    return "the connection was closed";
+  if (/does not support SSL/.test(message)) return "the server offers no TLS (ssl = off)";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
+  if (/CERT|SIGNED|ISSUER|SIGNATURE/.test(code))
+    return `its certificate is not trusted (${code}); sslrootcert=<file> names its authority`;
+  return message;
+}

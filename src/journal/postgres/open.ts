@@ -1,0 +1,62 @@
+// Opens a team's journal from its address: nothing is connected before something is asked of it.
+import type { Actor } from "../actor.ts";
+import { type Environment, readAddress } from "./address.ts";
+import { journalFailure } from "./failures.ts";
+import { PostgresJournal } from "./postgres-journal.ts";
+import { assertUsable, checkTables, makeTables, tablesIn } from "./schema.ts";
+import { Session } from "./session.ts";
+
+export interface TeamJournalParts {
+  readonly address: string;
+  readonly env: Environment;
+  /** The person's own folder: where a password file and certificates are looked for. */
+  readonly home: string;
+  readonly actor: Actor;
+  readonly now: () => number;
+  /** How long one request may take. */
+  readonly requestMs: number;
+  /** How long a lease lasts. */
+  readonly leaseMs: number;
+  readonly waitMs: number;
+}
+
+/** @throws Failure `usage` if the address cannot be used */
+export function openTeamJournal({ address: text, env, home, actor, ...parts }: TeamJournalParts): PostgresJournal {
+  const address = readAddress(text, env);
+  const tables = tablesIn(address.schema);
+  const session = new Session({
+    address,
+    surroundings: { env, home, user: actor.user },
+    check: async (query, server) => {
+      assertUsable(server);
+      await checkTables(query, tables);
+    },
+  });
+  return new PostgresJournal({ ...parts, session, tables, actor, shown: address.shown });
+}
+
+/**
+ * Makes the tables, or finds them there.
+ * @returns their version, and whether they were made now
+ */
+export async function initTeamJournal({
+  address: text,
+  env,
+  home,
+  actor,
+}: Pick<TeamJournalParts, "address" | "env" | "home" | "actor">): Promise<{ version: number; made: boolean }> {
+  const address = readAddress(text, env);
+  const tables = tablesIn(address.schema);
+  const session = new Session({
+    address,
+    surroundings: { env, home, user: actor.user },
+    check: async (_, server) => assertUsable(server),
+  });
+  try {
+    return await session.transaction((query) => makeTables(query, tables));
+  } catch (error) {
+    throw journalFailure(error, address.shown);
+  } finally {
+    session.close();
+  }
+}

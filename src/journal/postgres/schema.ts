@@ -1,0 +1,140 @@
+// The tables of a team's journal: their version, how they are made or brought to it, and the check before each use.
+import { Failure } from "../../errors.ts";
+import type { Server } from "./connect.ts";
+import { initCommand, serverErrorOf } from "./failures.ts";
+import type { Query } from "./session.ts";
+
+/** The version of the tables that this program reads and writes. */
+const schemaVersion = 1;
+
+/** Any number that nobody else is likely to lock: of the making of tables, in each database. */
+const initLock = 4_927_301_658;
+
+export interface Tables {
+  readonly schema: string;
+  readonly meta: string;
+  readonly entries: string;
+  readonly records: string;
+  readonly escrow: string;
+}
+
+/** The tables by their whole names: no search path decides which they are. */
+export function tablesIn(schema: string): Tables {
+  const named = (name: string): string => `"${schema.replaceAll('"', '""')}".${name}`;
+  return {
+    schema,
+    meta: named("integ_meta"),
+    entries: named("integ_entries"),
+    records: named("integ_records"),
+    escrow: named("integ_escrow"),
+  };
+}
+
+/** `entries` as they stand, with the lease of each; `records` as they came, appended to and never changed. */
+function statementsOf({ schema, meta, entries, records, escrow }: Tables): string[] {
+  return [
+    `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`,
+    `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,
+    `CREATE TABLE ${entries} (
+       id text COLLATE "C" PRIMARY KEY,
+       operation text NOT NULL,
+       state text NOT NULL,
+       is_settled boolean NOT NULL,
+       profile text NOT NULL,
+       base_url text NOT NULL,
+       idempotency_key text,
+       fingerprint text NOT NULL,
+       parent text,
+       replaces text,
+       resources text[] NOT NULL,
+       updated_at text COLLATE "C" NOT NULL,
+       content text NOT NULL,
+       hash text NOT NULL,
+       position integer NOT NULL,
+       epoch bigint NOT NULL DEFAULT 0,
+       holder text,
+       held_since timestamptz,
+       lease_until timestamptz,
+       quiet_until timestamptz
+     )`,
+    `CREATE UNIQUE INDEX integ_entries_key ON ${entries} (base_url, idempotency_key) WHERE idempotency_key IS NOT NULL`,
+    `CREATE INDEX integ_entries_unsettled ON ${entries} (id) WHERE NOT is_settled`,
+    `CREATE INDEX integ_entries_fingerprint ON ${entries} (fingerprint)`,
+    `CREATE INDEX integ_entries_parent ON ${entries} (parent) WHERE parent IS NOT NULL`,
+    `CREATE INDEX integ_entries_replaces ON ${entries} (replaces) WHERE replaces IS NOT NULL`,
+    `CREATE INDEX integ_entries_resources ON ${entries} USING gin (resources)`,
+    `CREATE TABLE ${records} (
+       entry text COLLATE "C" NOT NULL,
+       position integer NOT NULL,
+       epoch bigint NOT NULL,
+       content text NOT NULL,
+       hash text NOT NULL,
+       actor_user text,
+       actor_host text,
+       actor_run text,
+       PRIMARY KEY (entry, position)
+     )`,
+    `CREATE TABLE ${escrow} (
+       entry text COLLATE "C" PRIMARY KEY,
+       ciphertext text NOT NULL,
+       made_at timestamptz NOT NULL DEFAULT clock_timestamp()
+     )`,
+    `INSERT INTO ${meta} (key, value) VALUES ('version', '${schemaVersion}')`,
+  ];
+}
+
+async function versionOf(query: Query, { meta }: Tables): Promise<number | undefined> {
+  const [there] = await query("SELECT to_regclass($1) IS NOT NULL AS is_there", [meta]);
+  if (there?.is_there !== true) return undefined;
+  const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`);
+  return Number(row?.value);
+}
+
+/** Makes the tables, or finds them there; of several that do so at once one makes them. @returns whether it was this one */
+export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
+  await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
+  const version = await versionOf(query, tables);
+  if (version !== undefined) {
+    assertVersion(version);
+    return { version, made: false };
+  }
+  for (const statement of statementsOf(tables)) await query(statement);
+  return { version: schemaVersion, made: true };
+}
+
+function assertVersion(version: number): void {
+  if (version === schemaVersion) return;
+  const isNewer = version > schemaVersion;
+  throw new Failure(
+    "usage",
+    `The team's journal has tables of version ${version}; this integ needs version ${schemaVersion}.`,
+    {
+      meaning: "Nothing was sent, nothing changed.",
+      hint: isNewer ? "Upgrade integ, then run the command again" : initCommand,
+    },
+  );
+}
+
+export function assertUsable({ encoding }: Server): void {
+  if (encoding === "UTF8") return;
+  throw new Failure("usage", `The database of the journal has the encoding ${encoding}, and UTF8 is needed.`, {
+    meaning: "Nothing was sent, nothing changed.",
+    hint: "Create another database: CREATE DATABASE integ ENCODING 'UTF8' TEMPLATE template0",
+  });
+}
+
+/**
+ * Asked before anything else of a connection.
+ * @throws Failure `usage` if the tables are missing, older or newer, or if the entries were moved elsewhere
+ */
+export async function checkTables(query: Query, tables: Tables): Promise<void> {
+  const rows = await query(`SELECT key, value FROM ${tables.meta}`).catch((error: unknown) => {
+    if (serverErrorOf(error)?.code !== "42P01" && serverErrorOf(error)?.code !== "3F000") throw error;
+    throw new Failure("usage", `There is no journal in the schema ${tables.schema} of this database yet.`, {
+      meaning: "Nothing was sent, nothing changed.",
+      hint: initCommand,
+    });
+  });
+  const value = (key: string): string | undefined => rows.find((row) => row.key === key)?.value as string | undefined;
+  assertVersion(Number(value("version")));
+}

@@ -1,0 +1,36 @@
+// Which entries a list is to show, as a question to the server. Pure.
+import { type EntryFilter, isOfUnsettled } from "../filter.ts";
+import { plain } from "./lease.ts";
+import type { Tables } from "./schema.ts";
+
+/** @param page so many of them, those below an id: of a list that is read in parts */
+export function selectionOf(
+  filter: EntryFilter,
+  { entries, records }: Pick<Tables, "entries" | "records">,
+  page: { readonly below?: string | undefined; readonly limit?: number } = {},
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const { states, operation, profile, actor, since, ids, parent, replaces, resource } = filter;
+  const limit = Math.min(filter.limit ?? Number.POSITIVE_INFINITY, page.limit ?? Number.POSITIVE_INFINITY);
+  const conditions: string[] = [];
+  const values: unknown[] = [];
+  const add = (condition: (place: string) => string, value: unknown): void => {
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  if (isOfUnsettled(filter)) conditions.push("NOT is_settled");
+  if (states !== undefined) add((place) => `state = ANY(${place})`, states);
+  if (operation !== undefined) add((place) => `operation = ${place}`, operation);
+  if (profile !== undefined) add((place) => `profile = ${place}`, plain(profile));
+  if (since !== undefined) add((place) => `updated_at >= ${place}`, since);
+  if (ids !== undefined) add((place) => `id = ANY(${place})`, ids);
+  if (parent !== undefined) add((place) => `parent = ${place}`, parent);
+  if (replaces !== undefined) add((place) => `replaces = ${place}`, replaces);
+  if (resource !== undefined) add((place) => `resources @> ARRAY[${place}]`, plain(resource));
+  if (page.below !== undefined) add((place) => `id < ${place}`, page.below);
+  const names = "actor_user, actor_host, actor_user || '@' || actor_host, actor_run";
+  if (actor !== undefined)
+    add((place) => `EXISTS (SELECT FROM ${records} WHERE entry = id AND ${place} IN (${names}))`, plain(actor));
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  const most = limit === Number.POSITIVE_INFINITY ? "" : `LIMIT ${Math.max(0, Math.floor(limit))}`;
+  return { text: `SELECT content FROM ${entries} ${where} ORDER BY id DESC ${most}`, values };
+}

@@ -1,0 +1,165 @@
+// Statements to the server of a team's journal, one after the other, each within its time. A connection that broke is made
+// again; what became of the statement under way is found out by reading, never guessed.
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../errors.ts";
+import type { Address } from "./address.ts";
+import { connect, type Connected, hangUp, type Server, type Surroundings } from "./connect.ts";
+import { endsConnection, LostConnection, serverErrorOf } from "./failures.ts";
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+export interface SessionParts {
+  readonly address: Address;
+  readonly surroundings: Surroundings;
+  /** Looked at once for each connection, before anything else is asked. */
+  readonly check: (query: Query, server: Server) => Promise<void>;
+}
+
+export interface Write {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /**
+   * Asked over a new connection where the answer was lost: the rows that it would have had, or undefined if it took no
+   * effect, so that it may be asked for again.
+   */
+  readonly settle: (query: Query) => Promise<readonly Row[] | undefined>;
+}
+
+/** No statement is waited for longer, with all that it takes to find out what became of it. */
+const limitMs = 10_000;
+
+/** Makes a lone statement's own transaction reach the disk, and the synchronous standbys, whatever the server's settings are. */
+export const durably = "durably AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS set)";
+
+export class Session {
+  readonly #parts: SessionParts;
+  #connected: Connected | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #hasMet = false;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  /** What is known of the server. */
+  server(): Promise<Server> {
+    return this.#inTurn(async () => (await this.#connection()).server);
+  }
+
+  read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.#inTurn(() => this.#repeated((query) => query(text, values)));
+  }
+
+  write({ text, values, settle }: Write): Promise<readonly Row[]> {
+    let wasSent = false;
+    return this.#inTurn(() =>
+      this.#repeated(async (query) => {
+        const settled = wasSent ? await settle(query) : undefined;
+        if (settled !== undefined) return settled;
+        wasSent = true;
+        try {
+          return await query(text, values);
+        } catch (error) {
+          // A second try that meets what the first one left: it had taken effect after all.
+          const found = serverErrorOf(error)?.code === "23505" ? await settle(query) : undefined;
+          if (found !== undefined) return found;
+          throw error;
+        }
+      }),
+    );
+  }
+
+  /** Several statements as one; never repeated. A server that hears nothing more of it gives its locks back. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      const { client } = await this.#connection();
+      const query = this.#queryOf(client, 10 * 60_000);
+      await query("BEGIN");
+      try {
+        await query("SET LOCAL synchronous_commit = on");
+        await query("SET LOCAL idle_in_transaction_session_timeout = 60000");
+        const done = await work(query);
+        await query("COMMIT");
+        return done;
+      } catch (error) {
+        if (this.#connected?.client === client) await query("ROLLBACK").catch(() => this.#drop(client));
+        throw error;
+      }
+    });
+  }
+
+  close(): void {
+    if (this.#connected !== undefined) hangUp(this.#connected.client);
+    this.#connected = undefined;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #connection(): Promise<Connected> {
+    if (this.#connected !== undefined) return this.#connected;
+    const { address, surroundings, check } = this.#parts;
+    const connected = await connect(address, surroundings);
+    this.#connected = connected;
+    connected.client.once("end", () => this.#drop(connected.client));
+    try {
+      await check(this.#queryOf(connected.client, limitMs), connected.server);
+    } catch (error) {
+      this.#drop(connected.client);
+      throw error;
+    }
+    this.#hasMet = true;
+    return connected;
+  }
+
+  #drop(client: Connected["client"]): void {
+    hangUp(client);
+    if (this.#connected?.client === client) this.#connected = undefined;
+  }
+
+  /**
+   * Does the work again where its connection broke, until the time is over. A server that was never reached is not waited
+   * for: one search for it is enough.
+   */
+  async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const end = performance.now() + limitMs;
+    for (let round = 0; ; round += 1) {
+      try {
+        const { client } = await this.#connection();
+        return await work(this.#queryOf(client, end - performance.now()));
+      } catch (error) {
+        if (error instanceof Failure || !isLoss(error) || !this.#hasMet || performance.now() + 500 > end) throw error;
+        await sleep(Math.min(1000, 50 * 2 ** round));
+      }
+    }
+  }
+
+  #queryOf(client: Connected["client"], withinMs: number): Query {
+    return async (text, values = []) => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_, reject) => {
+        const seconds = Math.round(withinMs / 1000);
+        timer = setTimeout(() => reject(new LostConnection(`no answer within ${seconds} s`)), withinMs);
+      });
+      try {
+        const { rows } = await Promise.race([late, client.query(text, values)]);
+        return rows;
+      } catch (error) {
+        if (!endsConnection(error)) throw error;
+        this.#drop(client);
+        throw isLoss(error) ? error : new LostConnection("the connection was lost", { cause: error });
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+  }
+}
+
+/** Whether another connection may do better. */
+function isLoss(error: unknown): boolean {
+  return error instanceof LostConnection || (serverErrorOf(error) !== undefined && endsConnection(error));
+}

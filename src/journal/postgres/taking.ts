@@ -1,0 +1,95 @@
+// Taking the lease of an entry: one that nobody has, or whose holder is a process of this machine that has ended. A living
+// holder is waited for, then named.
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../errors.ts";
+import { changeable } from "../admission.ts";
+import { entryOfContent } from "../fold.ts";
+import { describeHolder, holderIn, isHolderGone, leaseColumns, ownHolder } from "./holder.ts";
+import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
+import { durably, type Row } from "./session.ts";
+
+/** A living process has an entry that is wanted. */
+export class Busy {
+  readonly id: string;
+  readonly row: Row | undefined;
+
+  constructor(id: string, row: Row | undefined) {
+    this.id = id;
+    this.row = row;
+  }
+}
+
+export async function takeLease(parts: LeaseParts, id: string): Promise<PostgresLease | Busy> {
+  const { session, tables } = parts;
+  const taken = await takeRow(parts, id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
+  if (taken !== undefined) return taken;
+  const [row] = await session.read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id]);
+  if (row === undefined || !isHolderGone(row)) return new Busy(id, row);
+  return (await takeRow(parts, id, { condition: "epoch = $4", epoch: row.epoch })) ?? new Busy(id, row);
+}
+
+async function takeRow(
+  parts: LeaseParts,
+  id: string,
+  { condition, epoch }: { readonly condition: string; readonly epoch?: unknown },
+): Promise<PostgresLease | undefined> {
+  const { session, tables, actor, leaseMs } = parts;
+  // Names this taking: what a lost answer left is found again by it.
+  const mark = randomUUID();
+  const holder = JSON.stringify({ ...(JSON.parse(ownHolder(actor)) as object), mark });
+  const askedAt = moment();
+  const columns = `content, hash, position, ${leaseColumns}`;
+  const values = [id, holder, leaseMs];
+  const [row] = await session.write({
+    text: `WITH ${durably} UPDATE ${tables.entries} SET epoch = epoch + 1, holder = $2, held_since = clock_timestamp(),
+             lease_until = clock_timestamp() + $3::float8 * interval '1 ms',
+             quiet_until = CASE WHEN holder IS NULL THEN quiet_until ELSE greatest(quiet_until, lease_until) END
+           FROM durably WHERE id = $1 AND (${condition}) RETURNING ${columns}`,
+    values: epoch === undefined ? values : [...values, epoch],
+    settle: async (query) => {
+      const text = `SELECT ${columns} FROM ${tables.entries} WHERE id = $1 AND holder LIKE $2`;
+      const found = await query(text, [id, `%${mark}%`]);
+      return found.length === 0 ? undefined : found;
+    },
+  });
+  const entry = row && entryOfContent(String(row.content));
+  if (row === undefined || entry === undefined) return undefined;
+  const quietMs = Number(row.quiet_ms ?? 0);
+  const taken: Taken = {
+    entry: changeable(entry),
+    epoch: String(row.epoch),
+    position: Number(row.position),
+    hash: String(row.hash),
+    askedAt,
+    quiet: quietMs > 0 ? { until: String(row.quiet_until), ms: quietMs } : undefined,
+  };
+  return new PostgresLease(parts, taken);
+}
+
+/** Tries again until no living holder is in the way, or the time is over. */
+export async function waitForHolder<T>(
+  { waitMs }: { readonly waitMs: number },
+  attempt: () => Promise<T | Busy>,
+): Promise<T> {
+  const end = performance.now() + waitMs;
+  for (let round = 0; ; round += 1) {
+    const came = await attempt();
+    if (!(came instanceof Busy)) return came;
+    const left = end - performance.now();
+    if (left <= 0) throw timedOut(came, waitMs);
+    await sleep(Math.min(left, 10 * 2 ** Math.min(round, 5)));
+  }
+}
+
+function timedOut({ id, row }: Busy, waitMs: number): Failure {
+  const holder = row && holderIn(row);
+  const who = holder === undefined ? "another process" : describeHolder(holder);
+  const times = holder === undefined ? "" : ` since ${holder.since}; its lease ends at ${holder.until}`;
+  const what = `Journal entry ${id} is in use by ${who}${times}; it was waited for ${Math.round(waitMs / 100) / 10} s.`;
+  return new Failure("outcome_unknown", what, {
+    meaning: "Nothing was sent, nothing changed.",
+    hint: `Wait for that process. If it has ended: integ journal release ${id}`,
+    entry: id,
+  });
+}

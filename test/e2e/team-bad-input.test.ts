@@ -1,0 +1,270 @@
+// A team's journal that cannot be used: what is wrong and what to do, soon, and nothing sent.
+import { chmodSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../support/bundle-driver.ts";
+import { type Certificate, makeAuthority, opensslAbsent } from "../support/certificates.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { Home } from "../support/program.ts";
+
+let server: PostgresServer;
+let service: Server;
+let connections = 0;
+
+/** Says to every change: it must not come. */
+async function counting(): Promise<string> {
+  service = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+  const address = service.address();
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+}
+
+let env: Record<string, string> = {};
+
+beforeAll(async () => {
+  env = { INTEG_REGION: "us", INTEG_BASE_URL: await counting(), INTEG_API_KEY: "k", PGPASSWORD: role.password };
+});
+afterAll(() => service.close());
+
+const creation = [
+  "oauth-clients",
+  "create",
+  "--service-account",
+  "sa_1",
+  "--scope",
+  "entity:read",
+  "--secret-file",
+  "s",
+];
+
+interface Case {
+  readonly what: string;
+  readonly journal: () => string;
+  readonly env?: () => Record<string, string>;
+  readonly code: number;
+  readonly says: string;
+  readonly next?: string;
+}
+
+async function check({ journal, env: more, code, says, next }: Case): Promise<void> {
+  const home = new Home({ ...env, INTEG_JOURNAL: journal(), ...more?.() });
+  onTestFinished(() => home.remove());
+  const before = connections;
+  for (const words of [creation, ["journal", "list"]]) {
+    const started = performance.now();
+    const ended = await home.integ([...words, "-o", "json"]);
+    expect(ended.stderr).toContain(says);
+    expect(ended.code, ended.stderr).toBe(code);
+    const { error } = JSON.parse(ended.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, unknown> };
+    expect(error.exit_code).toBe(code);
+    if (next !== undefined) expect(error.hint).toBe(next);
+    expect(String(error.hint).length).toBeGreaterThan(5);
+    expect(ended.stderr).not.toMatch(/canary|\n\s+at /);
+    // The search for a server ends after 5 s; the rest is the start of a process on a busy machine.
+    expect(performance.now() - started).toBeLessThan(20_000);
+  }
+  expect(connections).toBe(before);
+}
+
+const address = (rest: string): string => `postgresql://${role.name}@127.0.0.1:${server.port}/${rest}`;
+
+describe("without a server", () => {
+  it.each<Case>([
+    {
+      what: "nobody listens",
+      journal: () => "postgresql://integ:canary@127.0.0.1:9/integ",
+      code: 11,
+      says: "connection refused",
+    },
+    {
+      what: "a host that nobody knows",
+      journal: () => "postgresql://integ:canary@db.invalid/integ",
+      code: 11,
+      says: "its host name is not known",
+    },
+    {
+      what: "a socket that is not there",
+      journal: () => "postgresql:///integ?host=/nonexistent",
+      code: 11,
+      says: "there is no such socket",
+    },
+    {
+      what: "a typing mistake in a parameter",
+      journal: () => "postgresql://integ:canary@127.0.0.1/integ?sslmod=require",
+      code: 2,
+      says: "sslmod",
+    },
+    {
+      what: "a plain connection off this machine",
+      journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",
+      code: 2,
+      says: "unprotected to db.example",
+    },
+  ])("$what", check);
+
+  it("a host that never answers: 5 s for all hosts together", async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void silent.close());
+    const at = silent.address();
+    const port = typeof at === "object" && at ? at.port : 0;
+    const journal = () => `postgresql://integ:canary@127.0.0.1:${port},127.0.0.1:${port}/integ`;
+    await check({ what: "", journal, code: 11, says: "no answer within 3 s" });
+  });
+});
+
+describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with a server", () => {
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    await server.sql(
+      `CREATE DATABASE latin OWNER ${role.name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+    );
+    const home = new Home({ ...env, INTEG_JOURNAL: server.address("newer") });
+    for (const schema of ["newer", "older", "denied"])
+      await home.integ(["journal", "init"], { env: { INTEG_JOURNAL: server.address(schema) } });
+    home.remove();
+    await server.sql("UPDATE newer.integ_meta SET value = '99' WHERE key = 'version'", role.name);
+    await server.sql("UPDATE older.integ_meta SET value = '0' WHERE key = 'version'", role.name);
+    await server.sql("CREATE ROLE guest LOGIN PASSWORD 'of-a-test'");
+    await server.sql("GRANT USAGE ON SCHEMA denied TO guest", role.name);
+    await server.sql("GRANT SELECT ON denied.integ_meta TO guest", role.name);
+  });
+  afterAll(() => server.remove());
+
+  it.each<Case>([
+    {
+      what: "a wrong password",
+      journal: () => address("integ"),
+      env: () => ({ PGPASSWORD: "canary" }),
+      code: 2,
+      says: "refuses the password",
+    },
+    {
+      what: "no password at all",
+      journal: () => address("integ"),
+      env: () => ({ PGPASSWORD: "" }),
+      code: 2,
+      says: "asks for the password",
+    },
+    {
+      what: "a password file that others can read",
+      journal: () => address("integ"),
+      env: () => {
+        const file = join(temporaryFolder(), "pgpass");
+        writeFileSync(file, `*:*:*:*:${role.password}\n`);
+        chmodSync(file, 0o644);
+        return { PGPASSWORD: "", PGPASSFILE: file };
+      },
+      code: 2,
+      says: "can be read by others and is ignored",
+    },
+    {
+      what: "a missing role",
+      journal: () => `postgresql://nobody@127.0.0.1:${server.port}/integ`,
+      code: 2,
+      says: "nobody",
+    },
+    { what: "a missing database", journal: () => address("missing"), code: 2, says: "does not have the database" },
+    {
+      what: "a missing schema",
+      journal: () => server.address("missing"),
+      code: 2,
+      says: "There is no journal in the schema missing",
+      next: "integ journal init",
+    },
+    {
+      what: "a newer schema",
+      journal: () => server.address("newer"),
+      code: 2,
+      says: "tables of version 99",
+      next: "Upgrade integ, then run the command again",
+    },
+    {
+      what: "an older schema",
+      journal: () => server.address("older"),
+      code: 2,
+      says: "tables of version 0",
+      next: "integ journal init",
+    },
+    {
+      what: "missing privileges",
+      journal: () => address("integ").replace(role.name, "guest") + "?options=-csearch_path%3Ddenied",
+      code: 2,
+      says: "does not permit this to the role",
+    },
+    {
+      what: "a database that is not UTF-8",
+      journal: () => address("latin"),
+      code: 2,
+      says: "has the encoding SQL_ASCII",
+    },
+    {
+      what: "a server without TLS",
+      journal: () => address("integ?sslmode=verify-full"),
+      code: 11,
+      says: "the server offers no TLS",
+    },
+    {
+      what: "an authority's file that is missing",
+      journal: () => address("integ?sslmode=verify-full&sslrootcert=/nonexistent"),
+      code: 2,
+      says: "The file of sslrootcert cannot be read",
+    },
+  ])("$what", check);
+
+  it("a server that can only be read: lists are shown, nothing is changed", async () => {
+    const home = new Home({ ...env, INTEG_JOURNAL: server.address("readonly") });
+    onTestFinished(() => home.remove());
+    await home.integ(["journal", "init"]);
+    await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
+    onTestFinished(async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)));
+    const before = connections;
+    const made = await home.integ(creation);
+    expect([made.code, made.stderr]).toEqual([11, expect.stringContaining("is read-only")]);
+    expect((await home.integ(["journal", "list"])).code).toBe(0);
+    const verified = await home.integ(["journal", "verify", "--json"]);
+    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("is read-only")]);
+    expect(connections).toBe(before);
+  });
+
+  describe.skipIf(opensslAbsent !== undefined)("that speaks TLS", () => {
+    /** The server with another certificate from now on. */
+    async function serve({ key, cert }: Certificate): Promise<void> {
+      for (const [name, text] of [
+        ["server.key", key],
+        ["server.crt", cert],
+      ] as const) {
+        const path = join(server.data, name);
+        writeFileSync(path, text, { mode: 0o600 });
+        server.give(path);
+      }
+      await server.sql("ALTER SYSTEM SET ssl = on");
+      await server.sql("SELECT pg_reload_conf()");
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+
+    const full = (rest: string): string =>
+      `postgresql://${role.name}@localhost:${server.port}/${role.name}?sslmode=verify-full${rest}`;
+
+    it("a certificate of an authority that is not trusted, of another name, past its time; one that fits works", async () => {
+      const authority = makeAuthority(temporaryFolder());
+      const other = makeAuthority(temporaryFolder());
+      const trusting = `&sslrootcert=${authority.path}`;
+      await serve(authority.sign(["DNS:db.example"]));
+      await check({ what: "", journal: () => full(""), code: 11, says: "its certificate is not trusted" });
+      await check({ what: "", journal: () => full(`&sslrootcert=${other.path}`), code: 11, says: "not trusted" });
+      await check({ what: "", journal: () => full(trusting), code: 11, says: "its certificate is for another name" });
+      await serve(authority.sign(["DNS:localhost"], { isExpired: true }));
+      await check({ what: "", journal: () => full(trusting), code: 11, says: "CERT_HAS_EXPIRED" });
+      await serve(authority.sign(["DNS:localhost"]));
+      const home = new Home({ ...env, INTEG_JOURNAL: full(trusting) });
+      onTestFinished(() => home.remove());
+      expect((await home.integ(["journal", "init"])).code).toBe(0);
+      expect((await home.integ(["journal", "list"])).code).toBe(0);
+    });
+  });
+});

@@ -1,0 +1,290 @@
+// A real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback; and a PgBouncer before it. Where
+// a machine has none, tests say aloud that they skip.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import Client from "pg/lib/client.js";
+
+/** The role that the tests act as, and its password: made for one folder that is removed again. */
+export const role = { name: "integ", password: "of-a-test" } as const;
+
+function newestFolder(): string | undefined {
+  const base = "/usr/lib/postgresql";
+  const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
+  const found = [...versions.map((version) => join(base, version, "bin")), ...(process.env.PATH ?? "").split(":")];
+  return found.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
+}
+
+const binaries = newestFolder();
+const isRoot = process.geteuid?.() === 0;
+
+/** PostgreSQL does not run as the superuser: it runs as its own user then. */
+const account = isRoot ? accountOf("postgres") : undefined;
+
+function accountOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
+  const [uid, gid] = ["-u", "-g"].map((flag) => spawnSync("id", [flag, name], { encoding: "utf8" }).stdout.trim());
+  return uid && gid ? { uid: Number(uid), gid: Number(gid) } : undefined;
+}
+
+const canRun = binaries !== undefined && (!isRoot || account !== undefined);
+
+/** Says aloud that there is no PostgreSQL here. @returns whether to skip */
+export function isWithoutPostgres(what: string): boolean {
+  if (!canRun) console.warn(`skipped without PostgreSQL (initdb, postgres): ${what}`);
+  return !canRun;
+}
+
+const bouncer = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"].find((path) =>
+  existsSync(path),
+);
+
+export function isWithoutBouncer(what: string): boolean {
+  const isMissing = isWithoutPostgres(what) || bouncer === undefined;
+  if (canRun && bouncer === undefined) console.warn(`skipped without PgBouncer: ${what}`);
+  return isMissing;
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
+
+function own(path: string): void {
+  if (account) chownSync(path, account.uid, account.gid);
+}
+
+function run(words: readonly [string, ...string[]], env: Readonly<Record<string, string>> = {}): void {
+  const [file, ...rest] = words;
+  execFileSync(file, rest, {
+    stdio: "pipe",
+    cwd: "/",
+    env: { PATH: process.env.PATH ?? "", LC_ALL: "C.UTF-8", ...env },
+    ...account,
+  });
+}
+
+export interface PostgresOptions {
+  /** Lines of postgresql.conf. */
+  readonly settings?: readonly string[];
+  /** Another server to begin as a standby of. */
+  readonly standbyOf?: PostgresServer;
+  readonly encoding?: string;
+}
+
+export class PostgresServer {
+  readonly folder: string;
+  readonly port: number;
+  #process: ChildProcess | undefined;
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder;
+    this.port = port;
+  }
+
+  static async start({ settings = [], standbyOf, encoding = "UTF8" }: PostgresOptions = {}): Promise<PostgresServer> {
+    // In memory where that can be had: what is tested is not how fast a disk syncs.
+    const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "integ-pg-"));
+    chmodSync(folder, 0o755);
+    own(folder);
+    const server = new PostgresServer(folder, await freePort());
+    if (standbyOf === undefined) {
+      const options = ["--no-sync", "--auth=trust", "--username=postgres", "--locale=C", `--encoding=${encoding}`];
+      run([join(binaries!, "initdb"), "-D", server.data, ...options]);
+    } else {
+      const from = ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres"];
+      run([join(binaries!, "pg_basebackup"), "-D", server.data, "-R", "--checkpoint=fast", "--no-sync", ...from]);
+    }
+    const lines = [
+      `port = ${server.port}`,
+      "listen_addresses = '127.0.0.1'",
+      `unix_socket_directories = '${folder}'`,
+      "max_connections = 200",
+      "shared_buffers = 32MB",
+      "logging_collector = off",
+      ...settings,
+    ];
+    appendFileSync(join(server.data, "postgresql.conf"), `${lines.join("\n")}\n`);
+    const rules = [
+      "local all all trust",
+      "host replication all 127.0.0.1/32 trust",
+      "host all postgres 127.0.0.1/32 trust",
+      "host all all 127.0.0.1/32 scram-sha-256",
+    ];
+    writeFileSync(join(server.data, "pg_hba.conf"), `${rules.join("\n")}\n`);
+    await server.up();
+    if (standbyOf === undefined && encoding === "UTF8") {
+      await server.sql(`CREATE ROLE ${role.name} LOGIN PASSWORD '${role.password}'`);
+      await server.sql(`CREATE DATABASE ${role.name} OWNER ${role.name}`);
+    }
+    return server;
+  }
+
+  get data(): string {
+    return join(this.folder, "data");
+  }
+
+  /** Starts the server and waits until it answers. */
+  async up(): Promise<void> {
+    const child = spawn(join(binaries!, "postgres"), ["-D", this.data], {
+      stdio: ["ignore", "ignore", "pipe"],
+      cwd: "/",
+      env: { PATH: process.env.PATH ?? "", LC_ALL: "C.UTF-8" },
+      ...account,
+    });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)));
+    this.#process = child;
+    for (let round = 0; round < 400; round += 1) {
+      if (child.exitCode !== null) throw new Error(`postgres ended: ${said}`);
+      if (
+        await this.sql("SELECT 1").then(
+          () => true,
+          () => false,
+        )
+      )
+        return;
+      await sleep(25);
+    }
+    throw new Error(`postgres does not answer: ${said}`);
+  }
+
+  /** Ends every process of the server at once, as a crash of its machine does. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    if (child?.pid === undefined) return;
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    const below = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "latin1").trim().split(" ");
+    for (const pid of [child.pid, ...below.filter(Boolean).map(Number)]) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // it has ended by itself
+      }
+    }
+    await ended;
+    this.#process = undefined;
+    rmSync(join(this.data, "postmaster.pid"), { force: true });
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#process;
+    if (child === undefined) return;
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGQUIT");
+    await ended;
+    this.#process = undefined;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Makes a file the server's own. */
+  give(path: string): void {
+    own(path);
+  }
+
+  async promote(): Promise<void> {
+    await this.sql("SELECT pg_promote()");
+  }
+
+  /** Asks the server as its superuser. */
+  async sql(text: string, database = "postgres"): Promise<readonly Record<string, unknown>[]> {
+    const client = new Client({
+      host: this.folder,
+      port: this.port,
+      user: "postgres",
+      database,
+      password: async () => "",
+      ssl: false,
+      sslnegotiation: "postgres",
+      application_name: "test",
+      keepAlive: false,
+    });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  /** The address of the tests' database over loopback; its password is in PGPASSWORD. */
+  address(schema?: string): string {
+    return addressAt(`127.0.0.1:${this.port}`, schema);
+  }
+}
+
+/** @param hosts one or several, with their ports */
+export function addressAt(hosts: string, schema?: string): string {
+  const query = schema === undefined ? "" : `?options=-csearch_path%3D${schema}`;
+  return `postgresql://${role.name}@${hosts}/${role.name}${query}`;
+}
+
+export class Bouncer {
+  readonly port: number;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(port: number, child: ChildProcess, folder: string) {
+    this.port = port;
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  /** PgBouncer in transaction mode: each transaction may get another connection of few. */
+  static async start(server: PostgresServer): Promise<Bouncer> {
+    const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
+    chmodSync(folder, 0o755);
+    mkdirSync(join(folder, "run"));
+    const port = await freePort();
+    writeFileSync(join(folder, "users.txt"), `"${role.name}" "${role.password}"\n`);
+    const settings = [
+      "[databases]",
+      `* = host=127.0.0.1 port=${server.port}`,
+      "[pgbouncer]",
+      "listen_addr = 127.0.0.1",
+      `listen_port = ${port}`,
+      "auth_type = scram-sha-256",
+      `auth_file = ${join(folder, "users.txt")}`,
+      "pool_mode = transaction",
+      "default_pool_size = 4",
+      "max_client_conn = 300",
+      "unix_socket_dir =",
+    ];
+    writeFileSync(join(folder, "pgbouncer.ini"), `${settings.join("\n")}\n`);
+    for (const name of ["", "run", "users.txt", "pgbouncer.ini"]) own(join(folder, name));
+    const child = spawn(bouncer!, ["-q", join(folder, "pgbouncer.ini")], { stdio: "ignore", cwd: "/", ...account });
+    const made = new Bouncer(port, child, folder);
+    await sleep(300);
+    return made;
+  }
+
+  async remove(): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("close", resolve));
+    this.#child.kill("SIGKILL");
+    await ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

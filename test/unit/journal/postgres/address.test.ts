@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { type Environment, readAddress, shownAddress, sslModeOf } from "../../../../src/journal/postgres/address.ts";
+import { passwordIn } from "../../../../src/journal/postgres/password.ts";
+
+function refusal(text: string, env: Environment = {}): Failure {
+  try {
+    readAddress(text, env);
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error(`${text} was taken`);
+}
+
+describe("what libpq understands", () => {
+  test.each<[string, Environment, object]>([
+    ["postgresql://", {}, { hosts: [], user: undefined, database: undefined, port: 5432, schema: "public" }],
+    ["postgres://h/d", {}, { hosts: [{ name: "h", port: 5432 }], database: "d" }],
+    ["postgresql://u:p%40@h:6000/d", {}, { user: "u", password: "p@", hosts: [{ name: "h", port: 6000 }] }],
+    ["postgresql://[::1]:6000/d", {}, { hosts: [{ name: "::1", port: 6000 }] }],
+    ["postgresql://%2Fvar%2Frun/d", {}, { hosts: [{ name: "/var/run", port: 5432 }] }],
+    ["postgresql:///d?host=/run/pg&port=6000", {}, { hosts: [{ name: "/run/pg", port: 6000 }], database: "d" }],
+    [
+      "postgresql://a:1,b:2,c/d",
+      {},
+      {
+        hosts: [
+          { name: "a", port: 1 },
+          { name: "b", port: 2 },
+          { name: "c", port: 5432 },
+        ],
+        sessionKind: "read-write",
+      },
+    ],
+    [
+      "postgresql://a,b/d?port=7",
+      {},
+      {
+        hosts: [
+          { name: "a", port: 7 },
+          { name: "b", port: 7 },
+        ],
+      },
+    ],
+    ["postgresql://a,b/d?target_session_attrs=any", {}, { sessionKind: "any" }],
+    ["postgresql://h/d?sslmode=verify-ca&sslrootcert=/c", {}, { sslMode: "verify-ca", rootCertificate: "/c" }],
+    ["postgresql://h/d?options=-c%20search_path%3Dteam", {}, { schema: "team" }],
+    ["postgresql://h/d?options=-csearch_path%3Dteam,public", {}, { schema: "team" }],
+    ["postgresql://h/d?options=--search_path%3Dteam", {}, { schema: "team" }],
+    [
+      "postgresql://",
+      { PGHOST: "127.0.0.1", PGPORT: "7", PGUSER: "u", PGDATABASE: "d", PGPASSWORD: "p", PGSSLMODE: "require" },
+      { hosts: [{ name: "127.0.0.1", port: 7 }], user: "u", database: "d", password: "p", sslMode: "require" },
+    ],
+    [
+      "postgresql://v@h/e",
+      { PGHOST: "x", PGUSER: "u", PGDATABASE: "d" },
+      { hosts: [{ name: "h", port: 5432 }], user: "v", database: "e" },
+    ],
+    ["postgresql://h", { PGOPTIONS: "-c search_path=team", PGPASSFILE: "/f" }, { schema: "team", passwordFile: "/f" }],
+  ])("%s with %j", (text, env, expected) => {
+    expect(readAddress(text, env)).toMatchObject(expected);
+  });
+
+  test.each([
+    ["db.example", undefined, "verify-full"],
+    ["db.example", "require", "require"],
+    ["10.0.0.1", undefined, "verify-full"],
+    ["127.0.0.2", undefined, "disable"],
+    ["localhost", undefined, "disable"],
+    ["localhost", "verify-full", "verify-full"],
+    ["/run/pg", "verify-full", "disable"],
+    ["127.0.0.1.example", undefined, "verify-full"],
+  ] as const)("a connection to %s with sslmode %s is %s", (name, sslMode, expected) => {
+    expect(sslModeOf({ sslMode }, { name, port: 5432 })).toBe(expected);
+  });
+});
+
+describe("what is refused before anything is connected", () => {
+  test.each<[string, Environment, string]>([
+    ["postgresq://u:canary@h/d", {}, "postgresq:// is not supported"],
+    ["mysql://u:canary@h/d", {}, "mysql:// is not supported"],
+    ["https://u:canary@h/d", {}, "https:// is not supported"],
+    ["postgresql://u:canary@h:port/d", {}, "a port is a number"],
+    ["postgresql://u:canary@h:0/d", {}, "a port is a number"],
+    ["postgresql://u:canary@h:70000/d", {}, "a port is a number"],
+    ["postgresql://u:can%ary@h/d", {}, "hexadecimal"],
+    ["postgresql://u:canary@b@h/d", {}, "%40"],
+    ["postgresql://u:canary@h/d#x", {}, "%23"],
+    ["postgresql://u:canary@::1:5/d", {}, "[ ]"],
+    ["postgresql://u:canary@a:1,b:2/d?port=1,2,3", {}, "2 hosts and 3 ports"],
+    ["postgresql://u:canary@a,,b/d", {}, "no name"],
+    ["postgresql://u:canary@a b/d", {}, "characters that no host has"],
+    ["postgresql://u:canary@h/d?sslmode=verify_full", {}, "sslmode is one of"],
+    ["postgresql://u:canary@h/d?sslmod=require", {}, 'parameter "sslmod" is not supported'],
+    ["postgresql://u@h/d?pasword=canary", {}, 'parameter "pasword" is not supported'],
+    ["postgresql://u:canary@h/d?target_session_attrs=master", {}, "target_session_attrs is one of"],
+    ["postgresql://u:canary@h/d?options=-c%20work_mem%3D1", {}, "search_path"],
+    ["postgresql://u:canary@h/d", { PGSSLMODE: "prefer" }, "sslmode=prefer would send"],
+    ["postgresql://u:canary@h/d?sslmode=disable", {}, "sslmode=disable would send"],
+    ["postgresql://u:canary@h/d?sslmode=allow", {}, "sslmode=allow would send"],
+    ["postgresql://u:canary@localhost,h/d?sslmode=disable", {}, "unprotected to h"],
+    ["postgresql://u:canary@localhost,127.0.0.1,10.0.0.1/d?sslmode=prefer", {}, "unprotected to 10.0.0.1"],
+  ])("%s with %j", (text, env, words) => {
+    const refused = refusal(text, env);
+    expect(refused.kind).toBe("usage");
+    expect(refused.message).toContain(words);
+    expect(JSON.stringify([refused.message, refused.details])).not.toContain("canary");
+  });
+});
+
+test.each([
+  ["postgresql://u:canary@h/d", "postgresql://u@h/d"],
+  ["postgresql://u:can@ary@h/d", "postgresql://u@h/d"],
+  ["postgresql://u:can/ary@h/d", "postgresql://u@h/d"],
+  ["postgresql://h/d?password=canary&sslmode=require", "postgresql://h/d?sslmode=require"],
+  ["postgresql://h/d?%70assword=canary", "postgresql://h/d"],
+  ["postgresql://a:1,b:2/d?options=-csearch_path%3Dx", "postgresql://a:1,b:2/d?options=-csearch_path%3Dx"],
+])("%s is shown as %s", (text, shown) => {
+  expect(shownAddress(text)).toBe(shown);
+});
+
+test.each([
+  ["h:5432:d:u:secret", "secret"],
+  ["# h:5432:d:u:no\n*:*:*:*:any", "any"],
+  ["h:5433:d:u:no\nh:*:d:u:colon:in it", "colon:in it"],
+  ["h:5432:other:u:no", undefined],
+  ["h:5432:d:u:back\\\\slash\\:colon\r\n", "back\\slash:colon"],
+  ["h:5432", undefined],
+  ["\\h:5432:d:u:escaped", "escaped"],
+  ["", undefined],
+])("of the password file %j the password is %s", (text, password) => {
+  expect(passwordIn(text, { host: { name: "h", port: 5432 }, database: "d", user: "u" })).toBe(password);
+});
+
+test("a socket's password is that of its folder or of localhost", () => {
+  const question = { host: { name: "/run/pg", port: 5432 }, database: "d", user: "u" };
+  expect(passwordIn("/run/pg:*:*:*:folder", question)).toBe("folder");
+  expect(passwordIn("localhost:*:*:*:local", question)).toBe("local");
+});
