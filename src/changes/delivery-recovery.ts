@@ -64,7 +64,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
   if ((state !== "undelivered" && state !== "secret_lost") || resource_id === null) return false;
   if (await completeDelivery(bench, lease)) {
     await lease.record({ state: settledState(lease.entry.detail), last_error: null });
-    await bench.secrets.destroyKept(id);
+    await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
     assertAsAsked(lease.entry);
     return true;
   }

@@ -15,7 +15,7 @@ import {
 } from "../secrets/destination.ts";
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
 import { WatchedDestination } from "./secret-delivery.ts";
-import { recordAfterwards, recoveryStep, serviceTime, wait, type Workbench } from "./workbench.ts";
+import { recordAfterwards, recoveryStep, releaseReserved, serviceTime, wait, type Workbench } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
@@ -222,6 +222,8 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
       await contract.revokeOld(by);
     }
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    // Nobody has to recognise the delivered secret any more.
+    await releaseReserved(bench, { ...created.entry, parent: null });
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
     throw error instanceof Failure ? await unfinished(work, contract, { error, isDelivered }) : error;

@@ -223,7 +223,8 @@ export async function destroyCopy(
   const { entry } = lease;
   if (!isSettled(entry.state)) return;
   try {
-    if (isKept ?? bench.secrets.isKept(entry.id)) await bench.secrets.destroyKept(entry.id);
+    if (isKept ?? bench.secrets.isKept(entry.id))
+      await bench.secrets.destroyKept(entry.id, { keepsProof: entry.parent !== null });
   } catch (error) {
     bench.tell.warn(`${texts[kindOf(entry)].copyStays} (${reasonOf(error)})`);
   }

@@ -79,8 +79,11 @@ export interface SecretKeeping {
   isKept(entry: string): boolean;
   /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;
-  /** Removes the kept copy of a secret that was delivered. Safe to repeat. */
-  destroyKept(entry: string): Promise<void>;
+  /**
+   * Removes the kept copy of a secret that was delivered. Safe to repeat.
+   * @param options.keepsProof what recognises the delivered secret stays: the work that it belongs to is not over
+   */
+  destroyKept(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
   /** Releases an empty reserve; a kept secret stays. */
   release(entry: string): Promise<void>;
 }
@@ -277,7 +280,7 @@ export async function recordAfterwards(
  */
 export async function releaseReserved(
   { secrets, disk, tell }: Workbench,
-  { id, state }: Entry,
+  { id, state, parent }: Pick<Entry, "id" | "state" | "parent">,
   destination?: Destination,
 ): Promise<void> {
   const works = [
@@ -285,7 +288,7 @@ export async function releaseReserved(
     async () => {
       if (secrets.isKept(id)) return;
       // What tells a delivered file again is needed until the entry is settled.
-      await (isSettled(state) ? secrets.destroyKept(id) : secrets.release(id));
+      await (isSettled(state) ? secrets.destroyKept(id, { keepsProof: parent !== null }) : secrets.release(id));
     },
   ];
   for (const work of works) {

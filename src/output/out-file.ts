@@ -14,7 +14,7 @@ import {
   readFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { replaceFile } from "../disk/atomic-write.ts";
+import { replaceFile, type WriteOptions } from "../disk/atomic-write.ts";
 import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
 import { isAmong } from "../disk/own-places.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
@@ -98,7 +98,7 @@ export class OutFile implements Sink {
       this.#close();
       const { rows, bytes, nextPageToken, hasMore } = this.#resumePoint ?? this.before ?? noRows;
       const point = { rows, bytes, nextPageToken, hasMore, size: this.#bytes };
-      writeResumePoint(this.path, { identity: this.#options.identity, ...point });
+      noteLastingly(this.path, { identity: this.#options.identity, ...point });
     });
     return this.#bytes;
   }
@@ -119,8 +119,8 @@ export class OutFile implements Sink {
     const { force, identity, from } = this.#options;
     // Before the file is there or cut: whenever the process ends from now on, --resume knows what to do with it.
     if (this.before === undefined)
-      writeResumePoint(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
-    else if (this.before.size !== undefined) writeResumePoint(this.path, { identity, ...this.before, size: undefined });
+      noteLastingly(this.path, { identity, rows: 0, bytes: 0, nextPageToken: from ?? null, hasMore: true });
+    else if (this.before.size !== undefined) noteLastingly(this.path, { identity, ...this.before, size: undefined });
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
@@ -295,8 +295,20 @@ function isCount(value: unknown): boolean {
 }
 
 /** A crash leaves the old note or the new one; the walk continues from either. */
-function writeResumePoint(path: string, point: IdentifiedPoint): void {
+function writeResumePoint(
+  path: string,
+  point: IdentifiedPoint,
+  { durable = "content" }: Pick<WriteOptions, "durable"> = {},
+): void {
   const file = resumePointPath(path);
   const text = `${JSON.stringify({ object: "integ_walk", version: 1, ...point })}\n`;
-  replaceFile(file, text, { durable: "content", temporary: `${file}.tmp` });
+  replaceFile(file, text, { durable, temporary: `${file}.tmp` });
+}
+
+/**
+ * The first note outlives a power cut before the list's file exists, and the last one together with the name of that file,
+ * which is in the same folder.
+ */
+function noteLastingly(path: string, point: IdentifiedPoint): void {
+  writeResumePoint(path, point, { durable: "name" });
 }

@@ -291,7 +291,7 @@ function isWholeIn(fd: number, content: string, { record, keys }: Remembered): b
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record, keys } = remembered;
   if (record.reserved === undefined) return removeUnnamed(reservedName(record.path, entry));
-  const fd = openReserved(remembered);
+  const fd = openReserved(remembered) ?? openOwn(record.reserved);
   if (fd === undefined) return;
   try {
     const isSecondName = holdsDelivered(record.path, record, keys);
@@ -305,13 +305,21 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   }
 }
 
-function removeUnnamed(path: string): void {
-  let fd: number;
+/**
+ * A reserve on a disk that was restored is another file under its entry's name. It is only tidied up: a place that cannot be
+ * looked at any more is no reason to stop.
+ */
+function openOwn(path: string): number | undefined {
   try {
-    fd = openPrivateFile(path, constants.O_RDWR);
+    return openPrivateFile(path, constants.O_RDWR);
   } catch {
-    return; // It is tidying up: a place that cannot be checked any more is no reason to stop.
+    return undefined;
   }
+}
+
+function removeUnnamed(path: string): void {
+  const fd = openOwn(path);
+  if (fd === undefined) return;
   try {
     if (fstatSync(fd).nlink === 1 && contentOf(fd) === "") unlinkSync(path);
   } finally {

@@ -10,7 +10,7 @@ import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import { removeFile, syncFolder } from "../disk/write.ts";
 import type { OneTimeSecret, ProofKeys } from "./destination.ts";
-import { contentOf, fillReserve, reserveFile, wipe } from "./reserved-file.ts";
+import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
 
 const Kept = z.object({
   secret: z.string(),
@@ -64,8 +64,14 @@ export class Undelivered {
     this.#with(fd, { entry, doing: "keep the secret in" }, () => fillReserve(fd, text));
   }
 
+  /** A text that a power cut tore, before it was cut to its length, is none: its secret had not been kept. */
   isKept(entry: string): boolean {
-    return this.#content(entry) !== "";
+    const fd = this.#open(entry);
+    if (fd === undefined) return false;
+    return this.#with(fd, { entry, doing: "read" }, () => {
+      const text = contentOf(fd);
+      return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
+    });
   }
 
   /** @throws Failure `failed` if none is kept or what is kept is damaged */
@@ -106,9 +112,13 @@ export class Undelivered {
     },
   };
 
-  /** Writes zeros over a kept secret and removes it, and the entry's key. Safe to repeat. */
-  destroy(entry: string): void {
+  /**
+   * Writes zeros over a kept secret and removes it, and the entry's key. Safe to repeat.
+   * @param options.keepsProof the key stays
+   */
+  destroy(entry: string, { keepsProof = false }: { readonly keepsProof?: boolean } = {}): void {
     this.#destroyKept(entry);
+    if (keepsProof) return;
     const path = this.#keyPathOf(entry);
     try {
       removeFile(path);

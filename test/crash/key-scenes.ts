@@ -11,10 +11,10 @@ import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 const secretName = "key.secret";
 
 /** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
-const settleMs = 16_000;
+export const settleMs = 16_000;
 
 /** One run of a command: its home, its words, and what stood before. */
-interface Arranged {
+export interface Arranged {
   readonly at: Home;
   readonly words: readonly string[];
   /** Every key that the run makes has a name that begins so. */
@@ -183,7 +183,7 @@ function strayed(at: Home): string[] {
     .filter((file) => /\.integ-|undelivered\//.test(file) || readFileSync(at.path(file)).includes("sbx_us_aks_"));
 }
 
-class KeyStage implements Stage {
+export class KeyStage implements Stage {
   readonly #desk: KeysDesk;
   readonly #work: KeyWork;
   readonly #arranged: Arranged;

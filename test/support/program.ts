@@ -47,6 +47,13 @@ export interface RunOptions {
   readonly timeoutMs?: number;
 }
 
+let staysHere = false;
+
+/** From now on every command that can runs in this process, in a full run too: the test is about what is on the disk. */
+export function stayInThisProcess(): void {
+  staysHere = true;
+}
+
 /** A home of its own for the program: configuration, state and a working folder that nobody else uses. */
 export class Home {
   readonly folder: string;
@@ -88,7 +95,8 @@ export class Home {
    * another binary give every command its own.
    */
   integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const isOwn = isFull || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
+    const isOwn =
+      (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
     return (isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options);
   }
 

@@ -111,7 +111,7 @@ async function settle(
   const wasUnnamed = isUnnamed(lease.entry);
   try {
     await lease.record(afterClaim(lease.entry));
-    (await context.secrets.undelivered()).destroy(id);
+    (await context.secrets.undelivered()).destroy(id, { keepsProof: lease.entry.parent !== null });
   } catch (error) {
     // The secret is delivered: how the claim ended stays what it is.
     if (!(error instanceof Failure)) throw error;

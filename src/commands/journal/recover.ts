@@ -147,10 +147,12 @@ async function giveBackRooms(context: Context, journal: Journal, recovered: read
     ...(await journal.select({ states: settledStates, ids })),
     ...(await journal.select({ states: settledStates, limit: lookedBack })),
   ];
-  for (const { id, state, destination } of new Map(entries.map((entry) => [entry.id, entry])).values()) {
+  const open = new Set((await journal.unsettled()).map(({ id }) => id));
+  for (const { id, state, parent, destination } of new Map(entries.map((entry) => [entry.id, entry])).values()) {
     try {
       // A delivered secret needs no copy: a crash may have come between the two.
-      if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id);
+      const keepsProof = parent !== null && open.has(parent);
+      if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id, { keepsProof });
       for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
     } catch (error) {
       context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);

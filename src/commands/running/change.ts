@@ -117,7 +117,7 @@ async function keepingOf(context: Context): Promise<SecretKeeping> {
     keep: async (entry, secret) => undelivered.keep(entry, secret),
     isKept: (entry) => undelivered.isKept(entry),
     readKept: async (entry) => undelivered.read(entry),
-    destroyKept: async (entry) => undelivered.destroy(entry),
+    destroyKept: async (entry, options) => undelivered.destroy(entry, options),
     release: async (entry) => undelivered.release(entry),
   };
 }

@@ -36,7 +36,8 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
   }
   if (reading.isEmptied)
     found.push({ severity: "warning", where: path, message: "It is empty: the next change starts a new one" });
-  if (reading.size > 0 && fold.format === 0) {
+  // A first append that was cut short is all that stands there: the next one starts the journal.
+  if (reading.size > 0 && fold.format === 0 && reading.torn?.offset !== 0) {
     found.push({ severity: "problem", where: path, message: "the first record, which names the format, is damaged" });
   }
   if (fold.isNewer) {

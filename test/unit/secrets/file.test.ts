@@ -291,6 +291,17 @@ describe("what a crash left", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it("empty room goes on a disk that was restored, where it is another file; a whole secret stays", async () => {
+    const { folder, record, reserve } = await prepared();
+    cpSync(reserve, `${reserve}.restored`);
+    renameSync(`${reserve}.restored`, reserve);
+    remembered(record).removeReserve("entry");
+    expect(readdirSync(folder)).toEqual([]);
+    writeFileSync(reserve, `${canary}\n`, { mode: 0o600 });
+    remembered(record).removeReserve("entry");
+    expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
+  });
+
   it("room that a crash left before the journal could name it goes by the entry's name, unless something is in it", async () => {
     const { folder, record, reserve } = await prepared();
     const unnamed = { kind: "file", path: (record as { path: string }).path, as: "line", force: false } as const;

@@ -79,6 +79,33 @@ describe("undelivered secrets", () => {
     expect(existsSync(path)).toBe(true);
   });
 
+  it("are not kept if a power cut tore them before their file was cut to its length", () => {
+    const undelivered = new Undelivered(temporaryFolder());
+    undelivered.reserve("e1");
+    const path = join(undelivered.folder, "e1");
+    const text = Buffer.from(JSON.stringify({ secret: canary, kind: "oauth_client", id: "oac_1", receipt: "{}" }));
+    const torn = Buffer.alloc(readFileSync(path).length);
+    text.copy(torn, 0, 0, text.length - 9);
+    writeFileSync(path, torn);
+    expect([undelivered.isKept("e1"), undelivered.list()]).toEqual([false, []]);
+    // Whole, and its file not cut yet: kept.
+    text.copy(torn);
+    writeFileSync(path, torn);
+    expect(undelivered.read("e1").secret).toBe(canary);
+    undelivered.release("e1");
+    expect(undelivered.isKept("e1")).toBe(true);
+  });
+
+  it("keep what recognizes a delivered secret as long as the work that it belongs to", () => {
+    const undelivered = new Undelivered(temporaryFolder());
+    undelivered.proofKeys.make("e1");
+    undelivered.keep("e1", client);
+    undelivered.destroy("e1", { keepsProof: true });
+    expect([undelivered.isKept("e1"), undelivered.proofKeys.find("e1")?.length]).toEqual([false, 32]);
+    undelivered.destroy("e1");
+    expect(undelivered.proofKeys.find("e1")).toBeUndefined();
+  });
+
   it("are not read through a link or where others could read them, nor under a name that is a path", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     undelivered.keep("e1", client);

@@ -1,0 +1,214 @@
+// A folder as strict POSIX keeps it through a power cut: bytes last by the sync of their file, names by the sync of their
+// folder, and whatever was not synced may be there or not, each for itself.
+import { createHash } from "node:crypto";
+import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+interface Node {
+  readonly isFolder: boolean;
+  readonly mode: number;
+  readonly bytes: Buffer;
+}
+
+/** What stands below a folder: paths are relative to it, the folder itself is "". Files are named by a number. */
+export interface Image {
+  readonly nodes: ReadonlyMap<number, Node>;
+  readonly names: ReadonlyMap<string, number>;
+}
+
+type Written =
+  | { readonly kind: "write"; readonly node: number; readonly at: number; readonly bytes: Buffer }
+  | { readonly kind: "cut"; readonly node: number; readonly length: number };
+
+type Named =
+  | { readonly kind: "create"; readonly path: string; readonly node: number; readonly isFolder: boolean }
+  | { readonly kind: "rename" | "link"; readonly from: string; readonly to: string; readonly node: number }
+  | { readonly kind: "remove"; readonly path: string };
+
+export type FileOperation = Written | Named | { readonly kind: "sync"; readonly node: number };
+
+function isWritten(operation: FileOperation): operation is Written {
+  return operation.kind === "write" || operation.kind === "cut";
+}
+
+export function readImage(folder: string): Image {
+  const nodes = new Map<number, Node>();
+  const names = new Map<string, number>();
+  const numbers = new Map<string, number>();
+  for (const path of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()]) {
+    const stats = lstatSync(join(folder, path), { bigint: true });
+    const isFolder = stats.isDirectory();
+    if (!isFolder && !stats.isFile()) throw new Error(`${path} is neither file nor folder`);
+    const node = numbers.get(String(stats.ino)) ?? numbers.size + 1;
+    numbers.set(String(stats.ino), node);
+    names.set(path, node);
+    const bytes = isFolder ? Buffer.alloc(0) : readFileSync(join(folder, path));
+    nodes.set(node, { isFolder, mode: Number(stats.mode & 0o777n), bytes });
+  }
+  return { nodes, names };
+}
+
+/** Makes a folder hold what the image has, and nothing else. */
+export function writeImage({ nodes, names }: Image, folder: string): void {
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+  const written = new Map<number, string>();
+  for (const [path, number] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const { isFolder, mode, bytes } = nodes.get(number)!;
+    const whole = join(folder, path);
+    if (path === "") continue;
+    const first = written.get(number);
+    if (isFolder) mkdirSync(whole, { mode: 0o700 });
+    else if (first !== undefined) linkSync(first, whole);
+    else writeFileSync(whole, bytes);
+    if (!isFolder && first === undefined) chmodSync(whole, mode);
+    written.set(number, whole);
+  }
+}
+
+/** Two images that no program can tell apart have the same. */
+export function fingerprintOf({ nodes, names }: Image): string {
+  const hash = createHash("sha256");
+  for (const [path, number] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const { isFolder, mode, bytes } = nodes.get(number)!;
+    const others = [...names].filter(([, other]) => other === number).length;
+    hash.update(JSON.stringify([path, isFolder, mode, bytes.length, others])).update(bytes);
+  }
+  return hash.digest("hex");
+}
+
+/** How an operation that was not synced came through. A torn write: its first half; an empty one: its length alone. */
+type Fate = "kept" | "lost" | "torn" | "empty";
+
+interface Change {
+  readonly operation: Written | Named;
+  readonly isSynced: boolean;
+}
+
+/** The operations without the syncs, each with whether it lasts. */
+function changesOf(operations: readonly FileOperation[], start: Image): Change[] {
+  const folders = new Map([...start.names].filter(([, node]) => start.nodes.get(node)!.isFolder));
+  const done: { operation: Change["operation"]; on: number; isSynced: boolean }[] = [];
+  for (const operation of operations) {
+    if (operation.kind === "sync") {
+      for (const one of done) if (one.on === operation.node) one.isSynced = true;
+      continue;
+    }
+    if (operation.kind === "create" && operation.isFolder) folders.set(operation.path, operation.node);
+    const on = isWritten(operation) ? operation.node : folders.get(folderOf(operation));
+    if (on === undefined) throw new Error(`${JSON.stringify(operation)} stands in no folder that is known`);
+    done.push({ operation, on, isSynced: false });
+  }
+  return done;
+}
+
+function folderOf(operation: Named): string {
+  const folder = dirname("path" in operation ? operation.path : operation.to);
+  return folder === "." ? "" : folder;
+}
+
+/** The image after the operations, each as its fate says. */
+function played(start: Image, changes: readonly Change[], fateOf: (index: number) => Fate): Image {
+  const nodes = new Map(start.nodes);
+  const names = new Map(start.names);
+  for (const [index, { operation }] of changes.entries()) {
+    if (operation.kind === "create" && !nodes.has(operation.node))
+      nodes.set(operation.node, {
+        isFolder: operation.isFolder,
+        mode: operation.isFolder ? 0o700 : 0o600,
+        bytes: Buffer.alloc(0),
+      });
+    const fate = fateOf(index);
+    if (fate !== "lost") apply(operation, { nodes, names, fate });
+  }
+  return reachable({ nodes, names });
+}
+
+function apply(
+  operation: Change["operation"],
+  { nodes, names, fate }: { nodes: Map<number, Node>; names: Map<string, number>; fate: Fate },
+): void {
+  if (isWritten(operation)) {
+    const node = nodes.get(operation.node)!;
+    nodes.set(operation.node, { ...node, bytes: bytesAfter(node.bytes, operation, fate) });
+  } else if (operation.kind === "create") names.set(operation.path, operation.node);
+  else if (operation.kind === "remove") names.delete(operation.path);
+  else {
+    names.set(operation.to, operation.node);
+    if (operation.kind === "rename") names.delete(operation.from);
+  }
+}
+
+function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
+  if (operation.kind === "cut") {
+    const after = Buffer.alloc(operation.length);
+    before.copy(after, 0, 0, operation.length);
+    return after;
+  }
+  const { at, bytes } = operation;
+  const kept = fate === "torn" ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes;
+  const after = Buffer.alloc(Math.max(before.length, at + kept.length));
+  before.copy(after);
+  // Of an empty one only what lies behind the old end is new, and it reads as zeros.
+  if (fate !== "empty") kept.copy(after, at);
+  return after;
+}
+
+/** Without the names whose folder is not there. */
+function reachable({ nodes, names }: Image): Image {
+  const there = new Map<string, number>();
+  for (const [path, node] of [...names].toSorted(([a], [b]) => a.length - b.length)) {
+    const folder = dirname(path) === "." ? "" : dirname(path);
+    if (path === "" || there.has(folder)) there.set(path, node);
+  }
+  return { nodes, names: there };
+}
+
+/** The most operations of which each pair is lost, or kept, for itself. */
+const mostPaired = 10;
+
+/** A state of the disk after a power cut, and how it came to be, for messages. */
+export interface State {
+  readonly image: Image;
+  readonly how: string;
+}
+
+/**
+ * The states that a power cut after these operations may leave: of what was not synced none, all, each lost alone, each kept
+ * alone, each write torn (the others kept or lost), and pairs.
+ */
+export function* statesAfter(start: Image, operations: readonly FileOperation[]): Generator<State> {
+  const changes = changesOf(operations, start);
+  const open = changes.flatMap(({ isSynced }, index) => (isSynced ? [] : [index]));
+  const state = (how: string, fateOf: (index: number) => Fate): State => ({
+    how,
+    image: played(start, changes, (index) => (changes[index]!.isSynced ? "kept" : fateOf(index))),
+  });
+  const named = (index: number): string => describe(changes[index]!.operation);
+  yield state("all is there", () => "kept");
+  if (open.length === 0) return;
+  yield state("nothing unsynced is there", () => "lost");
+  for (const one of open) {
+    yield state(`without ${named(one)}`, (index) => (index === one ? "lost" : "kept"));
+    yield state(`with ${named(one)} alone`, (index) => (index === one ? "kept" : "lost"));
+    if (changes[one]!.operation.kind !== "write") continue;
+    for (const fate of ["torn", "empty"] as const) {
+      yield state(`${fate} ${named(one)}`, (index) => (index === one ? fate : "kept"));
+      yield state(`${fate} ${named(one)} alone`, (index) => (index === one ? fate : "lost"));
+    }
+  }
+  for (const [place, one] of open.slice(-mostPaired).entries())
+    for (const other of open.slice(-mostPaired).slice(place + 1)) {
+      const isPair = (index: number): boolean => index === one || index === other;
+      yield state(`without ${named(one)} and ${named(other)}`, (index) => (isPair(index) ? "lost" : "kept"));
+      yield state(`with ${named(one)} and ${named(other)} alone`, (index) => (isPair(index) ? "kept" : "lost"));
+    }
+}
+
+function describe(operation: FileOperation): string {
+  if (operation.kind === "write") return `the write of ${operation.bytes.length} bytes to file ${operation.node}`;
+  if (operation.kind === "cut") return `the cut of file ${operation.node} to ${operation.length}`;
+  if (operation.kind === "sync") return `the sync of ${operation.node}`;
+  return "path" in operation
+    ? `${operation.kind} ${operation.path}`
+    : `${operation.kind} ${operation.from} as ${operation.to}`;
+}

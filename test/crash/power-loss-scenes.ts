@@ -1,0 +1,286 @@
+// The commands that lose their power, each with what stands before it and what must be true of every state that the cut may
+// leave, at once and when everything was recovered.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { KeysDesk } from "../e2e/keys-desk.ts";
+import { Account } from "../support/account.ts";
+import { readJournal } from "../support/journal-file.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { auditAtOnce, auditExit, auditRecovered, filesWithSecrets, recoverAll, type Watched } from "./client-audit.ts";
+import { type ClientWork, createWords } from "./client-scenes.ts";
+import { Findings, undisturbed } from "./harness.ts";
+import { KeyStage, type KeyWork } from "./key-scenes.ts";
+import type { RewindableService } from "./power-loss-service.ts";
+import { rawFile } from "./secret-places.ts";
+
+/** What a cut left, to be looked at. */
+export interface Cut {
+  readonly findings: Findings;
+  readonly where: string;
+  /** How the command had ended; absent where the power was lost before. */
+  readonly ended: Ended | undefined;
+}
+
+export interface PowerStage {
+  readonly at: Home;
+  readonly words: readonly string[];
+  readonly input?: string;
+  /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
+  readonly code?: number;
+  /** Looks at a state, recovers it as a person would, and looks again. */
+  check(cut: Cut): Promise<void>;
+}
+
+export interface PowerScene {
+  readonly name: string;
+  stage(service: RewindableService): Promise<PowerStage>;
+}
+
+const killed: Ended = { code: null, signal: "SIGKILL", stdout: "", stderr: "" };
+
+function journalText(at: Home): string {
+  const file = at.path("state", "journal.ndjson");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+/** What every state has to pass once it was recovered. */
+/** Said to be over: nothing of a secret, or of the space for one, is on the disk outside its place. */
+function auditTidy(at: Home, { findings, where, ended }: Cut, isPlace: (file: string) => boolean): void {
+  if (ended === undefined) return;
+  // The key of a digest opens nothing, and recovery takes it away.
+  const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
+  if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
+}
+
+async function auditJournal(at: Home, { findings, where }: Cut): Promise<void> {
+  const before = journalText(at);
+  const again = await undisturbed(at, ["journal", "recover"]);
+  if (again.code !== 0) findings.unfinished.push(`${where}: recovered again: ${again.code} ${again.stderr}`);
+  if (journalText(at) !== before) findings.unfinished.push(`${where}: recovered again, the journal is another`);
+  const { code, stdout, stderr } = await undisturbed(at, ["journal", "verify"]);
+  // What a cut tore is set aside when the journal is next written, and until then it is named.
+  if (code !== 0) findings.tornFiles.push(`${where}: journal verify ended with ${code}: ${stdout}${stderr}`);
+}
+
+export function clientWork(work: ClientWork): PowerScene {
+  return {
+    name: work.name,
+    async stage(service) {
+      const account = new Account(service);
+      await account.clear();
+      const at = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+      const arranged = await work.arrange(at, account);
+      await service.calm();
+      const { old, delivered, printed = "" } = arranged;
+      const check = async (cut: Cut): Promise<void> => {
+        const { findings, where, ended = killed } = cut;
+        const place = work.place ?? rawFile;
+        const watched: Watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
+        const secret = await auditAtOnce(watched);
+        if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
+        await auditExit(watched, { ended, secret, isUnshown: false });
+        auditTidy(at, cut, (file) => place.holds(at, file));
+        const { printed: more } = await recoverAll(watched, 3);
+        watched.printed += more;
+        await auditRecovered(watched, secret);
+        await auditJournal(at, cut);
+      };
+      return { at, words: arranged.words, check };
+    },
+  };
+}
+
+export function keyWork(work: KeyWork, number: number): PowerScene {
+  return {
+    name: work.name,
+    async stage(service) {
+      const desk = new KeysDesk(service);
+      const arranged = await work.arrange(desk, `cut-${number}-`);
+      await service.calm();
+      const stage = new KeyStage(desk, work, arranged);
+      const check = async (cut: Cut): Promise<void> => {
+        await desk.renew();
+        const { findings, where, ended = killed } = cut;
+        const run = { findings, where, ended };
+        await stage.audit(run);
+        await stage.recover(run);
+        await auditJournal(stage.at, cut);
+      };
+      return { at: stage.at, words: stage.words, check };
+    },
+  };
+}
+
+/** A revocation: said to be done, it is done; and it is finished by recovery, or was never sent. */
+export const revocation: PowerScene = {
+  name: "oauth-clients revoke",
+  async stage(service) {
+    const account = new Account(service);
+    await account.clear();
+    const at = new Home(service.env);
+    const { id } = await account.make(["entity:read"]);
+    await service.calm();
+    const isLive = async (): Promise<boolean> => (await account.live()).some((client) => client.id === id);
+    const check = async (cut: Cut): Promise<void> => {
+      const { findings, where, ended } = cut;
+      if (ended && (await isLive())) findings.falseSuccesses.push(`${where}: revoked, it said`);
+      const isBegun = readJournal(at.path("state", "journal.ndjson")).length > 0;
+      if (!isBegun && !(await isLive())) findings.lostKeys.push(`${where}: revoked, and not in the journal`);
+      const { code, stderr } = await undisturbed(at, ["journal", "recover", "--yes"]);
+      if (code !== 0) findings.unfinished.push(`${where}: recovery ended with ${code}: ${stderr}`);
+      if (isBegun && (await isLive())) findings.unfinished.push(`${where}: the client is live after recovery`);
+      await auditJournal(at, cut);
+    };
+    return { at, words: ["oauth-clients", "revoke", id, "--yes"], check };
+  },
+};
+
+interface ShownProfile {
+  readonly organization_id: string;
+}
+
+/** A profile is the old one or the new one, never damaged, and its credential works. */
+export const profileEdit: PowerScene = {
+  name: "profiles edit",
+  async stage(service) {
+    const { us } = service;
+    const at = new Home();
+    const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+    const words = ["profiles", "add", "prod", ...address, "--api-key-stdin"];
+    const added = await undisturbed(at, words, { input: us.api_key });
+    if (added.code !== 0) throw new Error(added.stderr);
+    const other = us.other_organization_id;
+    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+      const shown = await undisturbed(at, ["profiles", "show", "prod", "--json"]);
+      if (shown.code !== 0) return void findings.tornFiles.push(`${where}: ${shown.code} ${shown.stderr}`);
+      const { organization_id: now } = JSON.parse(shown.stdout) as ShownProfile;
+      if (now !== other && (ended || now !== us.organization_id))
+        findings.falseSuccesses.push(`${where}: the profile has the organization ${now}`);
+      const read = await undisturbed(at, ["entities", "list", "-p", "prod", "--limit", "1", "--json"]);
+      if (read.code !== 0) findings.tornFiles.push(`${where}: its credential: ${read.code} ${read.stderr}`);
+      const edited = await undisturbed(at, ["profiles", "edit", "prod", "--organization-id", us.organization_id]);
+      if (edited.code !== 0) findings.unfinished.push(`${where}: edited again: ${edited.code} ${edited.stderr}`);
+    };
+    return { at, words: ["profiles", "edit", "prod", "--organization-id", other], check };
+  },
+};
+
+/** A profile that was added, it said, is there with its credential. */
+export const profileAdd: PowerScene = {
+  name: "profiles add",
+  async stage({ us }) {
+    const at = new Home();
+    const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+    const words = ["profiles", "add", "prod", ...address, "--api-key-stdin", "--no-verify"];
+    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+      const { code, stdout, stderr } = await undisturbed(at, ["profiles", "list", "--json"]);
+      if (code !== 0) return void findings.tornFiles.push(`${where}: ${code} ${stderr}`);
+      const isThere = stdout.includes('"prod"');
+      if (ended && !isThere) findings.falseSuccesses.push(`${where}: no profile`);
+      const again = isThere ? undefined : await undisturbed(at, words, { input: us.api_key });
+      if (again && again.code !== 0) findings.unfinished.push(`${where}: added again: ${again.code} ${again.stderr}`);
+      const read = await undisturbed(at, ["entities", "list", "-p", "prod", "--limit", "1", "--json"]);
+      if (read.code !== 0) findings.tornFiles.push(`${where}: its credential: ${read.code} ${read.stderr}`);
+    };
+    return { at, words, input: us.api_key, check };
+  },
+};
+
+/** A credential that was removed, it said, is on no disk any more. */
+export const profileRemove: PowerScene = {
+  name: "profiles remove",
+  async stage(service) {
+    const { at } = await profileEdit.stage(service);
+    const words = ["profiles", "remove", "prod", "--yes"];
+    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+      const { us } = service;
+      const holding = textsIn(at).filter(([, text]) => text.includes(us.api_key));
+      if (ended && holding.length > 0)
+        findings.strayedSecrets.push(`${where}: in ${holding.map(([file]) => file).join()}`);
+      const { code, stdout, stderr } = await undisturbed(at, ["profiles", "list", "--json"]);
+      if (code !== 0) return void findings.tornFiles.push(`${where}: ${code} ${stderr}`);
+      if (!stdout.includes('"prod"')) return;
+      const again = await undisturbed(at, words);
+      if (again.code !== 0) findings.unfinished.push(`${where}: removed again: ${again.code} ${again.stderr}`);
+    };
+    return { at, words, check };
+  },
+};
+
+function textsIn(at: Home): [file: string, text: string][] {
+  return readdirSync(at.folder, { recursive: true, encoding: "utf8" }).flatMap((file) =>
+    statSync(at.path(file)).isFile() ? [[file, readFileSync(at.path(file), "utf8")]] : [],
+  );
+}
+
+/** A creation that the service refuses: nothing is left of it but its entry. */
+export const refusal: PowerScene = {
+  name: "oauth-clients create, refused",
+  async stage(service) {
+    const account = new Account(service);
+    await account.clear();
+    const at = new Home(service.env);
+    const words = createWords(account).map((word) => (word === "entity:read" ? "nothing:read" : word));
+    const check = async (cut: Cut): Promise<void> => {
+      const { findings, where } = cut;
+      auditTidy(at, cut, () => false);
+      const { code, stderr } = await undisturbed(at, ["journal", "recover"]);
+      if (code !== 0 && !/scope|permission|403|400/.test(stderr))
+        findings.unfinished.push(`${where}: recovery ended with ${code}: ${stderr}`);
+      // An attempt that may have arrived stays unknown, whatever the next one is answered.
+      if (code === 0) await auditJournal(at, cut);
+      auditTidy(at, { ...cut, ended: killed }, () => false);
+    };
+    return { at, words, code: 3, check };
+  },
+};
+
+/** Pruning takes away what is asked for and nothing else. */
+export const prune: PowerScene = {
+  name: "journal prune",
+  async stage(service) {
+    const account = new Account(service);
+    await account.clear();
+    const at = new Home(service.env);
+    const { id } = await account.make(["entity:read"]);
+    const revoked = await undisturbed(at, ["oauth-clients", "revoke", id, "--yes"]);
+    const made = await undisturbed(at, createWords(account));
+    if (revoked.code !== 0 || made.code !== 0) throw new Error(`${revoked.stderr}${made.stderr}`);
+    const staying = readJournal(at.path("state", "journal.ndjson")).find((entry) => entry.resource_id !== id)!;
+    const check = async (cut: Cut): Promise<void> => {
+      const { findings, where, ended } = cut;
+      const entries = readJournal(at.path("state", "journal.ndjson"));
+      if (!entries.some((entry) => entry.id === staying.id && entry.state === "done"))
+        findings.lostKeys.push(`${where}: the entry of a live client is gone`);
+      if (ended && entries.length !== 1) findings.falseSuccesses.push(`${where}: ${entries.length} entries`);
+      await auditJournal(at, cut);
+      const again = await undisturbed(at, ["journal", "prune", "--older-than", "0s"]);
+      const left = readJournal(at.path("state", "journal.ndjson"));
+      if (again.code !== 0 || left.length !== 1)
+        findings.unfinished.push(`${where}: pruned again: ${again.code} ${again.stderr}, ${left.length} entries`);
+      const strayed = filesWithSecrets(at.folder).filter((file) => file !== "client.secret");
+      if (strayed.length > 0) findings.strayedSecrets.push(`${where}: ${strayed.join(", ")}`);
+    };
+    return { at, words: ["journal", "prune", "--older-than", "0s"], check };
+  },
+};
+
+/** A list's file: said to be finished it is whole, and a walk that was cut is resumed without a row lost or repeated. */
+export const outFile: PowerScene = {
+  name: "entities list --out",
+  async stage(service) {
+    const at = new Home(service.env);
+    const words = ["entities", "list", "--all", "--limit", "50", "-o", "ndjson"];
+    const { stdout: whole } = await undisturbed(at, words);
+    const file = at.path("rows.ndjson");
+    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+      const isWhole = (): boolean =>
+        statSync(file, { throwIfNoEntry: false }) !== undefined && readFileSync(file, "utf8") === whole;
+      if (ended && !isWhole()) findings.falseSuccesses.push(`${where}: it said that the file is finished`);
+      const resume = [...words, "--out", "rows.ndjson", "--resume"];
+      const { code, stderr } = await undisturbed(at, resume);
+      if (code !== 0) findings.unfinished.push(`${where}: resumed: ${code} ${stderr}`);
+      else if (!isWhole()) findings.tornFiles.push(`${where}: another file after --resume: ${stderr}`);
+    };
+    return { at, words: [...words, "--out", "rows.ndjson"], check };
+  },
+};

@@ -1,0 +1,109 @@
+// A service in this process that can be put back to any moment of a recorded run: what it held when a request had arrived,
+// and the requests that it had met by then.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
+import type { RegionDescription, Service } from "../support/service.ts";
+
+/** The service after the n-th request of a run; the first is the one before any. */
+export interface Moment {
+  readonly state: string;
+  readonly met: readonly unknown[];
+}
+
+interface Control {
+  readonly requests: readonly unknown[];
+}
+
+export class RewindableService implements Service {
+  readonly us: RegionDescription;
+  readonly eu: RegionDescription;
+  readonly env: Readonly<Record<string, string>>;
+  readonly #sandbox: RunningSandbox;
+  readonly #folder: string;
+  /** Met before the moment that the service was put back to. */
+  #met: readonly unknown[] = [];
+
+  static async start(): Promise<RewindableService> {
+    const folder = mkdtempSync(join(tmpdir(), "integ-rewound-"));
+    return new RewindableService(await startSandbox({ stateDir: folder }), folder);
+  }
+
+  private constructor(sandbox: RunningSandbox, folder: string) {
+    this.#sandbox = sandbox;
+    this.#folder = folder;
+    const { us, eu } = sandbox.describe();
+    this.us = us as RegionDescription;
+    this.eu = eu as RegionDescription;
+    this.env = {
+      INTEG_REGION: "us",
+      INTEG_BASE_URL: this.us.base_url,
+      INTEG_ORGANIZATION_ID: this.us.organization_id,
+      INTEG_API_KEY: this.us.api_key,
+    };
+  }
+
+  /** Keeps every moment of a run. */
+  async record<T>(run: () => Promise<T>): Promise<{ readonly value: T; readonly moments: readonly Moment[] }> {
+    const states = [this.#state()];
+    const take = (): void => void states.push(this.#state());
+    const before = this.#met;
+    subscribe("integ:sandbox:answer", take);
+    try {
+      const value = await run();
+      const { requests } = (await this.#ask("GET")) as Control;
+      return { value, moments: states.map((state, nth) => ({ state, met: [...before, ...requests.slice(0, nth)] })) };
+    } finally {
+      unsubscribe("integ:sandbox:answer", take);
+    }
+  }
+
+  async rewind({ state, met }: Moment): Promise<void> {
+    await this.#ask("DELETE");
+    this.#met = met;
+    writeFileSync(`${this.#file}.next`, state, { mode: 0o600 });
+    renameSync(`${this.#file}.next`, this.#file);
+  }
+
+  async fault(spec: string): Promise<void> {
+    await this.#ask("POST", "", { fault: spec });
+  }
+
+  async calm(): Promise<void> {
+    await this.#ask("DELETE");
+    this.#met = [];
+  }
+
+  async control(method: string, path = "", body?: unknown): Promise<unknown> {
+    const answer = await this.#ask(method, path, body);
+    if (method !== "GET" || path !== "") return answer;
+    return { ...(answer as Control), requests: [...this.#met, ...(answer as Control).requests] };
+  }
+
+  async stop(): Promise<null> {
+    await this.#sandbox.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+    return null;
+  }
+
+  get #file(): string {
+    return join(this.#folder, "sandbox.json");
+  }
+
+  #state(): string {
+    return readFileSync(this.#file, "utf8");
+  }
+
+  async #ask(method: string, path = "", body?: unknown): Promise<unknown> {
+    const answer = await fetch(`${this.us.control_url}${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  }
+}
