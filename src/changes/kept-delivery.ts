@@ -32,6 +32,6 @@ export async function deliverKept(bench: Workbench, lease: EntryLease, destinati
     }
   }
   await lease.record(afterClaim(lease.entry));
-  await bench.secrets.destroyKept(id);
+  await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
   return true;
 }
