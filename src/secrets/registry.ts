@@ -41,6 +41,7 @@ export interface DestinationTools
 const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
   vault: () => import("./vault-store.ts"),
   github: () => import("./github-store.ts"),
+  k8s: () => import("./kubernetes-store.ts"),
   keychain: () => import("./keychain-store.ts"),
 };
 

@@ -4,6 +4,7 @@
 export const storeKinds = {
   vault: { form: "vault:<mount>/<path>#<field>", what: "HashiCorp Vault or OpenBao, a KV v2 engine" },
   github: { form: "github:<owner>/<repo>[@<environment>]#<NAME>", what: "GitHub Actions, a secret of a repository" },
+  k8s: { form: "k8s:<namespace>/<secret>#<key>", what: "a Kubernetes Secret, through kubectl" },
   keychain: { form: "keychain:<service>/<account>", what: "the keychain of the operating system" },
 } as const satisfies Readonly<Record<string, StoreKind>>;
 

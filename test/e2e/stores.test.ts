@@ -1,16 +1,24 @@
 // Secret stores as a person uses them: the built program, a sandbox, and a server of the store's own. A rotation revokes the
 // old client only after the store has shown the new secret; no token and no secret is seen anywhere else.
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
-import { type Ended, Home } from "../support/program.ts";
+import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startService, type Service } from "../support/service.ts";
+import { opensslAbsent } from "../support/certificates.ts";
+import { startKubernetes } from "../support/kubernetes-server.ts";
+import { keyringAbsent, startKeyring } from "../support/keyring.ts";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
+
+const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
+const withoutKeyring = isOtherBinary("the keychain, which needs the package's native library") || keyringAbsent;
+for (const absent of [kubectlAbsent, keyringAbsent, sodiumAbsent]) if (absent) console.warn(`skipped: ${absent}`);
 
 let service: Service;
 let account: Account;
@@ -195,5 +203,60 @@ describe.skipIf(sodiumAbsent !== undefined)("GitHub", () => {
       github.secret("CLIENT_SECRET"),
       1,
     ]);
+  });
+});
+
+describe.skipIf(kubectlAbsent !== undefined)("Kubernetes", () => {
+  it("a creation and a rotation; then a key that another took over meanwhile: exit 5, theirs stays", async () => {
+    const cluster = await startKubernetes();
+    try {
+      const at = home();
+      writeFileSync(at.path("kubeconfig"), cluster.config);
+      at.env.KUBECONFIG = at.path("kubeconfig");
+      const key = ["--secret-to", "k8s:apps/my-app#client-secret"];
+      const held = (): string | undefined => cluster.secret("apps/my-app")?.["client-secret"];
+      const created = await run(at, [...creation(), ...key]);
+      expect(created.code, created.stderr).toBe(0);
+      await expectOpens(held());
+      const [first] = await live();
+      expect((await run(at, ["oauth-clients", "rotate", first!, "--yes", ...key])).code).toBe(0);
+      await expectOpens(held());
+      const [second] = await live();
+      expect([second === first, cluster.writes]).toEqual([false, 2]);
+      cluster.plan(/^PATCH .*\?fieldManager/, () => cluster.put("apps/my-app", "client-secret", "theirs", "argocd"));
+      const rotated = await run(at, ["oauth-clients", "rotate", second!, "--yes", ...key]);
+      expect([rotated.code, held()]).toEqual([5, "theirs"]);
+      expect(await live()).toContain(second);
+      expect(printed).not.toContain(cluster.token);
+      expect(filesWith(at, cluster.token)).toEqual(["kubeconfig"]);
+      // Nothing of it is kept in any form.
+      expect(printed).not.toMatch(new RegExp(Buffer.from("sbx_us_cs_").toString("base64").slice(0, 12)));
+    } finally {
+      await cluster.close();
+    }
+  });
+});
+
+describe.skipIf(withoutKeyring)("the keychain", () => {
+  it("a creation and a rotation, in a real keyring; locked: exit 2 before anything is sent", async () => {
+    const at = home();
+    const keyring = await startKeyring(at.folder);
+    try {
+      Object.assign(at.env, keyring.env);
+      const place = ["--secret-to", "keychain:my-app/client_secret"];
+      const created = await run(at, [...creation(), ...place]);
+      expect([created.code, keyring.items()], created.stderr).toEqual([0, 1]);
+      const [first] = await live();
+      const rotated = await run(at, ["oauth-clients", "rotate", first!, "--yes", ...place]);
+      expect([rotated.code, keyring.items()], rotated.stderr).toEqual([0, 1]);
+      await expectOpens(keyring.secret("my-app", "client_secret"));
+      keyring.lock();
+      const before = (await account.creations()).length;
+      const locked = await run(at, [...creation(), "--new", ...place]);
+      expect([locked.code, locked.stderr]).toEqual([2, expect.stringContaining("the keychain cannot be used")]);
+      expect((await account.creations()).length).toBe(before);
+    } finally {
+      await keyring.end();
+    }
   });
 });

@@ -1,6 +1,7 @@
 // A session of its own with a real message bus and a real gnome-keyring, as a desktop has them.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 
 const programs = ["dbus-run-session", "dbus-send", "gnome-keyring-daemon"];
@@ -15,6 +16,8 @@ export interface Keyring {
   readonly env: Readonly<Record<string, string>>;
   /** How many secrets it keeps. */
   items(): number;
+  /** What it keeps for an account of a service, read by a process of its own. */
+  secret(service: string, account: string): string;
   /** From then on whoever asks would have to type the password. */
   lock(): void;
   /** Ends the session: the bus, the keyring, all of it. */
@@ -30,6 +33,10 @@ echo "$DBUS_SESSION_BUS_ADDRESS"
 read -r end
 kill $!
 `;
+
+const reading = `const [library, service, account] = process.argv.slice(1);
+const { Entry } = require(library);
+process.stdout.write(new Entry(service, account, { linux: { store: "secret-service" } }).getPassword());`;
 
 /** @param home a person's home: the keyring outlives its session there */
 export async function startKeyring(home: string): Promise<Keyring> {
@@ -57,6 +64,12 @@ export async function startKeyring(home: string): Promise<Keyring> {
     items() {
       const words = ["string:org.freedesktop.Secret.Collection", "string:Items"];
       return send(collection, "org.freedesktop.DBus.Properties.Get", ...words).split("object path").length - 1;
+    },
+    secret(service, account) {
+      const words = ["-e", reading, createRequire(import.meta.url).resolve("@napi-rs/keyring"), service, account];
+      const { status, stdout, stderr } = spawnSync(process.execPath, words, { env, encoding: "utf8" });
+      if (status !== 0) throw new Error(`the keyring cannot be read: ${stderr}`);
+      return stdout;
     },
     lock: () =>
       void send("/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", `array:objpath:${collection}`),

@@ -7,6 +7,7 @@ export interface StoreRequest {
   readonly method: string;
   /** Segments of the path, decoded. */
   readonly segments: readonly string[];
+  readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
   readonly text: string;
   /** The parsed body; undefined if there is none. */
@@ -100,10 +101,11 @@ export async function startStoreServer(answer: (request: StoreRequest) => StoreR
 
 function requestOf(message: IncomingMessage, text: string): StoreRequest {
   const { method = "", url = "", headers } = message;
-  const [path = ""] = url.split("?");
+  const [path = "", query = ""] = url.split("?");
   return {
     method,
     segments: path.slice(1).split("/").map(decodeURIComponent),
+    query: new URLSearchParams(query),
     headers,
     text,
     body: text === "" ? undefined : JSON.parse(text),

@@ -1,0 +1,168 @@
+// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through kubectl and whatever it is logged in
+// to. Server-side apply, one field manager a key: several keys live in one Secret, no copy of the secret is left in an
+// annotation, and what another manages is not overwritten.
+import { Failure, type FailureKind } from "../errors.ts";
+import { variable } from "../profiles/environment.ts";
+import { runShell, type ShellRun } from "../profiles/shell-command.ts";
+import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+
+interface Address {
+  readonly namespace: string;
+  readonly secret: string;
+  readonly key: string;
+}
+
+const timeLimitMs = 60_000;
+const tries = 3;
+/** What a shell reports for a command that does not exist. */
+const notFoundStatus = 127;
+
+export const open: OpenStore = (address, tools) => new KubernetesStore(addressIn(address), tools);
+
+class KubernetesStore implements Store {
+  readonly address: string;
+  readonly #at: Address;
+  readonly #tools: StoreTools;
+
+  constructor(at: Address, tools: StoreTools) {
+    this.#at = at;
+    this.#tools = tools;
+    this.address = `${at.namespace}/${at.secret}#${at.key}`;
+  }
+
+  get #name(): string {
+    return `--secret-to k8s:${this.address}`;
+  }
+
+  /** @returns the cluster that kubectl's configuration names */
+  async check(): Promise<StoreFacts> {
+    const { run } = await this.#kubectl("config view --minify --output", jsonPath(".clusters[0].cluster.server"));
+    if (run.status === notFoundStatus)
+      throw new Failure("usage", `${this.#name} needs kubectl, and it is not installed.`, {
+        hint: "Install kubectl, or name another destination.",
+      });
+    const { env } = this.#tools;
+    const [host, port] = [variable(env, "KUBERNETES_SERVICE_HOST"), variable(env, "KUBERNETES_SERVICE_PORT")];
+    const inside = host && `https://${host}:${port ?? "443"}`;
+    const server = run.stdout.toString("utf8").trim() || inside;
+    if (server) return { server };
+    throw new Failure("usage", `${this.#name}: kubectl has no cluster.`, {
+      hint: "Set KUBECONFIG, or choose one: kubectl config use-context <name>",
+    });
+  }
+
+  /** The server itself says whether it would take the key: permissions, namespace and other managers. */
+  async prepare(): Promise<StoreFacts> {
+    const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
+    if (failure === undefined) {
+      await this.#held();
+      return {};
+    }
+    throw failure.kind === "conflict" ? new Failure("usage", failure.message, failure.details) : failure;
+  }
+
+  async write(text: string): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = await this.#apply(text);
+      if (failure === undefined) return;
+      // A lost response is settled by applying it again: twice it is the same.
+      if (failure.kind === "unreachable" && attempt < tries) await this.#tools.sleep(500 * 2 ** attempt);
+      else if ((await this.read().catch(() => undefined)) === text) return;
+      else throw failure;
+    }
+  }
+
+  async read(): Promise<string | undefined> {
+    const value = await this.#held();
+    return value === "" ? undefined : Buffer.from(value, "base64").toString("utf8");
+  }
+
+  /** What the key has, in base64; empty if there is none. */
+  async #held(): Promise<string> {
+    const { namespace, secret, key } = this.#at;
+    const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
+    const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
+    const { run, told } = await this.#kubectl(words, field);
+    if (run.status === 0) return run.stdout.toString("utf8").trim();
+    throw this.#refusal(told, "be read");
+  }
+
+  /** @returns what stands in the way, nothing if it was applied */
+  async #apply(text: string, more = ""): Promise<Failure | undefined> {
+    const { namespace, secret, key } = this.#at;
+    const data = { [key]: Buffer.from(text).toString("base64") };
+    const manifest = { apiVersion: "v1", kind: "Secret", metadata: { name: secret, namespace }, data };
+    const words = `apply --server-side --field-manager=integ-${key} --validate=false ${more} --filename -`;
+    const { run, told } = await this.#kubectl(words, "", JSON.stringify(manifest));
+    return run.status === 0 ? undefined : this.#refusal(told, "be written");
+  }
+
+  /**
+   * @param words letters, digits and `-_.=` alone: a shell reads them as they are
+   * @param path quoted here
+   * @returns its end, and what it told on standard error
+   */
+  async #kubectl(
+    words: string,
+    path: string,
+    input?: string,
+  ): Promise<{ readonly run: ShellRun; readonly told: string }> {
+    const { env, signal } = this.#tools;
+    const quoted = process.platform === "win32" || path === "" ? path : `'${path}'`;
+    const told: Buffer[] = [];
+    const run = await runShell(`kubectl ${words} ${quoted}`, {
+      env: { ...env, LC_ALL: "C" },
+      input,
+      timeLimitMs,
+      onStderr: (chunk) => void told.push(chunk),
+      signal,
+    });
+    return { run, told: Buffer.concat(told).toString("utf8") };
+  }
+
+  /** What kubectl told, in integ's words: its own may have the manifest in them. */
+  #refusal(told: string, what: string): Failure {
+    const manager = /conflict with "([^"\n]{1,128})"/.exec(told)?.[1];
+    const { namespace, secret, key } = this.#at;
+    if (manager !== undefined)
+      return new Failure("conflict", `${this.#name}: the key is managed by ${manager}, and is not overwritten.`, {
+        hint: `Remove it there, then type this again: kubectl patch secret ${secret} --namespace ${namespace} --type=json -p '[{"op":"remove","path":"/data/${key}"}]'`,
+      });
+    const [kind, why, hint] = causes.find(([pattern]) => pattern.test(told))?.[1] ?? otherCause;
+    return new Failure(kind, `${this.#name} cannot ${what}: ${why}.`, { hint });
+  }
+}
+
+type Cause = readonly [kind: FailureKind, why: string, hint?: string];
+
+const otherCause: Cause = ["usage", "kubectl failed", "Try it by hand: kubectl apply --server-side --dry-run=server"];
+
+const causes: readonly (readonly [RegExp, Cause])[] = [
+  [/\(Forbidden\)/, ["auth", "permission denied", "Give the account the verbs get, create and patch on this Secret."]],
+  [
+    /logged in to the server|\(Unauthorized\)/,
+    ["auth", "the cluster does not accept the credential", "Log in to the cluster again."],
+  ],
+  [/namespaces "[^"]*" not found/, ["usage", "the namespace does not exist", "Create it, or name another one."]],
+  [/field is immutable/, ["usage", "the Secret is immutable", "Name another Secret."]],
+  [
+    /Unable to connect|connection to the server|timed? ?out|\(ServiceUnavailable\)|\(InternalError\)|\(TooManyRequests\)|EOF|connection re/i,
+    ["unreachable", "the cluster gave no response"],
+  ],
+];
+
+function jsonPath(path: string): string {
+  return `jsonpath={${path}}`;
+}
+
+/** @throws Failure `usage` */
+function addressIn(text: string): Address {
+  const name = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?";
+  const pattern = new RegExp(`^(${name})/(${name}(?:\\.${name})*)#([-._a-zA-Z0-9]{1,120})$`);
+  const [, namespace = "", secret = "", key = ""] = pattern.exec(text) ?? [];
+  if (namespace !== "" && secret.length <= 253 && key !== "." && !key.startsWith(".."))
+    return { namespace, secret, key };
+  throw new Failure("usage", `--secret-to k8s:${text} is not k8s:<namespace>/<secret>#<key>.`, {
+    hint: "--secret-to k8s:my-namespace/my-app#client-secret",
+  });
+}

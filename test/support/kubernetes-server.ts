@@ -1,0 +1,207 @@
+// The API of Kubernetes as far as kubectl needs it for one kind of object: discovery, and Secrets with server-side apply, whose
+// fields have managers. Written from the public description of the API; the real kubectl talks to it.
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { makeAuthority } from "./certificates.ts";
+import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
+
+interface Held {
+  /** Base64, by key. */
+  readonly data: Record<string, string>;
+  /** Which manager owns a key. */
+  readonly owners: Record<string, string>;
+  isImmutable: boolean;
+}
+
+export interface KubernetesServer extends StoreServer {
+  readonly token: string;
+  /** Verbs of the token. */
+  readonly may: Set<string>;
+  /** What kubectl is told, as YAML. */
+  readonly config: string;
+  /** Writes as somebody else does, past any manager's rights. */
+  put(name: string, key: string, text: string, manager: string): void;
+  freeze(name: string): void;
+  /** The keys of a Secret, decoded; undefined if there is none. */
+  secret(name: string): Readonly<Record<string, string>> | undefined;
+  owner(name: string, key: string): string | undefined;
+  /** How often it was written, dry runs left out. */
+  writes: number;
+  forgetSecrets(): void;
+  /** Leads what comes from now on to another origin, such as a proxy's; undefined: to the server again. */
+  through(origin: string | undefined): void;
+}
+
+const namespaces = ["apps", "default"];
+
+function status(code: number, reason: string, message: string, details: object = {}): StoreResponse {
+  return {
+    status: code,
+    body: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code },
+  };
+}
+
+const resources = {
+  kind: "APIResourceList",
+  groupVersion: "v1",
+  resources: [
+    { name: "namespaces", singularName: "namespace", namespaced: false, kind: "Namespace", verbs: ["get"] },
+    { name: "secrets", singularName: "secret", namespaced: true, kind: "Secret", verbs: ["create", "get", "patch"] },
+  ],
+};
+
+export async function startKubernetes(): Promise<KubernetesServer> {
+  const token = `token-${randomBytes(16).toString("hex")}`;
+  const held = new Map<string, Held>();
+  const may = new Set(["get", "patch", "create"]);
+
+  function answer(request: StoreRequest): StoreResponse {
+    const { method, segments, headers } = request;
+    if (headers.authorization !== `Bearer ${token}`) return status(401, "Unauthorized", "Unauthorized");
+    const path = segments.join("/");
+    if (path === "api") return { status: 200, body: { kind: "APIVersions", versions: ["v1"] } };
+    if (path === "apis") return { status: 200, body: { kind: "APIGroupList", apiVersion: "v1", groups: [] } };
+    if (path === "api/v1") return { status: 200, body: resources };
+    const [, , , namespace = "", kind, name = ""] = segments;
+    if (kind !== "secrets" || name === "") return status(404, "NotFound", "the server could not find the resource");
+    const verb = method === "GET" ? "get" : "patch";
+    if (!may.has(verb))
+      return status(403, "Forbidden", `secrets "${name}" is forbidden: User "ci" cannot ${verb} resource "secrets"`);
+    const found = held.get(`${namespace}/${name}`);
+    if (method === "GET")
+      return found
+        ? { status: 200, body: shown(namespace, name, found) }
+        : status(404, "NotFound", `secrets "${name}" not found`, { name, kind: "secrets" });
+    return apply(request, { namespace, name, found });
+  }
+
+  function apply(
+    { body, headers, query }: StoreRequest,
+    { namespace, name, found }: { readonly namespace: string; readonly name: string; readonly found: Held | undefined },
+  ): StoreResponse {
+    if (headers["content-type"] !== "application/apply-patch+yaml")
+      return status(415, "UnsupportedMediaType", "only server-side apply is here");
+    if (!namespaces.includes(namespace)) return status(404, "NotFound", `namespaces "${namespace}" not found`);
+    if (!found && !may.has("create")) return status(403, "Forbidden", `secrets "${name}" is forbidden: cannot create`);
+    const manager = query.get("fieldManager") ?? "";
+    const { data = {} } = body as { data?: Record<string, string> };
+    const conflicts = Object.keys(data).filter(
+      (key) => found?.owners[key] !== undefined && found.owners[key] !== manager && found.data[key] !== data[key],
+    );
+    if (conflicts.length > 0 && query.get("force") !== "true")
+      return status(
+        409,
+        "Conflict",
+        `Apply failed with ${conflicts.length} conflict: conflict with "${found?.owners[conflicts[0]!]}" using v1: .data.${conflicts[0]}`,
+        {
+          causes: conflicts.map((key) => ({
+            reason: "FieldManagerConflict",
+            message: "conflict",
+            field: `.data.${key}`,
+          })),
+        },
+      );
+    if (found?.isImmutable === true)
+      return status(
+        422,
+        "Invalid",
+        `Secret "${name}" is invalid: data: Forbidden: field is immutable when \`immutable\` is set`,
+      );
+    const next: Held = { data: { ...found?.data }, owners: { ...found?.owners }, isImmutable: false };
+    // What the manager applied before and leaves out now is removed.
+    for (const [key, owner] of Object.entries(next.owners))
+      if (owner === manager && !(key in data)) {
+        delete next.data[key];
+        delete next.owners[key];
+      }
+    for (const [key, value] of Object.entries(data)) {
+      next.data[key] = value;
+      next.owners[key] = manager;
+    }
+    if (query.get("dryRun") === null) {
+      held.set(`${namespace}/${name}`, next);
+      kubernetes.writes += 1;
+    }
+    return { status: found ? 200 : 201, body: shown(namespace, name, next) };
+  }
+
+  function shown(namespace: string, name: string, { data, isImmutable }: Held): object {
+    const metadata = { name, namespace, uid: "u", resourceVersion: String(kubernetes.writes) };
+    return { kind: "Secret", apiVersion: "v1", metadata, data, immutable: isImmutable, type: "Opaque" };
+  }
+
+  const server = await startStoreServer(answer);
+  const front = await startFront(server.origin);
+  const kubernetes: KubernetesServer = Object.assign(server, {
+    through: front.through,
+    close: ((close) => async () => {
+      await front.close();
+      await close();
+    })(server.close),
+    token,
+    may,
+    writes: 0,
+    config: JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "test",
+      clusters: [{ name: "test", cluster: { server: front.origin, "certificate-authority-data": front.authority } }],
+      contexts: [{ name: "test", context: { cluster: "test", user: "ci" } }],
+      users: [{ name: "ci", user: { token } }],
+    }),
+    put(name: string, key: string, text: string, manager: string) {
+      const { data = {}, owners = {}, isImmutable = false } = held.get(name) ?? {};
+      const value = Buffer.from(text).toString("base64");
+      held.set(name, { data: { ...data, [key]: value }, owners: { ...owners, [key]: manager }, isImmutable });
+    },
+    freeze: (name: string) => void (held.get(name)!.isImmutable = true),
+    secret(name: string) {
+      const found = held.get(name);
+      const decoded = (text: string): string => Buffer.from(text, "base64").toString("utf8");
+      return found && Object.fromEntries(Object.entries(found.data).map(([key, text]) => [key, decoded(text)]));
+    },
+    owner: (name: string, key: string) => held.get(name)?.owners[key],
+    forgetSecrets: () => held.clear(),
+  });
+  return kubernetes;
+}
+
+/** kubectl sends a token over TLS alone. */
+async function startFront(target: string): Promise<{
+  readonly origin: string;
+  /** Base64 of its certificate. */
+  readonly authority: string;
+  through(origin: string | undefined): void;
+  close(): Promise<void>;
+}> {
+  const folder = mkdtempSync(join(tmpdir(), "integ-kubernetes-"));
+  const authority = makeAuthority(folder);
+  const open = new Set<Socket>();
+  let leadsTo = target;
+  const server = createServer(authority.sign(["IP:127.0.0.1"]), (near) => {
+    const far = connect(Number(new URL(leadsTo).port), "127.0.0.1");
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on("error", () => {}).on("close", () => open.delete(socket));
+    }
+    near.pipe(far).pipe(near);
+    far.on("close", () => near.destroy());
+    near.on("close", () => far.destroy());
+  });
+  const encoded = readFileSync(authority.path).toString("base64");
+  rmSync(folder, { recursive: true });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    authority: encoded,
+    through: (origin) => void (leadsTo = origin ?? target),
+    close: () => {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

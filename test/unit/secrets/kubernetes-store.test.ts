@@ -1,0 +1,220 @@
+// A key of a Kubernetes Secret: the real kubectl, applied to a server of the test's own (test/support/kubernetes-server.ts).
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { opensslAbsent } from "../../support/certificates.ts";
+import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
+import { type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
+import { isFull } from "../../support/sample.ts";
+import { canary } from "./a-secret.ts";
+import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+
+const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
+if (kubectlAbsent) console.warn(`skipped: Kubernetes: ${kubectlAbsent}`);
+
+const name = "apps/my-app";
+const to = `k8s:${name}#client-secret`;
+const write = /^PATCH .*secrets\/my-app\?fieldManager/;
+
+describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
+  let cluster: KubernetesServer;
+  let folder: string;
+  beforeAll(async () => {
+    cluster = await startKubernetes();
+    folder = mkdtempSync(join(tmpdir(), "integ-kubectl-"));
+    writeFileSync(join(folder, "config"), cluster.config);
+  });
+  afterEach(() => {
+    cluster.calm();
+    cluster.forgetSecrets();
+    cluster.through(undefined);
+    for (const verb of ["get", "patch", "create"]) cluster.may.add(verb);
+    cluster.writes = 0;
+  });
+  afterAll(async () => {
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreDesk =>
+    desk({ PATH: process.env.PATH, HOME: folder, KUBECONFIG: join(folder, "config"), ...env });
+
+  it("is exactly the secret; others stay, each with a manager of its own, and no annotation has it", async () => {
+    cluster.put(name, "other", "kept", "somebody");
+    const here = at();
+    await deliver(here, await prepared(here, to));
+    await deliver(here, await prepared(here, `k8s:${name}#tls.key`));
+    expect(cluster.secret(name)).toEqual({ other: "kept", "client-secret": canary, "tls.key": canary });
+    expect(cluster.owner(name, "client-secret")).toBe("integ-client-secret");
+    expect(cluster.owner(name, "tls.key")).toBe("integ-tls.key");
+    expect([cluster.writes, await isFound(here)]).toEqual([2, true]);
+    expect(JSON.stringify(cluster.requests.map(({ body }) => body))).not.toContain("annotations");
+    // The same key again is the same manager's.
+    await deliver(here, await prepared(here, to));
+    expect(here.record).toMatchObject({ facts: { server: expect.stringMatching(/^https:\/\/127\.0\.0\.1:/) } });
+  });
+
+  it("reaches kubectl on standard input, never in its arguments or environment", async () => {
+    const tools = mkdtempSync(join(tmpdir(), "integ-kubectl-"));
+    const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
+    writeFileSync(
+      join(tools, "kubectl"),
+      `#!/bin/sh\n{ tr '\\0' '\\n' < /proc/$$/cmdline; env; } >> '${tools}/seen'\nexec '${real}' "$@"\n`,
+    );
+    chmodSync(join(tools, "kubectl"), 0o755);
+    const here = at({ PATH: `${tools}:${process.env.PATH}`, INTEG_API_KEY: "canary-key" });
+    await deliver(here, await prepared(here, to));
+    const seen = readFileSync(join(tools, "seen"), "utf8");
+    expect(seen).toContain("--field-manager=integ-client-secret");
+    for (const secret of [canary, Buffer.from(canary).toString("base64"), "canary-key"])
+      expect(seen).not.toContain(secret);
+    expect(cluster.secret(name)).toEqual({ "client-secret": canary });
+    rmSync(tools, { recursive: true });
+  });
+
+  it.each<[string, () => void, string]>([
+    ["no response, nothing was done", () => cluster.plan(write, "lost before"), "delivered"],
+    ["no response, and it was done", () => cluster.plan(write, "lost after"), "delivered"],
+    [
+      "an error of the server",
+      () => cluster.plan(write, { status: 500, body: { kind: "Status", reason: "InternalError", code: 500 } }),
+      "delivered",
+    ],
+    [
+      "a permission taken away",
+      () =>
+        cluster.plan(write, { status: 403, body: { kind: "Status", reason: "Forbidden", message: canary, code: 403 } }),
+      "undelivered",
+    ],
+    [
+      "another manager meanwhile",
+      () => cluster.plan(write, () => cluster.put(name, "client-secret", "theirs", "kubectl-edit")),
+      "conflict",
+    ],
+    [
+      "a Secret frozen meanwhile",
+      () =>
+        cluster.plan(write, () => {
+          cluster.put(name, "other", "x", "somebody");
+          cluster.freeze(name);
+        }),
+      "undelivered",
+    ],
+    // kubectl itself repeats a read for ten seconds.
+    ...(isFull
+      ? [
+          ["no server any more", () => cluster.plan(/./, "lost before", 9999), "undelivered"] as [
+            string,
+            () => void,
+            string,
+          ],
+        ]
+      : []),
+    [
+      "another change after the write",
+      () => cluster.plan(/^GET .*secrets/, () => cluster.put(name, "client-secret", "theirs", "kubectl-edit")),
+      "undelivered",
+    ],
+  ])("meets %s", async (_what, arrange, expected) => {
+    const here = at();
+    const destination = await prepared(here, to);
+    cluster.calm();
+    arrange();
+    const ended = await endOf(() => deliver(here, destination));
+    expect(ended.split(":")[0]).toBe(expected);
+    expect(cluster.hits).toBeGreaterThan(0);
+    cluster.calm();
+    const there = cluster.secret(name)?.["client-secret"];
+    if (expected === "delivered") expect(there).toBe(canary);
+    if (expected === "conflict") expect(there).toBe("theirs");
+    expect(await isFound(here)).toBe(there === canary);
+  });
+
+  it.each<[string, () => void, string, RegExp]>([
+    [
+      "a key that another manages",
+      () => cluster.put(name, "client-secret", "theirs", "argocd"),
+      to,
+      /^usage: .*managed by argocd/,
+    ],
+    ["a namespace that is not there", () => {}, "k8s:nowhere/my-app#a", /^usage: .*namespace does not exist/],
+    [
+      "a Secret that is frozen",
+      () => {
+        cluster.put(name, "a", "x", "somebody");
+        cluster.freeze(name);
+      },
+      to,
+      /^usage: .*immutable/,
+    ],
+    ["a token that may only read", () => void cluster.may.delete("patch"), to, /^auth: .*permission denied/],
+    ["a token that may not read", () => void cluster.may.delete("get"), to, /^auth: .*permission denied/],
+    ["a server that does not answer", () => cluster.plan(/./, "lost before", 9999), to, /^unreachable: /],
+  ])("is not tried with %s", async (_what, arrange, address, expected) => {
+    arrange();
+    expect(await endOf(() => prepared(at(), address))).toMatch(expected);
+    expect(cluster.writes).toBe(0);
+  });
+
+  it.each<[string, () => Readonly<Record<string, string | undefined>>, RegExp]>([
+    ["no kubectl", () => ({ PATH: folder }), /^usage: .*needs kubectl/],
+    ["no cluster", () => ({ KUBECONFIG: "/no/such/file" }), /^usage: .*kubectl has no cluster/],
+  ])("is not tried with %s", async (_what, env, expected) => {
+    expect(await endOf(() => prepared(at(env()), to))).toMatch(expected);
+    expect(cluster.log).toEqual([]);
+  });
+
+  it("goes to no other cluster than it was asked for", async () => {
+    const here = at();
+    await deliver(here, await prepared(here, to));
+    writeFileSync(join(folder, "other"), cluster.config.replace("https://127.0.0.1", "https://localhost"));
+    const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, KUBECONFIG: join(folder, "other") } } };
+    expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the server was https:\/\/127/);
+  });
+
+  it("is there once, wherever a response to the write is cut", { timeout: 3_600_000 }, async () => {
+    const proxy = await startCuttingProxy(cluster.origin, "PATCH /api/v1/namespaces/apps/secrets/my-app?fieldManager");
+    cluster.through(proxy.origin);
+    const run = async (): Promise<string> => {
+      cluster.forgetSecrets();
+      const here = at();
+      return endOf(async () => deliver(here, await prepared(here, to)));
+    };
+    expect(await run()).toBe("delivered");
+    const length = proxy.passed.response;
+    expect(length).toBeGreaterThan(150);
+    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 1 });
+    const wrong: string[] = [];
+    for (const cut of cuts) {
+      proxy.cut(cut);
+      const ended = await run();
+      if (ended !== "delivered" || cluster.secret(name)?.["client-secret"] !== canary)
+        wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
+    }
+    await proxy.close();
+    console.log(`kubernetes, the write: ${cuts.length} cuts of ${length} bytes, ${wrong.length} wrong`);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("an address", () => {
+  it.each([
+    "k8s:",
+    "k8s:apps",
+    "k8s:apps/a",
+    "k8s:apps/a#",
+    "k8s:/a#b",
+    "k8s:Apps/a#b",
+    "k8s:apps/a/b#c",
+    "k8s:apps/a#b c",
+    "k8s:apps/-a#b",
+    "k8s:apps/a#b;true",
+    "k8s:apps/$(true)#b",
+    "k8s:apps/a#..",
+    "k8s:apps/a#b\n",
+  ])("%j is none", async (address) => {
+    expect(await endOf(() => prepared(desk({}), address))).toContain("is not k8s:<namespace>/<secret>#<key>");
+  });
+});
