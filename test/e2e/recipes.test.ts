@@ -1,0 +1,272 @@
+// The recipes of docs/secret-stores.md, typed as they stand there: each stores exactly the secret, at a creation and at a
+// rotation, and no argument of any process has it. Where a tool is no part of this system, a stand-in does what its public
+// manual says, and writes down its arguments and input.
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { Home, root } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+
+let service: Service;
+let account: Account;
+let at: Home | undefined;
+/** Id of the client whose secret was stored last. */
+let newest = "";
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterEach(async () => {
+  await account.clear();
+  at?.remove();
+});
+afterAll(() => service.stop());
+
+/** Fenced texts below the heading of each recipe. */
+const recipes: ReadonlyMap<string, string> = new Map(
+  readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
+    .split("\n## Others, through their own commands\n")[1]!
+    .split("\n### ")
+    .slice(1)
+    .map((section) => {
+      const [name = "", ...rest] = section.split("\n");
+      return [name, /```\n([^]*?)```/.exec(rest.join("\n"))?.[1] ?? ""];
+    }),
+);
+
+interface Tool {
+  /** Shell text after the arguments were written down; `$dir` is its own folder. A tool of this system has none. */
+  readonly script?: string;
+  readonly arrange?: (home: Home) => void;
+  /** What is stored, as the tool's user gets it. */
+  readonly stored: (home: Home) => string;
+}
+
+/** What a stand-in keeps in a file of its folder. */
+const kept =
+  (name = "value") =>
+  (home: Home): string =>
+    readFileSync(home.path("stand-ins", name), "utf8");
+
+function output(home: Home, command: string): string {
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], {
+    cwd: home.folder,
+    env: home.env,
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`${command}: ${stderr}`);
+  return stdout;
+}
+
+const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
+  "AWS Secrets Manager": {
+    aws: {
+      // The parameter names a file, and is read as one.
+      script: `case "$*" in
+*put-secret-value*'--secret-string file:///dev/stdin'*) cat /dev/stdin > "$dir/value" ;;
+*get-secret-value*'--query SecretString --output text'*) cat "$dir/value"; echo ;;
+*) exit 9 ;; esac`,
+      stored: kept(),
+    },
+  },
+  "Google Cloud Secret Manager": {
+    gcloud: {
+      script: `case "$*" in
+'secrets versions add my-app --data-file=-') cat > "$dir/value" ;;
+'secrets versions access latest --secret=my-app') cat "$dir/value" ;;
+*) exit 9 ;; esac`,
+      stored: kept(),
+    },
+  },
+  "Azure Key Vault": {
+    az: {
+      script: `case "$*" in
+*'secret set'*'--file /dev/stdin --encoding utf-8'*) cat /dev/stdin > "$dir/value" ;;
+*'secret show'*'--query value --output tsv'*) cat "$dir/value"; echo ;;
+*) exit 9 ;; esac`,
+      stored: kept(),
+    },
+  },
+  "GitLab CI/CD variables": {
+    glab: {
+      script: `case "$*" in
+'variable update CLIENT_SECRET '*) cat > "$dir/value" ;;
+'variable get CLIENT_SECRET '*) cat "$dir/value" ;;
+*) exit 9 ;; esac`,
+      stored: kept(),
+    },
+  },
+  SOPS: {
+    sops: {
+      script: `case "$*" in
+'set --value-stdin secrets.yaml ["client_secret"]') cat > "$dir/json"; jq -j . "$dir/json" > "$dir/value" ;;
+'decrypt --extract ["client_secret"] secrets.yaml') cat "$dir/value" ;;
+*) exit 9 ;; esac`,
+      stored: kept(),
+    },
+  },
+  "1Password": {
+    op: {
+      arrange: (home) =>
+        writeFileSync(
+          home.path("stand-ins", "item"),
+          JSON.stringify({
+            title: "my-app",
+            fields: [
+              { id: "username", value: "u" },
+              { id: "password", value: "old" },
+            ],
+          }),
+        ),
+      script: `case "$*" in
+'item get my-app --vault ci --format json') cat "$dir/item" ;;
+'item edit my-app --vault ci') cat > "$dir/new"; mv "$dir/new" "$dir/item" ;;
+'read --no-newline op://ci/my-app/password') jq -j '.fields[] | select(.id == "password").value' "$dir/item" ;;
+*) exit 9 ;; esac`,
+      stored: (home) => {
+        const { fields } = JSON.parse(kept("item")(home)) as { fields: { id: string; value: string }[] };
+        expect(fields[0]).toEqual({ id: "username", value: "u" });
+        return fields[1]!.value;
+      },
+    },
+    jq: { stored: () => "" },
+  },
+  Bitwarden: {
+    bw: {
+      arrange: (home) =>
+        writeFileSync(
+          home.path("stand-ins", "item"),
+          JSON.stringify({ name: "my-app", login: { username: "u", password: "old" } }),
+        ),
+      script: `case "$*" in
+'get item my-app') cat "$dir/item" ;;
+encode) base64 -w0 ;;
+'edit item my-app') base64 -d > "$dir/new"; mv "$dir/new" "$dir/item" ;;
+'get password my-app') jq -j .login.password "$dir/item" ;;
+*) exit 9 ;; esac`,
+      stored: (home) => {
+        const { login } = JSON.parse(kept("item")(home)) as { login: { username: string; password: string } };
+        expect(login.username).toBe("u");
+        return login.password;
+      },
+    },
+    jq: { stored: () => "" },
+  },
+  pass: {
+    pass: {
+      arrange: (home) => {
+        mkdirSync(home.path(".gnupg"), { mode: 0o700 });
+        output(
+          home,
+          "gpg --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.com>' default default never",
+        );
+        output(home, "pass init test@example.com");
+      },
+      stored: (home) => output(home, "pass show my-app/client-secret"),
+    },
+  },
+  "systemd credentials": {
+    "systemd-creds": {
+      stored: (home) => output(home, "systemd-creds decrypt --name=client-secret client-secret.cred -"),
+    },
+  },
+  age: {
+    age: {
+      arrange: (home) => output(home, "age-keygen -o key.txt 2>/dev/null && age-keygen -y key.txt > team.txt"),
+      stored: (home) => output(home, "age --decrypt --identity key.txt client-secret.age"),
+    },
+  },
+  "Docker Swarm": {
+    docker: {
+      script: `case "$*" in
+'secret create my-app-'*' -') cat > "$dir/$3" ;;
+'secret inspect my-app-'*) test -s "$dir/$3" && echo '[{"ID":"x"}]' ;;
+*) exit 9 ;; esac`,
+      stored: (home) => kept(`my-app-${newest}`)(home),
+    },
+  },
+  "Sealed Secrets": {
+    kubectl: {
+      stored: (home) => {
+        const { data } = JSON.parse(readFileSync(home.path("my-app.sealed.yaml"), "utf8")) as {
+          data: Record<string, string>;
+        };
+        return Buffer.from(data["client-secret"]!, "base64").toString("utf8");
+      },
+    },
+    kubeseal: { script: "cat", stored: () => "" },
+  },
+};
+
+/** Why a recipe cannot be run here, or undefined: a real tool is missing, or does not run. */
+function absent(name: string): string | undefined {
+  const real = Object.entries(tools[name] ?? {}).filter(([, { script }]) => script === undefined);
+  const missing = real.find(([tool]) => spawnSync("sh", ["-c", `command -v ${tool}`]).status !== 0);
+  if (missing) return `${missing[0]} is not installed`;
+  if (
+    name === "systemd credentials" &&
+    spawnSync("sh", ["-c", "echo a | systemd-creds encrypt --name=a - -"]).status !== 0
+  )
+    return "systemd-creds has no key here";
+  return undefined;
+}
+
+/** A home whose tools write down what they are given. */
+function stage(name: string): Home {
+  const home = new Home(service.env);
+  home.addToPath();
+  mkdirSync(home.path("stand-ins"));
+  for (const [tool, { script }] of Object.entries(tools[name]!)) {
+    const real = spawnSync("sh", ["-c", `command -v ${tool}`], { encoding: "utf8" }).stdout.trim();
+    const path = home.path("bin", tool);
+    writeFileSync(
+      path,
+      `#!/bin/sh\ndir='${home.path("stand-ins")}'\n{ tr '\\0' ' ' < /proc/$$/cmdline; echo; env; } >> "$dir/seen"\n${script ?? `exec ${real} "$@"`}\n`,
+    );
+    chmodSync(path, 0o755);
+  }
+  for (const { arrange } of Object.values(tools[name]!)) arrange?.(home);
+  return home;
+}
+
+/** Types the recipe into a shell. */
+function type(home: Home, line: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return home.integ([], { under: ["sh", "-c", line] });
+}
+
+describe("the recipes", () => {
+  it("are all tried here", () => {
+    expect([...recipes.keys()].sort()).toEqual(Object.keys(tools).sort());
+  });
+
+  for (const [name, recipe] of recipes) {
+    const reason = absent(name);
+    if (reason) console.warn(`skipped: the recipe of ${name}: ${reason}`);
+    it.skipIf(reason !== undefined)(`${name}: exactly the secret, at a creation and a rotation`, async () => {
+      at = stage(name);
+      const line = recipe.replaceAll("<id>", service.us.service_account_id);
+      const ids = new Set<string>();
+      for (const typed of [line, line.replace(/create --service-account \S+ --scope \S+/, "rotate OLD --yes")]) {
+        const [old] = await account.live();
+        const { code, stdout, stderr } = await type(at, typed.replace("OLD", old?.id ?? ""));
+        expect(code, stderr).toBe(0);
+        const live = await account.live();
+        expect(live).toHaveLength(1);
+        newest = live[0]!.id;
+        ids.add(newest);
+        const stored = Object.values(tools[name]!)[0]!.stored(at);
+        expect(stored).toMatch(/^sbx_us_cs_\w+$/);
+        expect(await account.opens(live[0]!.client_id!, stored)).toBe(true);
+        expect(stdout + stderr).not.toContain(stored);
+        const seen = readFileSync(at.path("stand-ins", "seen"), "utf8");
+        expect(seen.length).toBeGreaterThan(100);
+        expect(seen).not.toContain(stored);
+        writeFileSync(at.path("stand-ins", "seen"), "");
+      }
+      expect(ids.size).toBe(2);
+    });
+  }
+});
