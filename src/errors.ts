@@ -1,4 +1,5 @@
 // What can go wrong, as the command line names it, and the exit code of each kind (shared by every room).
+import type { NextStep } from "./next-step.ts";
 
 /** Exit code of each kind of failure: a promise to scripts. */
 export const exitCodes = {
@@ -33,12 +34,10 @@ export interface Problem {
   readonly retryable?: boolean;
 }
 
-export interface FailureDetails {
+export interface FailureDetails extends NextStep {
   /** What it means for the person: one sentence, no full stop needed at the end of a command. */
   readonly meaning?: string;
-  /** What to type next: a command that can be copied as it stands. */
-  readonly hint?: string;
-  /** Id of the journal entry that `hint` recovers, if that is what it types. */
+  /** Id of the journal entry that `nextCommand` recovers, if that is what it does. */
   readonly recovers?: string | undefined;
   /** The service's own words. They are untrusted text: only `output/` may show them. */
   readonly problem?: Problem;

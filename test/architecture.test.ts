@@ -63,42 +63,60 @@ const pureRules = [
 
 const table: Readonly<Record<string, Room>> = {
   "main.ts": { rooms: ["edge"], packages: [] },
-  edge: { rooms: [...everyRoom, "program.ts", "context.ts", "errors.ts"], packages: ["commander"] },
+  edge: { rooms: [...everyRoom, "program.ts", "context.ts", "errors.ts", "next-step.ts"], packages: ["commander"] },
   "program.ts": {
-    rooms: ["commands", "context.ts", "errors.ts"],
+    rooms: ["commands", "context.ts", "errors.ts", "next-step.ts"],
     packages: ["commander", "@commander-js/extra-typings"],
   },
-  "errors.ts": { rooms: [], packages: [] },
+  "errors.ts": { rooms: ["next-step.ts"], packages: [] },
+  "next-step.ts": { rooms: [], packages: [] },
   "context.ts": { rooms: [], types: everyRoom, packages: [] },
   commands: {
-    rooms: ["context.ts", "errors.ts", "changes", "policy"],
+    rooms: ["context.ts", "errors.ts", "next-step.ts", "changes", "policy"],
     types: everyRoom,
     rules: pureRules,
     packages: ["@commander-js/extra-typings", "commander", "zod"],
   },
-  changes: { rooms: ["errors.ts"], types: ["api", "journal", "secrets"], rules: pureRules, packages: [] },
+  changes: {
+    rooms: ["errors.ts", "next-step.ts"],
+    types: ["api", "journal", "secrets"],
+    rules: pureRules,
+    packages: [],
+  },
   api: {
-    rooms: ["errors.ts"],
+    rooms: ["errors.ts", "next-step.ts"],
     packages: ["undici", "oauth4webapi", "zod"],
     only: { undici: ["api/http/connections.ts", "api/http/undici-modules.d.ts"] },
   },
-  disk: { rooms: ["errors.ts"], packages: ["fs-native-extensions"] },
+  disk: { rooms: ["errors.ts", "next-step.ts"], packages: ["fs-native-extensions"] },
   journal: {
-    rooms: ["errors.ts", "disk"],
+    rooms: ["errors.ts", "next-step.ts", "disk"],
     packages: ["zod", "pg"],
     only: { disk: ["journal/file/", "journal/postgres/"], pg: ["journal/postgres/"] },
   },
   secrets: {
-    rooms: ["errors.ts", "profiles", "disk"],
+    rooms: ["errors.ts", "next-step.ts", "profiles", "disk"],
     types: ["api", "journal"],
     rules: pureRules,
     packages: ["zod", "@noble/ciphers", "@noble/curves", "@noble/hashes"],
     only: Object.fromEntries(["ciphers", "curves", "hashes"].map((n) => [`@noble/${n}`, ["secrets/sealed-box.ts"]])),
   },
-  profiles: { rooms: ["errors.ts", "disk"], types: ["api"], packages: ["zod", "conf", "@napi-rs/keyring"] },
-  output: { rooms: ["errors.ts", "disk"], packages: ["chalk", "ora", "@clack/prompts", "string-width"] },
+  profiles: {
+    rooms: ["errors.ts", "next-step.ts", "disk"],
+    types: ["api"],
+    packages: ["zod", "conf", "@napi-rs/keyring"],
+  },
+  output: {
+    rooms: ["errors.ts", "next-step.ts", "disk"],
+    packages: ["chalk", "ora", "@clack/prompts", "string-width"],
+  },
   completion: { rooms: [], packages: [] },
-  policy: { rooms: ["errors.ts"], types: ["api", "journal", "secrets"], rules: pureRules, packages: ["yaml", "zod"] },
+  policy: {
+    rooms: ["errors.ts", "next-step.ts"],
+    types: ["api", "journal", "secrets"],
+    rules: pureRules,
+    packages: ["yaml", "zod"],
+  },
   sandbox: { rooms: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 

@@ -22,7 +22,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)
     throw new Failure("usage", `Invalid contract version "${serviceVersion}": ${fault}.`, {
-      hint: "--service-version 2026-07-01, or none to send no version",
+      hint: "Use --service-version 2026-07-01, or none to send no version.",
     });
   return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
 }
@@ -34,11 +34,11 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
   if (organizationId === undefined || organizationId === "")
     throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
-      hint: "integ profiles edit <name> --organization-id <uuid>, or set INTEG_ORGANIZATION_ID",
+      hint: "Add it to the profile (integ profiles edit <name> --organization-id <uuid>), or set INTEG_ORGANIZATION_ID.",
     });
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
     throw new Failure("usage", `Invalid organization id "${organizationId}".`, {
-      hint: "It is a uuid, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b",
+      hint: "Write it as a UUID, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b.",
     });
   return { "x-organization-id": organizationId };
 }

@@ -33,7 +33,7 @@ const maxLimit = 500;
 function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new Failure("usage", `Invalid limit ${limit}: a page has 1 to ${maxLimit} rows.`, {
-      hint: `--limit 1 to --limit ${maxLimit}`,
+      hint: `Use --limit 1 to --limit ${maxLimit}.`,
     });
 }
 
@@ -43,7 +43,7 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
   if (pageToken === "")
     throw new Failure("usage", "The page token is empty.", { hint: "Leave --page-token out for the first page." });
   for (const [name] of filters) {
-    if (name === "") throw new Failure("usage", "A filter has no name.", { hint: "--filter name=value" });
+    if (name === "") throw new Failure("usage", "A filter has no name.", { hint: "Write --filter name=value." });
     const option = { limit: "--limit", page_token: "--page-token" }[name];
     if (option) throw new Failure("usage", `"${name}" is an option, not a filter.`, { hint: `Use ${option}.` });
   }
@@ -88,7 +88,8 @@ export function createEntities(v1: Caller): Entities {
     async page({ type, ...request }) {
       if (type === undefined) return requestPage(v1, "/v1/entities", request);
       const filters = request.filters ?? [];
-      if (type === "") throw new Failure("usage", "The type is empty.", { hint: "--type person" });
+      if (type === "")
+        throw new Failure("usage", "The type is empty.", { hint: "Use --type person, or leave the option out." });
       if (filters.some(([name]) => name === "type"))
         throw new Failure("usage", "The type is given twice.", { hint: "Use --type alone." });
       return requestPage(v1, "/v1/entities", { ...request, filters: [["type", type], ...filters] });

@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt, Salvage } from "./http/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
+import { type Advice, quotedWord } from "../next-step.ts";
 
 export interface CreationRequest {
   readonly service_account_id: string;
@@ -19,8 +20,9 @@ const maxScopeCharacters = 4096;
  */
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
   const { service_account_id, scopes, idempotencyKey } = request;
-  if (service_account_id === "") refuse("The service account's id is empty.", "--service-account <id>");
-  if (scopes.length === 0) refuse("A client needs at least one scope.", "--scope <scope>");
+  if (service_account_id === "")
+    refuse("The service account's id is empty.", "Name the service account with --service-account <id>.");
+  if (scopes.length === 0) refuse("A client needs at least one scope.", "Add --scope <scope>.");
   if (scopes.length > maxScopes)
     refuse(`${scopes.length} scopes are too many: a client can have at most ${maxScopes}.`);
   for (const scope of scopes) checkScope(scope);
@@ -38,11 +40,8 @@ function checkScope(scope: string): void {
   if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: name each scope.`);
 }
 
-/** Only what a shell takes as it stands. */
-function suggested(parts: readonly string[]): string | undefined {
-  return parts.every((part) => /^[\w:.@/-]+$/.test(part))
-    ? parts.map((part) => `--scope ${part}`).join(" ")
-    : undefined;
+function suggested(parts: readonly string[]): Advice {
+  return `Write ${parts.map((part) => `--scope ${quotedWord(part)}`).join(" ")}.`;
 }
 
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
@@ -51,7 +50,7 @@ export function checkIdempotencyKey(key: string): void {
     refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces.");
 }
 
-function refuse(message: string, hint?: string): never {
+function refuse(message: string, hint?: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 

@@ -7,6 +7,7 @@ import { BodyBuffer } from "./http/exchange.ts";
 import { BrokenBody, isObject } from "./json/json-body.ts";
 import type { RawPage } from "./entities-and-cohorts.ts";
 import { type ScannedPage, scanPage } from "./json/page-scanner.ts";
+import { shell } from "../next-step.ts";
 
 /**
  * A page that keeps the contract. Its rows are slices of `body`: the API's own text. In a walk they stand until the next
@@ -135,7 +136,11 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
     context,
     requestId,
   );
-  return new Failure(kind, message, { ...details, endsWalk: true, hint: `The same command begins anew; ${report}` });
+  return new Failure(kind, message, {
+    ...details,
+    endsWalk: true,
+    hint: `Start again with the same command; ${report}`,
+  });
 }
 
 /** What helps if the service itself is at fault. */
@@ -144,7 +149,8 @@ const report = "if it comes again, report it with its request id to whoever runs
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {
     where,
-    hint: `integ doctor tells what answers at the address of the profile; ${report}`,
+    hint: `Check what answers at the address of the profile; ${report}`,
+    nextCommand: shell`integ doctor`,
     problem: requestId === undefined ? undefined : { request_id: requestId },
   });
 }

@@ -5,6 +5,7 @@ import type { Attempt } from "./http/attempt.ts";
 import { type Caller, jsonOf } from "./http/caller.ts";
 import { type Pair, query, segment } from "./http/request-rules.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
+import { shell } from "../next-step.ts";
 
 export interface PeopleSearch {
   /** What is searched for; sent as `query` unless `params` are given. */
@@ -40,10 +41,10 @@ export function createPeople(legacy: Caller): People {
 function parametersOf({ text, params = [] }: PeopleSearch): readonly Pair[] {
   if (params.length > 0) {
     if (params.some(([name]) => name === ""))
-      throw new Failure("usage", "A parameter has no name.", { hint: "--param name=value" });
+      throw new Failure("usage", "A parameter has no name.", { hint: "Write --param name=value." });
     return params;
   }
   if (text === undefined || text === "")
-    throw new Failure("usage", "The search text is empty.", { hint: "integ people search <text>" });
+    throw new Failure("usage", "The search text is empty.", { nextCommand: shell`integ help people search` });
   return [["query", text]];
 }

@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
+import type { Advice } from "../next-step.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
@@ -31,10 +32,10 @@ const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELE
 
 /** Headers that say who asks; they belong to the profile. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
-const headerHints: Readonly<Record<string, string>> = {
-  authorization: "Choose a profile: -p <name>",
-  "x-organization-id": "integ profiles edit <name> --organization-id <uuid>",
-  "service-version": "--service-version <date>",
+const headerHints: Readonly<Record<string, Advice>> = {
+  authorization: "Choose a profile with -p <name>.",
+  "x-organization-id": "Set it in the profile: integ profiles edit <name> --organization-id <uuid>.",
+  "service-version": "Use --service-version <date>.",
 };
 
 /**
@@ -44,7 +45,9 @@ const headerHints: Readonly<Record<string, string>> = {
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method))
-    throw new Failure("usage", `"${method}" is not a method of the API.`, { hint: `-X ${methods.join(", -X ")}` });
+    throw new Failure("usage", `"${method}" is not a method of the API.`, {
+      hint: `Use one of ${methods.join(", ")}.`,
+    });
   const contract = contractOf(path);
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)
@@ -58,7 +61,7 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
       "Creating an OAuth client needs an idempotency key, and this command does not generate one.",
       {
         meaning: "Without a key that you keep, a lost response would leave a client that cannot be found again.",
-        hint: "integ oauth-clients create, or -H 'Idempotency-Key: <key>'",
+        hint: "Use integ oauth-clients create, or add -H 'Idempotency-Key: <key>'.",
       },
     );
   return contract;
@@ -69,7 +72,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
   if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
     throw new Failure("usage", `"${path}" is not a path of the API.`, {
-      hint: "It begins with /v1, /v1-reference or /api/v1, and has no spaces.",
+      hint: "Start it with /v1, /v1-reference or /api/v1, and leave out spaces.",
     });
   const odd =
     before.includes("//") ||

@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, Intent, Journal } from "../journal/journal.ts";
+import { shell } from "../next-step.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
@@ -77,7 +78,7 @@ function gaveWay({ state, last_error }: Entry): boolean {
 function elsewhere(name: string, { id }: Entry): Failure {
   return new Failure("conflict", `Another process works on ${name}: journal entry ${id}.`, {
     meaning: "Nothing was sent for it here.",
-    hint: `integ journal show ${id}`,
+    nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
 }

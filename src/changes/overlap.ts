@@ -16,6 +16,7 @@ import {
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
 import { WatchedDestination } from "./secret-delivery.ts";
 import { recordAfterwards, recoveryStep, releaseReserved, serviceTime, wait, type Workbench } from "./workbench.ts";
+import type { NextCommand } from "../next-step.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
@@ -57,7 +58,7 @@ export interface RotationContract {
   /** The status of one of the two now; nothing if the service does not say. */
   readonly statusOf: (id: string) => Promise<string | undefined>;
   /** The command that begins another rotation. */
-  readonly again: string;
+  readonly again: NextCommand;
   revokeOld(by: Successor): Promise<unknown>;
   /** What an unfinished rotation says. */
   unfinished(error: Failure, how: { readonly state: Entry["state"]; readonly isDelivered: boolean }): Failure;
@@ -299,7 +300,7 @@ async function prove(
     `The new ${noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
     {
       meaning: `The old ${noun} is not revoked. If the new one works for you, continue with --yes.`,
-      ...recoveryStep(lease.entry.id, " --yes"),
+      ...recoveryStep(lease.entry.id, ["--yes"]),
     },
   );
 }
@@ -359,7 +360,7 @@ async function assertWorks({ noun, oldId, again, statusOf }: RotationContract, n
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
     meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. Another rotation makes another new ${noun}.`,
-    hint: again,
+    nextCommand: again,
   });
 }
 

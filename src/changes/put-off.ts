@@ -3,6 +3,7 @@
 import { Failure } from "../errors.ts";
 import { dueAt, type Entry, type EntryProgress } from "../journal/entry.ts";
 import { detailsOf, lastErrorOf, serviceTime, wait, type Workbench } from "./workbench.ts";
+import { type NextStep, shell } from "../next-step.ts";
 
 /** True if the service itself refused the request as too early. A token endpoint that does leaves the request unsent. */
 export function isTooEarly({ kind, details }: Failure): boolean {
@@ -42,7 +43,17 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
     throw new Failure("rate_limited", `The service asked for a wait until ${until}.`, {
       ...detailsOf(entry, { unsent: true }),
       meaning: "Nothing was sent now, and nothing was changed before. The request and its key are saved.",
-      hint: `integ journal recover ${entry.id} --retry-for ${Math.ceil(leftMs / 60_000) + 2}m`,
+      ...stepAfter(entry, { leftMs, until }),
     });
   await wait(bench, leftMs, "The service asked for this wait");
+}
+
+/** Nobody keeps a command waiting for days. */
+const longestWaitMs = 24 * 60 * 60_000;
+
+function stepAfter({ id }: Entry, { leftMs, until }: { leftMs: number; until: string }): NextStep {
+  if (leftMs > longestWaitMs)
+    return { hint: `Wait until ${until}, then run the command.`, nextCommand: shell`integ journal recover ${id}` };
+  const minutes = `${Math.ceil(leftMs / 60_000) + 2}m`;
+  return { nextCommand: shell`integ journal recover ${id} --retry-for ${minutes}` };
 }

@@ -11,6 +11,7 @@ import { finishOrReplace } from "./oauth-client/replace.ts";
 import { finishClientRevocation } from "./oauth-client/revoke.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Account, type Workbench } from "./workbench.ts";
+import { shell } from "../next-step.ts";
 
 export interface RecoveryOptions {
   /** Where a secret goes that still comes: asked for, else where the original command wanted it. */
@@ -158,7 +159,8 @@ function checkBinding(entry: Entry, account: Account): void {
   throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
     ...detailsOf(entry),
     meaning: "Nothing was sent: the key and the client belong to the account of that time.",
-    hint: `Put the profile back as it was, or give the entry up: integ journal forget ${entry.id}`,
+    hint: "Put the profile back as it was, or stop tracking the change.",
+    nextCommand: shell`integ journal forget ${entry.id}`,
   });
 }
 

@@ -28,6 +28,7 @@ import {
   withRequestId,
   type Workbench,
 } from "./workbench.ts";
+import { type NextStep, shell } from "../next-step.ts";
 
 /** A piece of work whose secret comes, and where it goes. */
 export interface SecretDelivery {
@@ -166,7 +167,7 @@ async function keepUndelivered(
   if (refusal === undefined) return undelivered(lease.entry, how.error);
   return new Failure("secret_lost", texts[secret.kind].neither(reasonOf(how.error), refusal), {
     ...detailsOf(lease.entry),
-    hint: nextStep(lease.entry) ?? undefined,
+    nextCommand: nextStep(lease.entry) ?? undefined,
   });
 }
 
@@ -237,16 +238,18 @@ export function undelivered(entry: Entry, because: unknown): Failure {
   return new Failure(isConflict ? "conflict" : "undelivered", `${texts[kind].undelivered}: ${reasonOf(because)}`, {
     ...detailsOf(entry),
     meaning: texts[kind].untilClaimed,
-    hint: claimStep(entry),
+    ...claimStep(entry),
   });
 }
 
 /** The command that claims the secret: what the journal does not remember, and a profile that a key is for, is typed. */
-export function claimStep({ id, destination, operation }: Entry): string {
+export function claimStep({ id, destination, operation }: Entry): NextStep {
   const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
-  if (isKeyForProfile) return `integ journal claim ${id} --secret-profile ${destination.name}`;
+  if (isKeyForProfile) return { nextCommand: shell`integ journal claim ${id} --secret-profile ${destination.name}` };
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
-  return `integ journal claim ${id}${commands.map(() => " --secret-command '<command>'").join("")}`;
+  if (commands.length === 0) return { nextCommand: shell`integ journal claim ${id}` };
+  const flags = commands.map(() => "--secret-command '<command>'").join(" ");
+  return { hint: `Pass the command again, which the journal does not store: integ journal claim ${id} ${flags}.` };
 }
 
 /**
@@ -271,7 +274,7 @@ export function secretLost(
     {
       ...detailsOf(entry),
       meaning: `The API never shows a secret twice. To fix it: ${wayOut}`,
-      hint: nextStep(entry) ?? undefined,
+      nextCommand: nextStep(entry) ?? undefined,
     },
   );
   return withRequestId(failure, requestId);
@@ -283,7 +286,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
   return new Failure("secret_lost", what, {
     ...detailsOf(entry),
     meaning: `--yes alone does not revoke it. Look there first: integ journal claim ${entry.id}`,
-    hint: nextStep(entry) ?? undefined,
+    nextCommand: nextStep(entry) ?? undefined,
   });
 }
 
@@ -292,7 +295,7 @@ function notLostHere(entry: Entry): Failure {
   return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was made before, with the same key.`, {
     ...detailsOf(entry),
     meaning: "Its secret was shown then, and may be in use. --yes alone does not revoke it.",
-    hint: nextStep(entry) ?? undefined,
+    nextCommand: nextStep(entry) ?? undefined,
   });
 }
 

@@ -7,6 +7,7 @@ import { Failure, type FailureDetails } from "../errors.ts";
 import { type ClientProof, type KeyExchange, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import type { Destination, OneTimeSecret, SingleRecord } from "../secrets/destination.ts";
+import { shell } from "../next-step.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
 export interface Account {
@@ -115,7 +116,8 @@ export class DiskHealth {
   assertHealthy(): void {
     if (this.#failure === undefined) return;
     throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {
-      hint: "Check the disk, then: integ journal recover",
+      hint: "Check the disk, then finish what was started.",
+      nextCommand: shell`integ journal recover`,
     });
   }
 }
@@ -337,18 +339,23 @@ export function isInterruption({ kind }: Failure): boolean {
 /** What has to be fixed on this machine before any next step can help. */
 export function prerequisite({ kind, details }: Failure): string {
   const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
-  if (details.hint === undefined || details.recovers !== undefined || !isLocal) return "";
-  return ` First: ${details.hint.replace(/\.$/, "")}.`;
+  const { hint, nextCommand, recovers } = details;
+  if (recovers !== undefined || !isLocal) return "";
+  if (hint !== undefined) return ` First: ${hint}`;
+  return typeof nextCommand === "string" ? ` First: ${nextCommand}` : "";
 }
 
+/** A step that recovers an entry, and which one. */
+type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
+
 /** The next step «recover this entry», with what the recovery has to be told. */
-export function recoveryStep(entry: string, options = ""): Pick<FailureDetails, "hint" | "recovers"> {
-  return { hint: `integ journal recover ${entry}${options}`, recovers: entry };
+export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
+  return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
 
 /** The recovery that a failure asks for itself, with what it has to be told. */
-export function recoveryIn({ hint, recovers }: FailureDetails): Pick<FailureDetails, "hint" | "recovers"> | undefined {
-  return recovers === undefined ? undefined : { hint, recovers };
+export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): RecoveryStep | undefined {
+  return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
 /** The failure of a change whose outcome nobody knows (exit 7). */

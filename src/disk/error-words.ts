@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import { getSystemErrorMap } from "node:util";
 import { Failure, type FailureKind } from "../errors.ts";
+import type { Advice } from "../next-step.ts";
 
 /** errno name and call of a failed system call, or undefined if it is no such error. */
 export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
@@ -166,13 +167,13 @@ export function systemWords(error: unknown): string {
   return said === undefined ? code : `${said} (${code})`;
 }
 
-const makeRoom = "free space on the disk, then run the command again";
+const freeSpace = "Free space on the disk, then run the command again.";
 
 export interface FileFailureOptions {
   readonly path: string;
   readonly meaning?: string | undefined;
-  /** What to do about an error (default: make room on a full disk). */
-  readonly hints?: Readonly<Partial<Record<ErrorCause, string>>>;
+  /** What to do about an error (default: free space on a full disk). */
+  readonly hints?: Readonly<Partial<Record<ErrorCause, Advice>>>;
   /** How the error is worded (default `describeError`). */
   readonly words?: (error: unknown) => string;
 }
@@ -183,7 +184,7 @@ export interface FileFailureOptions {
  */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;
-  const { path, meaning, hints = { full: makeRoom, quota: makeRoom }, words = describeError } = options;
+  const { path, meaning, hints = { full: freeSpace, quota: freeSpace }, words = describeError } = options;
   const code = errorCode(error) ?? "";
   const cause = causeOf(error);
   const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";

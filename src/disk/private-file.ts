@@ -15,6 +15,7 @@ import { Failure } from "../errors.ts";
 import { fileFailure, isMissing } from "./error-words.ts";
 import { makeFolders } from "./folders.ts";
 import { careful } from "./write.ts";
+import { shell } from "../next-step.ts";
 
 /** Windows has no permission bits. */
 const hasModes = process.platform !== "win32";
@@ -37,7 +38,9 @@ export function ensurePrivateFolder(path: string): void {
   if (!hasModes) return;
   if (!isMine(stats)) throw new Failure("usage", `Cannot use the folder ${path}: it belongs to another user.`);
   if ((stats.mode & 0o022) !== 0) {
-    throw new Failure("usage", `The folder ${path} can be changed by other users.`, { hint: `chmod 700 '${path}'` });
+    throw new Failure("usage", `The folder ${path} can be changed by other users.`, {
+      nextCommand: shell`chmod 700 ${path}`,
+    });
   }
 }
 
@@ -68,7 +71,7 @@ function checkPrivate(fd: number, path: string): Stats {
   if ((stats.mode & 0o077) !== 0) {
     throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
       meaning: "Other users may have read the secret in it, and a file system without permissions cannot protect one.",
-      hint: `chmod 600 '${path}'`,
+      nextCommand: shell`chmod 600 ${path}`,
     });
   }
   return stats;

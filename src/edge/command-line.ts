@@ -5,6 +5,7 @@ import { isHelpTopic } from "../completion/help-topics.ts";
 import { helpNotes, helpScreen, optionDescription, rootNotes, type Screen } from "./help-screen.ts";
 import { buildProgram, knownWords, type Typed, typedFor } from "../program.ts";
 import { insteadOfUnknown } from "./unknown-words.ts";
+import { type Advice, shell } from "../next-step.ts";
 
 /**
  * Reads what was typed.
@@ -91,10 +92,10 @@ function knows(program: Command, flag: string): boolean {
 }
 
 /** A flag that somebody expects to take a secret: one that sounds alike would keep it in the open. */
-function insteadOfSecret(flag: string): string | undefined {
-  if (/^--(api-?)?(key|token)$/i.test(flag)) return "--api-key-stdin, or --api-key-command '<command>'";
-  if (/^--(client-?)?secret$/i.test(flag)) return "--client-secret-stdin, or --client-secret-command '<command>'";
-  if (/^--access-?token$/i.test(flag)) return "--access-token-command '<command>', or set INTEG_ACCESS_TOKEN";
+function insteadOfSecret(flag: string): Advice | undefined {
+  if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
+  if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
+  if (/^--access-?token$/i.test(flag)) return "Use --access-token-command '<command>', or set INTEG_ACCESS_TOKEN.";
   return undefined;
 }
 
@@ -116,7 +117,7 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
   // To commander a value after a flag that takes none makes it another flag.
   if (flag !== undefined && knows(program, flag))
-    return new Failure("usage", `Option '${flag}' takes no value.`, { hint: `${flag} alone` });
+    return new Failure("usage", `Option '${flag}' takes no value.`, { hint: `Write ${flag} without a value.` });
   const instead = flag === undefined ? undefined : insteadOfSecret(flag);
   if (instead !== undefined)
     return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
@@ -124,9 +125,10 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
         "No flag takes a secret as its value: it would stand in the shell's history and in the list of processes.",
       hint: instead,
     });
-  const help = `integ help ${knownWords(words).join(" ")}`.replace(/^integ help $/, "integ --help");
+  const known = knownWords(words);
+  const help = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
-    hint: help,
+    nextCommand: help,
     ...(unknownBelow ? insteadOfUnknown(unknownBelow, suggestion || undefined) : { meaning: suggestion || undefined }),
   });
 }

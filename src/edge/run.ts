@@ -9,6 +9,7 @@ import { knownWords, type Typed } from "../program.ts";
 import { readCommandLine } from "./command-line.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
+import { shell } from "../next-step.ts";
 
 export interface CommandLine {
   readonly words: readonly string[];
@@ -40,13 +41,16 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       context.output.assertFields();
       return 0;
     } catch (error) {
-      return await tell(terminal, asSignalled(error, interruption.clock.interruption), globals.format);
+      return await tell(terminal, asSignalled(error, interruption.clock.interruption), {
+        format: globals.format,
+        typed: words,
+      });
     } finally {
       await close();
       interruption.release();
     }
   } catch (error) {
-    return await tell(terminal, error, format);
+    return await tell(terminal, error, { format, typed: words });
   }
 }
 
@@ -71,9 +75,10 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
 
 /** A program that asked for JSON gets its error as JSON, not a screen of help. */
 function noCommand(words: readonly string[]): Failure {
-  const known = knownWords(words).join(" ");
-  const message = known === "" ? "No command was given." : `${known} needs one of its commands.`;
-  return new Failure("usage", message, { hint: known === "" ? "integ --help" : `integ help ${known}` });
+  const known = knownWords(words);
+  const message = known.length === 0 ? "No command was given." : `${known.join(" ")} needs one of its commands.`;
+  const nextCommand = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
+  return new Failure("usage", message, { nextCommand });
 }
 
 /** What was left out is asked for where somebody can be asked and something is known. */
@@ -92,14 +97,20 @@ function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown 
 }
 
 /** Says what went wrong, on stderr, in the form that was asked for. */
-async function tell(terminal: Terminal, error: unknown, format: Format): Promise<number> {
+async function tell(
+  terminal: Terminal,
+  error: unknown,
+  about: { readonly format: Format; readonly typed: readonly string[] },
+): Promise<number> {
   // A reader that had enough is no failure: what it took was whole.
   if (error instanceof BrokenPipe) return 0;
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
   terminal.close();
   terminal.freshErrLine();
-  terminal.writeErr(await render(error, { known, format, colour: terminal.colour.stderr, exitCode }));
+  terminal.writeErr(
+    await render(error, { known, ...about, colour: terminal.colour.stderr, width: terminal.errWidth, exitCode }),
+  );
   return exitCode;
 }
 
@@ -112,7 +123,7 @@ async function render(
     return known ? renderFailure(known, style) : renderBug(error, style);
   } catch {
     // Too many open files, or a disk that fails: even the words cannot be loaded.
-    return `integ: ${error instanceof Error ? error.message : String(error)}\n`;
+    return `Error: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }
 
@@ -121,11 +132,9 @@ function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
     meaning: "Whatever was begun is in the journal.",
-    hint: isDiskFull(error)
-      ? "free space on the disk, then run the command again"
-      : "path" in error
-        ? "integ doctor"
-        : "integ journal list",
+    ...(isDiskFull(error)
+      ? { hint: "Free space on the disk, then run the command again." }
+      : { nextCommand: "path" in error ? shell`integ doctor` : shell`integ journal list` }),
     cause: error,
   });
 }

@@ -2,24 +2,31 @@
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
+import { shell } from "../next-step.ts";
 
 /** What to type for a first word that people bring from other programs. */
 const known: Readonly<Record<string, FailureDetails>> = {
-  auth: { meaning: "A profile holds the region, the address and the credential.", hint: "integ help profiles add" },
-  clients: { meaning: "OAuth clients are the noun oauth-clients.", hint: "integ help oauth-clients" },
-  config: { meaning: "The configuration is one or more profiles.", hint: "integ profiles list" },
-  log: { meaning: "Every change is in the journal.", hint: "integ journal list --all" },
-  logout: { meaning: "Removing a profile removes its stored credential.", hint: "integ help profiles remove" },
+  auth: {
+    meaning: "A profile holds the region, the address and the credential.",
+    nextCommand: shell`integ help profiles add`,
+  },
+  clients: { meaning: "OAuth clients are the noun oauth-clients.", nextCommand: shell`integ help oauth-clients` },
+  config: { meaning: "The configuration is one or more profiles.", nextCommand: shell`integ profiles list` },
+  log: { meaning: "Every change is in the journal.", nextCommand: shell`integ journal list --all` },
+  logout: {
+    meaning: "Removing a profile removes its stored credential.",
+    nextCommand: shell`integ help profiles remove`,
+  },
   status: {
     meaning: "doctor checks the profile and the service; journal list shows unfinished changes.",
-    hint: "integ doctor",
+    nextCommand: shell`integ doctor`,
   },
   tokens: {
     meaning: "oauth-clients token exchanges client credentials for a token.",
-    hint: "integ help oauth-clients token",
+    nextCommand: shell`integ help oauth-clients token`,
   },
-  version: { hint: "integ --version" },
-  whoami: { meaning: "profiles show prints the profile that commands use.", hint: "integ profiles show" },
+  version: { nextCommand: shell`integ --version` },
+  whoami: { meaning: "profiles show prints the profile that commands use.", nextCommand: shell`integ profiles show` },
 };
 
 const alike: Readonly<Record<string, keyof typeof known>> = {
@@ -57,8 +64,8 @@ export function insteadOfUnknown(command: Command, suggestion: string | undefine
 function verbsOf(noun: Command, word: string): FailureDetails {
   const verbs = noun.commands.map((verb) => verb.name());
   const meant = synonyms.find((group) => group.includes(word))?.find((verb) => verbs.includes(verb));
-  const help = `integ help ${noun.name()}`;
-  return { meaning: `${noun.name()} has ${andList(verbs)}.`, hint: meant === undefined ? help : `${help} ${meant}` };
+  const words = meant === undefined ? [noun.name()] : [noun.name(), meant];
+  return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
 }
 
 /** A verb that was typed without its noun. */
@@ -66,7 +73,7 @@ function belowNouns(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};
   const meaning = `${verb} follows a noun: ${andList(nouns)}.`;
-  return nouns.length === 1 ? { meaning, hint: `integ help ${nouns[0]} ${verb}` } : { meaning };
+  return nouns.length === 1 ? { meaning, nextCommand: shell`integ help ${nouns} ${verb}` } : { meaning };
 }
 
 function andList(words: readonly string[]): string {

@@ -1,6 +1,7 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
+import { shell } from "../next-step.ts";
 
 /** A change that somebody asked for, before it has a key. */
 export interface Intent
@@ -57,7 +58,7 @@ export function changeable(entry: Entry): Entry {
   if (entry.format <= formatVersion) return entry;
   throw new Failure("usage", `The journal entry ${entry.id} was written by a newer integ (format ${entry.format}).`, {
     meaning: "This version shows it and does not change it. Nothing was sent, nothing changed.",
-    hint: "upgrade integ, then run the command again",
+    hint: "Upgrade integ, then run the command again.",
     entry: entry.id,
   });
 }
@@ -96,7 +97,7 @@ export function entryOfKey(
     const what = isOther ? `was used as profile "${entry.profile}"` : "was already used for a different request";
     throw new Failure("conflict", `This idempotency key ${what}.`, {
       meaning: "Nothing was sent, nothing changed. An idempotency key belongs to one request of one account.",
-      hint: `integ journal show ${entry.id}`,
+      nextCommand: shell`integ journal show ${entry.id}`,
       entry: entry.id,
     });
   }
@@ -127,7 +128,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, s
     : "Set or unset INTEG_ORGANIZATION_ID as it was";
   throw new Failure("conflict", `The same request is unfinished ${begun}, and is asked for ${now}.`, {
     meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
-    hint: `integ journal show ${id}`,
+    nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
 }
@@ -162,6 +163,6 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   throw new Failure(kind, `The same request was made before, and ${what}.`, {
     meaning: "Nothing was sent, nothing changed; --new creates another one anyway.",
     entry: lost.id,
-    hint: nextStep(lost) ?? undefined,
+    nextCommand: nextStep(lost) ?? undefined,
   });
 }

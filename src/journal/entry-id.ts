@@ -1,5 +1,6 @@
 import { Failure } from "../errors.ts";
 import type { Entry } from "./entry.ts";
+import { shell } from "../next-step.ts";
 
 /** Crockford's base 32: no i, l, o or u, so that nothing is misread; its order is the order of ASCII. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -59,11 +60,13 @@ export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const meant = fits.find((entry) => entry.id === wanted) ?? (fits.length === 1 ? first : undefined);
   if (meant) return meant;
   if (first === undefined) {
-    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, { hint: "integ journal list --all" });
+    throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, {
+      nextCommand: shell`integ journal list --all`,
+    });
   }
   const named = fits.slice(0, 5).map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);
   const more = fits.length > named.length ? `, and ${fits.length - named.length} more` : "";
   throw new Failure("usage", `${JSON.stringify(typed)} fits ${fits.length} entries: ${named.join(", ")}${more}.`, {
-    hint: "type more of the id",
+    hint: "Give more characters of the id.",
   });
 }

@@ -1,5 +1,6 @@
 // An entry of the journal as data. No field has room for a secret.
 import type { EntryDestination } from "./entry-destination.ts";
+import { type NextCommand, shell } from "../next-step.ts";
 
 export const operations = [
   "oauth_client.create",
@@ -246,18 +247,18 @@ export function detailOf<O extends Operation>(entry: Entry, operation: O): Entry
 /**
  * The command that a person types next, or null where nothing is left to do (or only a newer program may do it).
  */
-export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): string | null {
+export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): NextCommand | null {
   if (entry.format > formatVersion) return null;
   switch (entry.state) {
     case "open":
     case "unknown":
     case "pending":
     case "waiting":
-      return `integ journal recover ${entry.id}`;
+      return shell`integ journal recover ${entry.id}`;
     case "secret_lost":
-      return `integ journal recover ${entry.id} --replace-lost-secret`;
+      return shell`integ journal recover ${entry.id} --replace-lost-secret`;
     case "undelivered":
-      return `integ journal claim ${entry.id}`;
+      return shell`integ journal claim ${entry.id}`;
     default:
       return null;
   }

@@ -46,7 +46,7 @@ export async function initJournal({
 }: JournalParts): Promise<{ readonly version: number; readonly made: boolean }> {
   if (!isAddress(path))
     throw new Failure("usage", `The journal is the file ${path}: it needs no preparation.`, {
-      hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal",
+      hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/open.ts");
   return initTeamJournal({ address: path, env, home, actor });

@@ -1,6 +1,8 @@
 // Everything in a failure may have come from elsewhere: it goes through the sanitiser.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
+import { commandAfter } from "../next-step.ts";
+import { wrapped } from "./wrapping.ts";
 import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
 
 export interface FailureStyle {
@@ -8,6 +10,10 @@ export interface FailureStyle {
   /** A level as chalk has it, or whether to colour at all. */
   readonly colour: boolean | number;
   readonly exitCode: number;
+  /** The words after `integ` that were typed, for a next step that is the same command. */
+  readonly typed?: readonly string[];
+  /** Columns of the terminal; lines that nobody sees on one are not wrapped. */
+  readonly width?: number | undefined;
 }
 
 /** As much of the service's own words as anybody reads. */
@@ -21,12 +27,12 @@ export function renderFailure(failure: Failure, style: FailureStyle): string {
   return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : forPerson(failure, style);
 }
 
-function asJson(failure: Failure, { exitCode }: FailureStyle): string {
-  const { hint, meaning, problem = {} } = failure.details;
+function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): string {
+  const { hint, nextCommand, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
     // The object has no key for the meaning, and a program has to read what a person reads.
-    message: hint === undefined || meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
+    message: meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,
     code: problem.code,
@@ -36,19 +42,27 @@ function asJson(failure: Failure, { exitCode }: FailureStyle): string {
     request_id: problem.request_id,
     doc_url: problem.doc_url,
     retryable: problem.retryable,
-    hint: hint ?? meaning,
+    hint,
+    next_command: nextCommand && commandAfter(nextCommand, typed),
   };
   return `${visibleJson(JSON.stringify({ error }))}\n`;
 }
 
 function forPerson(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.colour);
-  const { meaning, hint, problem } = failure.details;
-  const lines = [`${paint.red.bold("integ:")} ${oneLine(failure.message)}`];
-  if (problem !== undefined) lines.push(...serviceWords(problem));
-  if (meaning !== undefined) lines.push(indented(meaning, "  "));
-  if (hint !== undefined) lines.push(`  ${paint.bold("Next:")} ${indented(hint, "        ").trimStart()}`);
-  lines.push(`  ${paint.dim(whereLine(failure, style.exitCode))}`);
+  const { meaning, hint, nextCommand, problem } = failure.details;
+  const wrap = (text: string, margin: string): string => wrapped(text, { width: style.width, margin });
+  const first = wrap(`Error: ${oneLine(failure.message)}`, "  ").trimStart();
+  const lines = [first.replace("Error:", paint.red.bold("Error:"))];
+  if (problem !== undefined) lines.push(...serviceWords(problem).map((line) => wrap(line, "  ")));
+  if (meaning !== undefined) lines.push(...linesOf(meaning).map((line) => wrap(line, "  ")));
+  if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
+  const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
+  const command = next && visibleText(next);
+  // Never wrapped, never cut: it is to be pasted.
+  if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
+  if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
+  lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));
   return `${lines.join("\n")}\n`;
 }
 
@@ -57,30 +71,46 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   const marks = [code, param === undefined ? undefined : `parameter ${param}`].filter((text) => text !== undefined);
   if (words.length === 0 && marks.length === 0) return [];
   const brackets = marks.length === 0 ? "" : ` (${marks.map(oneLine).join(", ")})`;
-  return [`  The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
+  return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
 /** What follows from an answer that came: its id is shown if it is at hand, and is not "unknown" if it is not. */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Where, the request's id, the error's address, the exit code. */
-function whereLine({ kind, details }: Failure, exitCode: number): string {
-  const { where, request, problem } = details;
+/** Where, the request, its id, the exit code: one line where they fit. The rest is said only if it was not said before. */
+function whereLines(
+  { kind, message, details }: Failure,
+  {
+    exitCode,
+    width,
+    command = "",
+  }: Pick<FailureStyle, "exitCode" | "width"> & { readonly command?: string | undefined },
+): string[] {
+  const { where, request, problem, entry } = details;
   const wasRequest = request !== undefined || problem !== undefined || kind === "outcome_unknown";
   const id = problem?.request_id ?? (answered.has(kind) ? undefined : "unknown");
+  const isStatusSaid = message.includes(String(problem?.status));
   const parts = [
     where,
     request,
     wasRequest && id !== undefined ? `request id ${id}` : undefined,
-    problem?.status === undefined ? undefined : `status ${problem.status}`,
-    problem?.doc_url,
-    details.entry === undefined ? undefined : `journal entry ${details.entry}`,
+    problem?.status === undefined || isStatusSaid ? undefined : `status ${problem.status}`,
+    entry === undefined || command.includes(entry) ? undefined : `journal entry ${entry}`,
     `exit ${exitCode}`,
   ];
-  return parts
-    .filter((part) => part !== undefined)
-    .map(oneLine)
-    .join(" · ");
+  return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width);
+}
+
+/** Ids are never cut: what does not fit goes on a line of its own. */
+function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    const joined = `${last} · ${part}`;
+    if (last !== undefined && joined.length + 2 <= width) lines[lines.length - 1] = joined;
+    else lines.push(part);
+  }
+  return lines;
 }
 
 /**
@@ -89,14 +119,14 @@ function whereLine({ kind, details }: Failure, exitCode: number): string {
  */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const message = `a bug in integ: ${error instanceof Error ? error.message : String(error)}`;
+  const message = `This is a bug in integ: ${error instanceof Error ? error.message : String(error)}`;
   if (style?.format === "json" || style?.format === "ndjson") {
     return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: style.exitCode } }))}\n`;
   }
   const paint = painter(style?.colour ?? false);
   return [
-    `${paint.red.bold("integ:")} ${oneLine(message)}`,
-    "  This should never happen. Please report it with the lines below, once you have looked through them.",
+    `${paint.red.bold("Error:")} ${oneLine(message)}`,
+    "  Please report it with the lines below, after you have read them.",
     indented(stack, "    "),
     `  ${paint.dim(`exit ${style?.exitCode ?? exitCodes.failed}`)}\n`,
   ].join("\n");
@@ -109,6 +139,11 @@ function painter(colour: boolean | number): InstanceType<typeof Chalk> {
 
 function oneLine(text: string): string {
   return shortened(visibleText(text), longestText);
+}
+
+/** As much as anybody reads, line by line, nothing in it acting. */
+function linesOf(text: string): string[] {
+  return shortened(visibleLines(text), longestText).split("\n");
 }
 
 /** Several lines, each behind the margin: no line that came from elsewhere can pass for one of ours. */

@@ -20,6 +20,7 @@ import { isAmong } from "../disk/own-places.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
+import { type NextStep, type SameCommand, shell } from "../next-step.ts";
 
 /** What makes a walk the same walk: another value of any of them is another list. Shown in messages. */
 export type WalkIdentity = Readonly<Record<string, string | number | boolean | null>>;
@@ -158,7 +159,7 @@ export class OutFile implements Sink {
     } catch (error) {
       if (error instanceof Failure) throw error;
       throw new Failure("failed", `Cannot ${doing} ${this.path} (${codeOf(error)}).`, {
-        hint: remedyOf(error),
+        ...remedyOf(error),
         cause: error,
       });
     }
@@ -189,24 +190,32 @@ function absentIn(folder: string, path: string): false {
       throw new Failure("usage", `--out: ${path} cannot be written (${codeOf(error)}).`, {
         hint: "Name a file in a folder that you may write to.",
       });
-    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, { hint: `mkdir -p '${folder}'` });
+    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, {
+      nextCommand: shell`mkdir -p ${folder}`,
+    });
   }
 }
 
-function remedyOf(error: unknown): string {
-  return isDiskFull(error) || isTooLarge(error)
-    ? "Make room, then the same command with --resume."
-    : "See that the file can be written to, then the same command with --resume.";
+function remedyOf(error: unknown): NextStep {
+  const isSpace = isDiskFull(error) || isTooLarge(error);
+  const hint = isSpace
+    ? "Free space, then resume the walk."
+    : "Check that the file can be written, then resume the walk.";
+  return { hint, nextCommand: withResume };
 }
+
+const withForce: SameCommand = { add: ["--force"], without: ["--resume"] };
+const withResume: SameCommand = { add: ["--resume"], without: ["--force"] };
 
 function inTheWay(path: string, resume: boolean): Failure {
   return resume
     ? new Failure("usage", `--resume: ${path} is there, and nothing says where its walk stopped.`, {
         meaning: "It is whole, or its walk could not go on, or something else wrote it.",
-        hint: "--force writes it anew.",
+        hint: "Use --force to start again.",
+        nextCommand: withForce,
       })
     : new Failure("usage", `--out: ${path} is there already.`, {
-        hint: "Name a new file, or add --force to replace it, or --resume to go on with a walk that broke.",
+        hint: "Name a new file, add --force to replace it, or add --resume to continue an interrupted walk.",
       });
 }
 
@@ -236,7 +245,8 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
         meaning: differs
           .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${known.identity[name] ?? "none"} now`)
           .join("; "),
-        hint: "The same command as then, with --resume; or --force to begin anew.",
+        hint: "Run the same command as then, with --resume; or start again.",
+        nextCommand: withForce,
       },
     );
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -248,10 +258,12 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
   }
   if (noted.size !== undefined)
     throw new Failure("usage", `--resume: ${path} was changed after its list was finished.`, {
-      hint: "--force begins anew.",
+      hint: "Use --force to start again.",
+      nextCommand: withForce,
     });
   throw new Failure("usage", `--resume: ${path} is shorter than when its walk stopped.`, {
-    hint: "--force begins anew.",
+    hint: "Use --force to start again.",
+    nextCommand: withForce,
   });
 }
 
@@ -265,7 +277,10 @@ function readResumePoint(path: string): IdentifiedPoint | undefined {
   }
   const point = parsed(text);
   if (point) return point;
-  throw new Failure("usage", `--resume: ${path} is damaged.`, { hint: "--force begins anew." });
+  throw new Failure("usage", `--resume: ${path} is damaged.`, {
+    hint: "Use --force to start again.",
+    nextCommand: withForce,
+  });
 }
 
 function parsed(text: string): IdentifiedPoint | undefined {

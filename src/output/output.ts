@@ -20,7 +20,8 @@ import { parseJson, withNulls } from "./json-text.ts";
 import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
-import { visibleLines } from "./visible-text.ts";
+import { visibleLines, visibleText } from "./visible-text.ts";
+import type { NextCommand } from "../next-step.ts";
 
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
@@ -66,8 +67,8 @@ export interface Output extends Questions {
   warn(text: string): void;
   /** A line of a log that was asked for: on stderr, as it stands. */
   log(line: string): void;
-  /** What to type next; `--quiet` silences it. */
-  hint(text: string): void;
+  /** The command to type next; `--quiet` silences it. */
+  next(command: NextCommand): void;
   /** Says what is being waited for, after 300 ms, on a terminal only. End it with `done`. */
   progress(label: string): Progress;
   /** The same with the seconds that are left. @param ms from now */
@@ -106,7 +107,7 @@ export function createOutput(options: OutputOptions): Output {
     note,
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
-    hint: (text) => (quiet ? undefined : say("hint", text)),
+    next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
     progress: (label) => begin(() => [label]),
     countdown(label, ms) {
       const end = options.elapsed() + ms;

@@ -92,6 +92,11 @@ export class Terminal {
     return columns > 0 ? columns : 80;
   }
 
+  /** Columns of the terminal standard error is, at this moment; nothing if it is none: then no line is broken. */
+  get errWidth(): number | undefined {
+    return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
+  }
+
   /** A terminal that cannot move its cursor. */
   get isDumb(): boolean {
     return this.env.TERM === "dumb";

@@ -5,6 +5,7 @@ import type { Observed } from "./observed.ts";
 import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
+import { shell } from "../next-step.ts";
 
 /** `integ plan --json` and `--out`. A key is added within a version; one that is removed or means something else makes a new one. */
 export interface PlanDocument {
@@ -119,7 +120,7 @@ function parsed(text: string): Record<string, unknown> {
 function notAPlan(file: string, why: string): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
-    hint: `integ plan --out ${file}`,
+    nextCommand: shell`integ plan --out ${file}`,
   });
 }
 
@@ -136,7 +137,7 @@ export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string,
     `The plan no longer matches what is there. Changed: ${shown}${what.length > 10 ? " and more" : ""}.`,
     {
       meaning: "Nothing was sent.",
-      hint: "integ plan",
+      nextCommand: shell`integ plan`,
     },
   );
 }

@@ -5,6 +5,7 @@ import type { Policy } from "./policy.ts";
 import { type Path, type Position, Positions } from "./positions.ts";
 import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
+import { shell } from "../next-step.ts";
 
 /** The largest policy file, bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
@@ -69,7 +70,11 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
   const shown = more.slice(0, mostShown);
   const left = more.length - shown.length;
   const meaning = [...shown, ...(left > 0 ? [`${left} more defects.`] : []), nothingSent].join("\n");
-  throw new Failure("usage", first, { meaning, hint: "Correct the file, then: integ policy check --offline" });
+  throw new Failure("usage", first, {
+    meaning,
+    hint: "Correct the file, then check it again.",
+    nextCommand: shell`integ policy check --offline`,
+  });
 }
 
 /** What is no YAML, or says a key twice. */

@@ -18,6 +18,7 @@ import {
 } from "./profile.ts";
 import type { Resolution } from "./resolution.ts";
 import { secretFromCommand, type ShellOptions } from "./shell-command.ts";
+import { shell } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
 export interface SandboxAccess {
@@ -72,7 +73,7 @@ function refuseOtherOrigins(profile: Profile): void {
     `The credential of profile ${profile.name} was given for ${given.join(" and ") || "no address"}.`,
     {
       meaning: `It is not sent to ${now.join(" and ")}. If the new address is right, give the credential again.`,
-      hint: credentialAgain(profile),
+      nextCommand: credentialAgain(profile),
     },
   );
 }
@@ -83,7 +84,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   if (source.from === "stored") {
     return tools.credentials.read(source, originsOf(profile)).catch((error: unknown) => {
       if (!(error instanceof Failure) || error.kind !== "auth" || error.details.hint !== undefined) throw error;
-      throw new Failure("auth", error.message, { ...error.details, hint: credentialAgain(profile) });
+      throw new Failure("auth", error.message, { ...error.details, nextCommand: credentialAgain(profile) });
     });
   }
   const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";
@@ -104,7 +105,9 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
 
 function noCredential(name: string): Failure {
   return new Failure("auth", `Profile ${name} has no credential for /v1.`, {
-    hint: name === "env" ? "set INTEG_API_KEY" : `integ profiles edit ${name} --api-key-stdin`,
+    ...(name === "env"
+      ? { hint: "Set INTEG_API_KEY." }
+      : { nextCommand: shell`integ profiles edit ${name} --api-key-stdin` }),
   });
 }
 
@@ -122,7 +125,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   if (legacy === undefined) {
     throw new Failure("auth", `Profile ${name} does not say how its key becomes a legacy bearer token.`, {
       meaning: "The API document does not show that exchange: name a command or an endpoint.",
-      hint: `integ profiles edit ${name} --access-token-command '<command>'`,
+      hint: `Name a command that prints the token: ${shell`integ profiles edit ${name}`} --access-token-command '<command>'.`,
     });
   }
   refuseOtherOrigins(profile);
@@ -164,7 +167,7 @@ function environmentWays(resolution: Resolution, env: Environment): Ways {
       if (token !== undefined) return { kind: "access_token", token };
       throw new Failure("auth", "The environment holds no legacy bearer token.", {
         meaning: "/api/v1 needs a bearer token, and the API document does not show how an API key becomes one.",
-        hint: "set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command",
+        hint: "Set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command.",
       });
     },
   };
@@ -217,8 +220,8 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
       throw new Failure("usage", `Profile ${profile.name} names no organization, and the legacy contract needs one.`, {
         hint:
           profile.name === "env"
-            ? "set INTEG_ORGANIZATION_ID"
-            : `integ profiles edit ${profile.name} --organization-id <uuid>`,
+            ? "Set INTEG_ORGANIZATION_ID."
+            : `Add it to the profile: ${shell`integ profiles edit ${profile.name}`} --organization-id <uuid>.`,
       });
     },
   };

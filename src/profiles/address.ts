@@ -48,7 +48,8 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");
   const base = checkBaseUrl(text, label);
   const bare = base.replace(/(\/api)?\/v1$/, "");
-  if (bare !== base) throw new Failure("usage", `${label} is what stands before /v1.`, { hint: `${typed}${bare}` });
+  if (bare !== base)
+    throw new Failure("usage", `${label} is what stands before /v1.`, { hint: `Write ${typed}${bare}.` });
   return base;
 }
 
@@ -71,7 +72,7 @@ export function checkRegionOfHost(base: string, region: string): void {
   if (named.length !== 1 || named[0] === region || isLoopback(hostname)) return;
   throw new Failure("usage", `The host ${hostname} names the region ${named[0]}, and the profile is for ${region}.`, {
     meaning: "A credential belongs on the host of its own region. If this host is right, --no-verify accepts it.",
-    hint: `--region ${named[0]}`,
+    hint: `Use --region ${named[0]}, or the host of the region ${region}.`,
   });
 }
 

@@ -141,7 +141,7 @@ class LayeredCredentials {
     if (answer.ok) return answer.secret ?? undefined;
     throw new Failure("auth", `The keychain did not give the profile's credential: ${answer.why}.`, {
       meaning: "No other credential was used instead.",
-      hint: "Unlock the keychain and type it again.",
+      hint: "Unlock the keychain, then run the command again.",
     });
   }
 

@@ -80,7 +80,7 @@ function checkCredentials(env: Environment): void {
         empty.length > 0
           ? `${empty.join(" and ")} ${empty.length > 1 ? "are" : "is"} set, and empty.`
           : "An address and its credential come from the same place: the environment or a profile, never one of each.",
-      hint: "set INTEG_API_KEY, or INTEG_CLIENT_ID with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT, or unset INTEG_BASE_URL",
+      hint: "Set INTEG_API_KEY, or INTEG_CLIENT_ID with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT, or unset INTEG_BASE_URL.",
     });
   }
   const client = present.has("INTEG_CLIENT_ID") || present.has("INTEG_CLIENT_SECRET");
@@ -88,7 +88,7 @@ function checkCredentials(env: Environment): void {
     throw new Failure(
       "usage",
       "INTEG_API_KEY and INTEG_CLIENT_ID or INTEG_CLIENT_SECRET are two credentials for /v1.",
-      { hint: "unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET" },
+      { hint: "Unset INTEG_API_KEY, or unset INTEG_CLIENT_ID and INTEG_CLIENT_SECRET." },
     );
   }
   if (!client) return;
@@ -97,7 +97,7 @@ function checkCredentials(env: Environment): void {
   );
   if (missing.length > 0) {
     throw new Failure("usage", `OAuth client credentials in the environment lack ${missing.join(" and ")}.`, {
-      hint: `set ${missing.join(" and ")}`,
+      hint: `Set ${missing.join(" and ")}.`,
     });
   }
 }
@@ -107,7 +107,7 @@ function regionFrom(env: Environment): Region {
   if (region === "us" || region === "eu") return region;
   throw new Failure("usage", region === undefined ? "INTEG_REGION is not set." : "INTEG_REGION is neither us nor eu.", {
     meaning: "INTEG_BASE_URL is the host of one region, and the journal keeps which.",
-    hint: "set INTEG_REGION=us or INTEG_REGION=eu",
+    hint: "Set INTEG_REGION to us or eu.",
   });
 }
 

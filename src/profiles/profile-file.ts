@@ -8,6 +8,7 @@ import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type Place, placeOf, placeOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
+import { shell } from "../next-step.ts";
 
 /** True if `check` takes the text: an address in a hand-edited file is held to the same rules as a flag. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
@@ -155,7 +156,7 @@ function parseFile(text: string, path: string): ProfileFile {
 function refuseIfOpenToOthers(path: string): void {
   if (process.platform === "win32") return;
   if ((statSync(path).mode & 0o022) === 0) return;
-  throw new Failure("usage", `${path} can be changed by other users.`, { hint: `chmod 600 '${path}'` });
+  throw new Failure("usage", `${path} can be changed by other users.`, { nextCommand: shell`chmod 600 ${path}` });
 }
 
 export function readProfileFile(path: string): ProfileFile {

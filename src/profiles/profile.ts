@@ -2,6 +2,7 @@
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { originOf } from "./address.ts";
 import type { OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
+import { type NextCommand, shell } from "../next-step.ts";
 
 export type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 export type {
@@ -46,8 +47,9 @@ export function whereIsCredential(profile: Profile): "keychain" | "file" | "comm
 }
 
 /** The command that gives a profile its credential anew. */
-export function credentialAgain({ name, credential }: Profile): string {
-  return `integ profiles edit ${name} ${credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin"}`;
+export function credentialAgain({ name, credential }: Profile): NextCommand {
+  const flag = credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin";
+  return shell`integ profiles edit ${name} ${flag}`;
 }
 
 /** The token exchange a profile knows of: of its client credentials, or told beside an API key. */

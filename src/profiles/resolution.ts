@@ -19,6 +19,7 @@ import {
   type Region,
   type StoredProfiles,
 } from "./profile.ts";
+import { shell } from "../next-step.ts";
 
 /** The chosen profile, and where its credential will come from. */
 export interface Resolution extends ProfileFacts {
@@ -52,7 +53,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
   };
   return new Failure("usage", `${origin[source]} names the profile "${name}", which does not exist.`, {
     meaning: `There ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}.`,
-    hint: "integ profiles list",
+    nextCommand: shell`integ profiles list`,
   });
 }
 
@@ -104,7 +105,7 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
     const resolution = fromEnvironment(input, "flag");
     if (resolution !== undefined) return resolution;
     throw new Failure("usage", "The profile env is the environment's, and INTEG_BASE_URL is not set.", {
-      hint: "set INTEG_BASE_URL and INTEG_REGION, and the credential beside them",
+      hint: "Set INTEG_BASE_URL and INTEG_REGION, and the credential beside them.",
     });
   }
   const unused = profileVariablesIn(input.env);
@@ -144,12 +145,13 @@ function nothingChosen(stored: StoredProfiles): Failure {
   const [first] = stored.list();
   if (first !== undefined) {
     return new Failure("usage", "No profile is the default, and none was named.", {
-      hint: `integ profiles use ${first.name}`,
+      nextCommand: shell`integ profiles use ${first.name}`,
     });
   }
   return new Failure("auth", "No profile is set up.", {
     meaning: "To try integ without an account, add --profile sandbox to the command.",
-    hint: "integ profiles add <name> --region us|eu --base-url <url>",
+    nextCommand: shell`integ help profiles add`,
+    hint: "Add a profile: integ profiles add <name> --region us|eu --base-url <url>.",
   });
 }
 
@@ -187,7 +189,7 @@ export function resolveProfile(input: ResolutionInput): Resolution {
     const are = stray.length > 1 ? "are" : "is";
     throw new Failure("usage", `${stray.join(" and ")} ${are} set, and INTEG_BASE_URL is not.`, {
       meaning: "A credential is only used with its own address, never with that of a profile.",
-      hint: "set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>",
+      hint: "Set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>.",
     });
   }
   return fromProfiles(input);

@@ -4,6 +4,7 @@ import type { ChildProcess } from "node:child_process";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
 import { type Environment, withoutSecrets } from "./environment.ts";
+import { type Advice, shell } from "../next-step.ts";
 
 /** What a command prints is read up to here; more is no key and no token. */
 const outputLimitBytes = 64 * 1024;
@@ -172,7 +173,8 @@ export async function secretFromCommand(
 ): Promise<string> {
   const { flag, profile } = options;
   const what = `${flag} of profile ${profile}`;
-  const details = { hint: `integ profiles edit ${profile} ${flag} '<command>'` };
+  const hint: Advice = `Correct the command, or store another: ${shell`integ profiles edit ${profile}`} ${flag} '<command>'.`;
+  const details = { hint };
   let run: ShellRun;
   try {
     run = await runShell(command, options);

@@ -7,6 +7,7 @@ import { Failure } from "../errors.ts";
 import { checkProfileName } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
 import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
+import { shell } from "../next-step.ts";
 
 /** Takes the lock that every change is made under. */
 async function lock(path: string, waitMs: number | undefined): Promise<HeldLock> {
@@ -18,15 +19,15 @@ async function lock(path: string, waitMs: number | undefined): Promise<HeldLock>
 }
 
 function heldFailure(path: string, owner: LockOwner | undefined): Failure {
-  const hint = `rm '${path}'`;
+  const nextCommand = shell`rm ${path}`;
   if (owner === undefined)
     return new Failure("failed", `The lock ${path} names no owner.`, {
       meaning: "It was not written by integ, or the disk lost it.",
-      hint,
+      nextCommand,
     });
   return new Failure("failed", `${path} is held by process ${owner.pid} on ${owner.host}.`, {
     meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock.",
-    hint,
+    nextCommand,
   });
 }
 
@@ -34,7 +35,7 @@ function notThere(name: string, file: ProfileFile): Failure {
   const names = file.profiles.map((profile) => profile.name);
   return new Failure("usage", `There is no profile "${name}".`, {
     meaning: names.length > 0 ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}.` : "There is none yet.",
-    hint: "integ profiles list",
+    nextCommand: shell`integ profiles list`,
   });
 }
 
@@ -48,7 +49,7 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
 export function nameTaken(name: string): Failure {
   return new Failure("usage", `There is a profile "${name}" already.`, {
     meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
-    hint: `integ profiles show ${name}`,
+    nextCommand: shell`integ profiles show ${name}`,
   });
 }
 

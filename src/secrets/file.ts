@@ -40,18 +40,22 @@ import {
   reservedName,
 } from "./reserved-file.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
+import { type NextStep, shell } from "../next-step.ts";
 
 /** `path` is absolute once it is a destination; `force` lets it replace a plain file of that name. */
 export type FileTarget = Pick<RecordOf<"file">, "path" | "as" | "force">;
 
-function refuse(path: string, why: string, hint?: string): Failure {
-  return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, { hint });
+const anotherFile: NextStep = { hint: "Name another file with --secret-file." };
+
+function refuse(path: string, why: string, step: NextStep = anotherFile): Failure {
+  return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, step);
 }
 
 function checkFolder(path: string): Stats {
   const folder = dirname(path);
   const stats = statSync(folder, { throwIfNoEntry: false });
-  if (stats === undefined) throw refuse(path, `the folder ${folder} does not exist`, `mkdir -p '${folder}'`);
+  if (stats === undefined)
+    throw refuse(path, `the folder ${folder} does not exist`, { nextCommand: shell`mkdir -p ${folder}` });
   if (!stats.isDirectory()) throw refuse(path, `${folder} is not a folder`);
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
@@ -87,7 +91,11 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
   if (found.isSymbolicLink()) throw refuse(path, "it is a symbolic link, and a secret is never written through one");
   if (found.isDirectory()) throw refuse(path, "it is a folder");
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
-  if (!force) throw refuse(path, "the file exists already", "name another file, or add --force to replace it");
+  if (!force)
+    throw refuse(path, "the file exists already", {
+      hint: "Name another file, or add --force to replace this one.",
+      nextCommand: { add: ["--force"] },
+    });
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
 
@@ -142,7 +150,7 @@ class FileDestination implements SingleDestinationPlace {
         if (!isWhole(content, this.#target.as, isCut)) return;
         throw new Failure("failed", `${path} holds the secret of an earlier run.`, {
           meaning: "It is complete and never got its name; recovery renames it.",
-          hint: "integ journal recover",
+          nextCommand: shell`integ journal recover`,
         });
       });
       return { fd, path, identity: identityOf(fd) };
@@ -217,7 +225,7 @@ function noRoom({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,
     meaning: details.meaning ?? "The request was not sent.",
-    hint: details.hint ?? "free space there, or name another file with --secret-file",
+    hint: details.hint ?? "Free space there, or name another file with --secret-file.",
   });
 }
 
@@ -274,7 +282,7 @@ function completeFile(remembered: Remembered): boolean {
     const { kind, message } = fileFailure(error, "give the secret its name", { path: record.path });
     throw new Failure(kind, message, {
       meaning: `The complete secret is in ${record.reserved}. Move what is in its way, then recover again.`,
-      hint: "integ journal recover",
+      nextCommand: shell`integ journal recover`,
       cause: error,
     });
   } finally {

@@ -165,7 +165,9 @@ class GitHubStore implements Store {
     if (host === undefined)
       return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), "GITHUB_API_URL");
     if (!/^[a-z0-9.-]+(?::\d+)?$/.test(host))
-      throw new Failure("usage", "GH_HOST is not the name of a host.", { hint: "export GH_HOST=github.example.com" });
+      throw new Failure("usage", "GH_HOST is not the name of a host.", {
+        hint: "Set GH_HOST to a name, like github.example.com.",
+      });
     return serverAddress(apiOf(host), "GH_HOST");
   }
 
@@ -173,7 +175,9 @@ class GitHubStore implements Store {
     const { env } = this.#tools;
     const token = variable(env, "GH_TOKEN") ?? variable(env, "GITHUB_TOKEN");
     if (token !== undefined) return token;
-    throw new Failure("auth", `${this.#name} has no token.`, { hint: 'export GH_TOKEN="$(gh auth token)"' });
+    throw new Failure("auth", `${this.#name} has no token.`, {
+      hint: 'Set GH_TOKEN, for example with export GH_TOKEN="$(gh auth token)".',
+    });
   }
 
   #client(): StoreClient {
@@ -213,7 +217,7 @@ function addressIn(text: string): Address {
     };
   throw new Failure("usage", `--secret-to github:${text} is not github:<owner>/<repo>[@<environment>]#<NAME>.`, {
     meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
-    hint: "--secret-to github:my-org/my-repo#CLIENT_SECRET",
+    hint: "Write it like --secret-to github:my-org/my-repo#CLIENT_SECRET.",
   });
 }
 

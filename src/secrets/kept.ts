@@ -11,6 +11,7 @@ import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivat
 import { removeFile, syncFolder } from "../disk/write.ts";
 import type { OneTimeSecret, ProofKeys } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
+import { shell } from "../next-step.ts";
 
 const Kept = z.object({
   secret: z.string(),
@@ -51,7 +52,7 @@ export class Undelivered {
       throw new Failure(error.kind, error.message, {
         ...error.details,
         meaning: "The request was not sent: a secret that cannot be delivered needs space here.",
-        hint: error.details.hint ?? `free space in ${this.folder}, or fix its permissions`,
+        hint: error.details.hint ?? `Free space in ${this.folder}, or repair its permissions.`,
       });
     }
   }
@@ -78,7 +79,7 @@ export class Undelivered {
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
-      throw new Failure("failed", `No secret is kept for ${entry}.`, { hint: "integ journal list --all" });
+      throw new Failure("failed", `No secret is kept for ${entry}.`, { nextCommand: shell`integ journal list --all` });
     const parsed = Kept.safeParse(parseJson(text));
     if (parsed.success) {
       const { clientId, ...rest } = parsed.data;
@@ -86,7 +87,7 @@ export class Undelivered {
     }
     throw new Failure("failed", `${this.#pathOf(entry)} is damaged.`, {
       meaning: "It was left as it is: you may still find the secret in it. Without it the secret is lost.",
-      hint: `rm '${this.#pathOf(entry)}' && integ journal recover ${entry}`,
+      nextCommand: shell`rm ${this.#pathOf(entry)} && integ journal recover ${entry}`,
     });
   }
 

@@ -29,7 +29,7 @@ function placeIn(address: string): { readonly service: string; readonly account:
   const [, service = "", account = ""] = /^([^/]+)\/(.+)$/.exec(address) ?? [];
   if (service === "" || /\p{Cc}/u.test(address))
     throw new Failure("usage", `--secret-to keychain:${address} is not keychain:<service>/<account>.`, {
-      hint: "--secret-to keychain:my-service/my-account",
+      hint: "Write it like --secret-to keychain:my-service/my-account.",
     });
   if (service === ownService)
     throw new Failure("usage", `--secret-to keychain:${address}: integ keeps its own credentials under "${service}".`);

@@ -5,6 +5,7 @@ import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { Issuer, OneTimeSecret, RecordOf, RememberedDestination, SingleDestinationPlace } from "./destination.ts";
+import { type NextStep, shell } from "../next-step.ts";
 
 export interface ProfileTarget {
   readonly name: string;
@@ -18,8 +19,10 @@ export interface ProfileTools {
   readonly note?: (text: string) => void;
 }
 
-function refuse(name: string, why: string, hint?: string): Failure {
-  return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, { hint });
+const anotherProfile: NextStep = { hint: "Name another destination for the secret." };
+
+function refuse(name: string, why: string, step: NextStep = anotherProfile): Failure {
+  return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, step);
 }
 
 /** The profile, if it can take what will come. */
@@ -31,10 +34,12 @@ function checkedProfile(
   if (name === "env") throw refuse(name, "it is the environment's");
   if (name === "sandbox" || name === "sandbox-eu") throw refuse(name, "its credentials are its own");
   const profile = rooms.store.get(name);
-  if (profile === undefined) throw refuse(name, "it does not exist", "integ profiles list");
+  if (profile === undefined) throw refuse(name, "it does not exist", { nextCommand: shell`integ profiles list` });
   if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
   if (yields === "oauth_client" && oauthOf(profile) === undefined) {
-    throw refuse(name, "it has no token endpoint", `integ profiles edit ${name} --token-endpoint <url>`);
+    throw refuse(name, "it has no token endpoint", {
+      hint: `Add one: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+    });
   }
   return profile;
 }

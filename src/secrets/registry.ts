@@ -19,6 +19,7 @@ import { rememberedSeveral, severalDestinations } from "./several.ts";
 import { outputDestination, type OutputTools } from "./stdout.ts";
 import { type OpenStore, rememberedStore, storeDestination, type StoreTarget, type StoreTools } from "./store.ts";
 import { storeKinds, type StoreScheme } from "./store-kinds.ts";
+import { quotedWord } from "../next-step.ts";
 
 export interface DestinationTools
   extends Omit<CommandTools, "commandLimitMs">,
@@ -128,7 +129,7 @@ function checkFileName(path: string): void {
   if (path === "") throw new Failure("usage", "--secret-file names no file.");
   if (!path.endsWith("/")) return;
   throw new Failure("usage", `The secret cannot go to ${path}: that names a folder.`, {
-    hint: `--secret-file ${path}client.secret`,
+    hint: `Name a file in it: --secret-file ${quotedWord(`${path}client.secret`)}.`,
   });
 }
 

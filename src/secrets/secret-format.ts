@@ -23,7 +23,7 @@ export function checkSecretFormat(text: string): SecretFormat {
 function checkTemplate(text: string): SecretFormat {
   if (text.includes("{secret}")) return `${templateMark}${text}`;
   throw new Failure("usage", "The template of --secret-format has no {secret}: the secret would be lost.", {
-    hint: `--secret-format 'template:{"token":"{secret}"}'`,
+    hint: `Write it like --secret-format 'template:{"token":"{secret}"}'.`,
   });
 }
 
@@ -33,7 +33,7 @@ export function checkSecretNames(text: string): SecretFormat {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
     if (!isField(field))
       throw new Failure("usage", `--secret-env: "${pair}" is not NAME=field.`, {
-        hint: `The fields are ${fieldNames.join(", ")}: --secret-env CLIENT_ID=client_id,CLIENT_SECRET=secret`,
+        hint: `Use the fields ${fieldNames.join(", ")}: --secret-env CLIENT_ID=client_id,CLIENT_SECRET=secret.`,
       });
     return { name, field };
   });
@@ -41,7 +41,7 @@ export function checkSecretNames(text: string): SecretFormat {
     throw new Failure("usage", "--secret-env names a variable twice.");
   if (!names.some(({ field }) => field === "secret"))
     throw new Failure("usage", "--secret-env names no variable for the secret: it would be lost.", {
-      hint: "--secret-env CLIENT_SECRET=secret",
+      hint: "Write it like --secret-env CLIENT_SECRET=secret.",
     });
   return `${namesMark}${names.map(({ name, field }) => `${name}=${field}`).join(",")}`;
 }
@@ -83,7 +83,7 @@ export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: Se
   const isJson = as === "json" || as === "json-string";
   if (!isJson && /\p{Cs}/u.test(secret.secret))
     throw new Failure("failed", "The secret holds half a character (a lone surrogate), which only JSON can write.", {
-      hint: "--secret-format json",
+      hint: "Use --secret-format json.",
     });
   if (as === "raw") return secret.secret;
   if (as === "line") return `${secret.secret}\n`;

@@ -48,7 +48,7 @@ export async function checkMask(stderrFd: number): Promise<void> {
   if (trouble === undefined) return;
   throw new Failure("usage", `GitHub Actions could not be asked to mask the secret: standard error ${trouble}.`, {
     meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
-    hint: "leave standard error open, or --secret-file <path> keeps the secret out of the output",
+    hint: "Leave standard error open, or keep the secret out of the output with --secret-file <path>.",
   });
 }
 
@@ -62,7 +62,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
     }
     throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
       meaning: "Nothing was sent. A secret is shown once.",
-      hint: "--secret-file <path> keeps it in a file",
+      hint: "Keep it in a file: add --secret-file <path>.",
     });
   };
   return {

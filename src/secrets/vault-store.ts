@@ -69,7 +69,7 @@ class VaultStore implements Store {
     if (all.includes(capability) || all.includes("root")) return;
     throw new Failure("auth", `${this.#name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
       meaning: "The secret is written over the version that was read, and read back.",
-      hint: `Give the token's policy the capability ${capability} on ${this.#logicalPath(at)}`,
+      hint: `Give the token's policy the capability ${capability} on ${this.#logicalPath(at)}.`,
     });
   }
 
@@ -127,7 +127,7 @@ class VaultStore implements Store {
     if (value !== undefined && typeof value !== "string")
       throw new Failure("usage", `${this.#name}: the field ${field} of ${path} is not a string.`, {
         meaning: "A secret never replaces an object, a list or a number.",
-        hint: `Name another field: --secret-to vault:${path}#<field>`,
+        hint: `Name another field: --secret-to vault:${path}#<field>.`,
       });
     if (method === "replace" && hasInexactNumber(text))
       throw new Failure("usage", `${this.#name}: ${path} holds a number that a rewrite could change.`, {
@@ -146,11 +146,11 @@ class VaultStore implements Store {
       throw new Failure("usage", `${this.#name}: the server does not say which engine is mounted there.`);
     if (type !== "kv" || version !== "2")
       throw new Failure("usage", `${this.#name}: ${mount} is not a KV engine of version 2.`, {
-        hint: "For another engine use --secret-command.",
+        hint: "Use --secret-command for another engine.",
       });
     if (mount === `${this.#at.path}/`)
       throw new Failure("usage", `${this.#name} names the mount and no secret in it.`, {
-        hint: `--secret-to vault:${mount}<path>#${this.#at.field}`,
+        hint: `Name one: --secret-to vault:${mount}<path>#${this.#at.field}.`,
       });
     return mount;
   }
@@ -188,7 +188,7 @@ class VaultStore implements Store {
     if (status === 503 && (await isSealed(client)))
       return new Failure("usage", `${name}: the server is sealed.`, {
         ...details,
-        hint: "Unseal it, then type it again.",
+        hint: "Unlock it (vault operator unseal), then run the command again.",
       });
     if (status === 403) {
       const isKnown = (await client.read({ method: "GET", path: "/v1/auth/token/lookup-self" })).status !== 403;
@@ -198,8 +198,8 @@ class VaultStore implements Store {
         {
           ...details,
           hint: isKnown
-            ? "Check the policies of the token and the namespace: vault token capabilities <path>"
-            : "Log in again: VAULT_TOKEN, VAULT_TOKEN_FILE or ~/.vault-token holds an expired, revoked or foreign token.",
+            ? "Check the policies of the token and the namespace: vault token capabilities <path>."
+            : "Renew the login (vault login): VAULT_TOKEN, VAULT_TOKEN_FILE or ~/.vault-token holds an expired, revoked or foreign token.",
         },
       );
     }
@@ -222,7 +222,7 @@ class VaultStore implements Store {
     const address = variable(env, "VAULT_ADDR");
     if (address === undefined)
       throw new Failure("usage", `${this.#name} needs VAULT_ADDR.`, {
-        hint: "export VAULT_ADDR=https://vault.example.com:8200",
+        hint: "Set VAULT_ADDR, like https://vault.example.com:8200.",
       });
     const namespace = variable(env, "VAULT_NAMESPACE")?.replaceAll(/^\/+|\/+$/g, "");
     return { baseUrl: serverAddress(address, "VAULT_ADDR"), namespace: namespace || undefined };
@@ -237,7 +237,7 @@ class VaultStore implements Store {
     const token = path === undefined ? "" : tokenIn(path, named !== undefined);
     if (token === "")
       throw new Failure("auth", `${this.#name} has no token.`, {
-        hint: "Log in (vault login), or set VAULT_TOKEN or VAULT_TOKEN_FILE.",
+        hint: "Set VAULT_TOKEN or VAULT_TOKEN_FILE, or log in with vault login.",
       });
     return token;
   }
@@ -271,7 +271,7 @@ function addressIn(text: string): Address {
   const isPath = parts.length > 1 && parts.every((part) => part !== "" && part !== "." && part !== "..");
   if (hash > 0 && field !== "" && isPath && !/[\p{Cc}\p{Cs}]/u.test(text)) return { path, field };
   throw new Failure("usage", `--secret-to vault:${text} is not vault:<mount>/<path>#<field>.`, {
-    hint: "--secret-to vault:secret/my-app#client_secret",
+    hint: "Write it like --secret-to vault:secret/my-app#client_secret.",
   });
 }
 

@@ -342,7 +342,7 @@ it("tells what was wrong, where, and what to type instead", async () => {
     if (fault) await service.calm();
     expect(code, what).not.toBe(0);
     expect(stdout, what).toBe("");
-    expect(stderr, what).toMatch(/integ: |"error":/);
+    expect(stderr, what).toMatch(/^Error: |"error":/m);
     expect(stderr, what).not.toMatch(/^ +at .+:\d+:\d+\b|undefined|\[object/m);
     told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
   }

@@ -94,7 +94,7 @@ describe("--all", () => {
     const json = await list(["--all", "--json"]);
     expect(json.code).toBe(11);
     expect(() => JSON.parse(json.stdout)).toThrow();
-    expect(JSON.parse(json.stderr.trim().split("\n").at(-1)!).error.hint).toContain("--page-token token-1");
+    expect(JSON.parse(json.stderr.trim().split("\n").at(-1)!).error.next_command).toContain("--page-token token-1");
     const ndjson = await list(["--all", "--ndjson"]);
     expect([ndjson.code, idsOf(ndjson.stdout)]).toEqual([11, ["ent_0"]]);
   });

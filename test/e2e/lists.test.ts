@@ -97,7 +97,7 @@ describe("entities list", () => {
     expect(code).toBe(1);
     expect(() => JSON.parse(stdout)).toThrow();
     const failure = JSON.parse(stderr.trim().split("\n").at(-1)!);
-    expect(failure.error.hint).toMatch(/--page-token \S+/);
+    expect(failure.error.next_command).toMatch(/--page-token \S+/);
   });
 
   it.each(["0", "501", "-1", "1.5", "ten", ""])("refuses a limit of %j before anything is sent", async (limit) => {

@@ -359,7 +359,7 @@ describe("bad input is refused before anything is sent", () => {
     const { code, stdout, stderr } = await create(at, ...words);
     expect(code).toBe(2);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^integ: /m);
+    expect(stderr).toMatch(/^Error: /m);
     expect(await clientCount()).toBe(before);
     expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
   });

@@ -147,7 +147,7 @@ describe("profiles", () => {
     ] as const) {
       const { code, stderr } = await at.integ(["profiles", "edit", "one", flag, value]);
       expect(code).toBe(2);
-      expect(stderr).toContain(`integ: ${flag} must be `);
+      expect(stderr).toContain(`Error: ${flag} must be `);
     }
     writeFileSync(at.path("config", "profiles.json"), "[]");
     expect((await at.integ(["profiles", "list"])).stderr).toContain("it must be one JSON object");
@@ -328,7 +328,7 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
   ])("%s", async (_what, words) => {
     const at = home();
     const { code, stderr } = await at.integ(["profiles", "add", "p", ...words, "--api-key-stdin"], { input: "key\n" });
-    expect(stderr).toMatch(/^integ: /);
+    expect(stderr).toMatch(/^Error: /);
     expect(code).toBe(2);
     expect(existsSync(at.path("config", "profiles.json"))).toBe(false);
   });

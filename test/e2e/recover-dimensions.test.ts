@@ -109,7 +109,9 @@ const dimensions: Record<string, Dimension> = {
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
   const { stderr } = await at.integ([...made(), "--retry-for", "0", "--json", ...words]);
-  return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { hint: string } }).error.hint.split(" ").at(-1)!;
+  return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { next_command: string } }).error.next_command
+    .split(" ")
+    .at(-1)!;
 }
 
 describe("one place takes one secret", () => {

@@ -327,7 +327,7 @@ describe("two rotations of one client at once", () => {
     expect(second.code, second.stderr).toBe(5);
     const { error } = JSON.parse(second.stderr.trimEnd().split("\n").at(-1)!) as { error: Record<string, string> };
     expect(error).toMatchObject({ kind: "conflict", message: expect.stringContaining(id) });
-    const shown = await at.integ([...error.hint!.split(" ").slice(1), "--json"]);
+    const shown = await at.integ([...error.next_command!.split(" ").slice(1), "--json"]);
     expect(JSON.parse(shown.stdout)).toMatchObject({ operation: "oauth_client.rotate", state: "done" });
     expect((await live()).length).toBe(left);
     expect([existsSync(at.path("one.secret")), existsSync(at.path("two.secret"))]).toEqual([true, false]);

@@ -34,15 +34,15 @@ const openShort = [esc, "\u009b", "\u009d", "\u0090", "\u009f"];
 
 /** What stands before is written over, or a line is made up. */
 const overwriting = [
-  "\b\b\b\b\b\b\b\binteg: ok",
-  "\rinteg: ok",
-  "a\ninteg: ok\n",
+  "\b\b\b\b\b\b\b\bError: ok",
+  "\rError: ok",
+  "a\nError: ok\n",
   "\r\n",
   "\v\v",
   "\f",
   "\t\t\t",
-  "\u0085integ: ok",
-  "\u008dinteg: ok",
+  "\u0085Error: ok",
+  "\u008dError: ok",
 ];
 
 /** Bidi, zero-width, tags, separators, fillers, variation selectors, lone surrogates, noncharacters, annotations. */

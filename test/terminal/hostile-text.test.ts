@@ -11,6 +11,7 @@ import { stage } from "../unit/output/streams.ts";
 import { corpus } from "./corpus.ts";
 import { shown } from "./screen.ts";
 import { isFull } from "../support/sample.ts";
+import { shell } from "../../src/next-step.ts";
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const kinds = ["text", "status", "time", "list"] as const;
@@ -111,7 +112,7 @@ describe("a table on a pipe", () => {
 
 describe("an error", () => {
   const words = ["code", "title", "detail", "param", "request_id", "doc_url"] as const;
-  const details = ["meaning", "hint", "where", "entry"] as const;
+  const details = ["meaning", "hint", "nextCommand", "where", "entry"] as const;
 
   it.each(formats)("shows every field of itself: %s", async (format) => {
     let written = "";
@@ -134,7 +135,7 @@ describe("what is said beside the result", () => {
       const { output, stdout, stderr } = stage({ tty: true, columns: 100 });
       output.note(text);
       output.warn(text);
-      output.hint(text);
+      output.next(shell`integ journal show ${text}`);
       await output.text(text.replaceAll("\t", " "));
       await sleep(0);
       written += stderr.text + stdout.text;

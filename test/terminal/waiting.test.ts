@@ -142,7 +142,7 @@ describe("an answer that takes its time", () => {
       expect(await asked.ended, asked.written).toBe(3);
       const { lines } = await asked.screen();
       expect(lines.join("\n")).not.toContain("Waiting for the service");
-      expect(lines.some((line) => line.startsWith("integ: "))).toBe(true);
+      expect(lines.some((line) => line.startsWith("Error: "))).toBe(true);
     } finally {
       await server.stop();
     }

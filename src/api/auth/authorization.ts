@@ -14,11 +14,11 @@ import type { ExchangeOptions } from "./token-exchange.ts";
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
     throw new Failure("auth", "The API key is empty or contains a control character.", {
-      hint: "Store it again: integ profiles edit <name> --api-key-stdin",
+      hint: "Store it again: integ profiles edit <name> --api-key-stdin.",
     });
   if (style === "key-as-user" && key.includes(":"))
     throw new Failure("auth", "An API key with a colon cannot be sent as a user name.", {
-      hint: "integ profiles edit <name> --basic-style apikey-user",
+      hint: "Use the other style: integ profiles edit <name> --basic-style apikey-user.",
     });
   const pair = style === "apikey-user" ? `apikey:${key}` : `${key}:`;
   return `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;

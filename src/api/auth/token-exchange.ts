@@ -218,7 +218,7 @@ async function compareIssuer(
 ): Promise<Attempt<readonly IssuerDifference[]>> {
   if (!URL.canParse(expected.issuer) || !/^https?:/i.test(expected.issuer))
     throw new Failure("usage", "The issuer is not a valid address.", {
-      hint: "It looks like https://auth.example.com",
+      hint: "Write it like https://auth.example.com.",
     });
   const own = await readMetadata(expected.issuer, { ...options, algorithm: "oauth2" });
   const attempt = own.kind === "refused" ? await readMetadata(expected.issuer, { ...options, algorithm: "oidc" }) : own;

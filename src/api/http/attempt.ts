@@ -1,5 +1,6 @@
 import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "./network-error.ts";
+import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /** What a request was about, as far as that changes what to do about a refusal. */
 export type Resource = "oauth_client" | "access_key";
@@ -54,7 +55,7 @@ export type Attempt<T> =
       /** The same again may succeed although the reason usually stays (a name server that is busy). */
       readonly temporary?: boolean;
       /** What to do about this one, where more is known than the reason tells. */
-      readonly hint?: string;
+      readonly hint?: Advice;
       /** What the token endpoint asked for, if it was the one that gave no answer. */
       readonly retryAfterSeconds?: number;
     };
@@ -81,7 +82,7 @@ export interface FailureContext {
   /** `profile prod (eu) · POST /v1/oauth_clients` */
   readonly where?: string;
   /** Instead of the usual one. */
-  readonly hint?: string;
+  readonly step?: NextStep;
 }
 
 /**
@@ -99,33 +100,45 @@ export function failureOf(attempt: Attempt<unknown>, context: FailureContext): F
 
 function ofRefusal(
   attempt: Extract<Attempt<unknown>, { kind: "refused" }>,
-  { what, where, hint }: FailureContext,
+  { what, where, step }: FailureContext,
 ): Failure {
   const { status, problem, retryAfterSeconds } = attempt;
-  const [kind, words, statusHint] = refusalOf(attempt);
-  // §4.3 rule 2: a token is refused under any other profile, version or filter than its own.
-  const usualHint = problem.param === "page_token" ? "Begin again, without a page token." : statusHint;
+  const [kind, words, statusStep] = refusalOf(attempt);
+  const usualStep = problem.param === "page_token" ? fromTheStart : statusStep;
   const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,
     where,
     retryAfterSeconds,
-    hint: hint ?? (status === 429 ? waitHint(retryAfterSeconds) : usualHint),
+    ...(step ?? (status === 429 ? waitStep(retryAfterSeconds) : usualStep)),
   });
 }
 
 /** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not begun. */
-function waitHint(retryAfterSeconds: number | undefined): string {
-  if (retryAfterSeconds === undefined) return "Wait and type it again, or allow a longer wait: --retry-for 10m";
+function waitStep(retryAfterSeconds: number | undefined): NextStep {
+  if (retryAfterSeconds === undefined)
+    return {
+      hint: "Wait a while, then run the command again; or let it wait longer.",
+      nextCommand: { add: ["--retry-for", "10m"] },
+    };
   const seconds = Math.ceil(retryAfterSeconds);
   // Nobody keeps a command waiting for days, and `--retry-for` has an end.
   const days = Math.ceil(seconds / 86_400);
-  if (days > 1) return `The service asks for a wait of ${days} days: type it again then.`;
+  if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
-  return `Type it again in ${seconds} s, as the service asks, or allow a longer wait: --retry-for ${minutes}m`;
+  return {
+    hint: `Wait ${seconds} s, as the service asks, then run the command again; or let it wait.`,
+    nextCommand: { add: ["--retry-for", `${minutes}m`] },
+  };
 }
 
-type Refusal = readonly [kind: FailureKind, words: string, hint?: string];
+type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
+
+/** §4.3 rule 2: a token is refused under any other profile, version or filter than its own. */
+const fromTheStart: NextStep = {
+  hint: "Start again without a page token.",
+  nextCommand: { without: ["--page-token <token>"] },
+};
 
 function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
   if (status === 404) return notFound(resource);
@@ -137,12 +150,15 @@ const refusals: Readonly<Record<number, Refusal>> = {
   401: [
     "auth",
     "the credential is not accepted",
-    "Check the credential, and that the profile's region is its own: integ doctor",
+    { hint: "Check the credential, and that it belongs to the profile's region.", nextCommand: shell`integ doctor` },
   ],
   403: [
     "auth",
     "a permission or entitlement is missing",
-    "Give the credential's service account the permission, or use another profile: integ doctor",
+    {
+      hint: "Give the credential's service account the permission, or use another profile.",
+      nextCommand: shell`integ doctor`,
+    },
   ],
   429: ["rate_limited", "too many requests"],
 };
@@ -150,25 +166,27 @@ const refusals: Readonly<Record<number, Refusal>> = {
 const keyReuse: Refusal = [
   "conflict",
   "the idempotency key was already used for a different request",
-  "Leave --idempotency-key out, or send the request that the key was first used for.",
+  { hint: "Leave --idempotency-key out, or send the request that the key was first used for." },
 ];
 
 /** §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported. */
 function notFound(resource: Resource | undefined): Refusal {
   const hint =
     resource === "oauth_client"
-      ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled: integ doctor"
-      : "Check what was named, that it belongs to this organization, and the profile's regional host: integ doctor";
-  return ["not_found", "not found", hint];
+      ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled."
+      : "Check what was named, that it belongs to this organization, and the profile's regional host.";
+  return ["not_found", "not found", { hint, nextCommand: shell`integ doctor` }];
 }
 
 /** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
-  const hints = {
-    access_key: "integ keys list",
-    oauth_client: "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
+  const steps: Readonly<Record<Resource, NextStep>> = {
+    access_key: { nextCommand: shell`integ keys list` },
+    oauth_client: {
+      hint: "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
+    },
   };
-  return ["conflict", "it conflicts with the current state", resource && hints[resource]];
+  return ["conflict", "it conflicts with the current state", resource && steps[resource]];
 }
 
 function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
@@ -180,13 +198,13 @@ function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, cont
       problem,
       where,
       meaning: "The change may or may not have happened.",
-      hint: context.hint,
+      ...context.step,
     });
   const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
   return new Failure(kind, `${asSubject(what)} failed: ${detail}.`, {
     problem,
     where,
-    hint: context.hint ?? (problem?.retryable === false ? undefined : hints[reason]),
+    ...(context.step ?? (problem?.retryable === false ? {} : steps[reason])),
   });
 }
 
@@ -206,21 +224,34 @@ function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>,
     return new Failure("interrupted", `Interrupted before "${context.what}" was sent.`, details);
   return new Failure("unreachable", `Cannot ${context.what}: ${attempt.detail}.`, {
     ...details,
-    hint: context.hint ?? attempt.hint ?? hints[attempt.reason],
+    ...(context.step ?? (attempt.hint === undefined ? steps[attempt.reason] : { hint: attempt.hint })),
   });
 }
 
-const checkAddress = "Check the address of the profile: integ profiles show";
+const checkAddress: NextStep = {
+  hint: "Check the address of the profile.",
+  nextCommand: shell`integ profiles show`,
+};
+const runAgain: NextStep = { hint: "Run the command again.", nextCommand: {} };
 
-const hints: Readonly<Partial<Record<NetworkErrorReason | "status", string>>> = {
+const steps: Readonly<Partial<Record<NetworkErrorReason | "status", NextStep>>> = {
   dns: checkAddress,
   refused: checkAddress,
   redirect: checkAddress,
   malformed: checkAddress,
-  tls: "Check the address: does the server speak TLS at this port? integ profiles show",
-  proxy: "Check HTTPS_PROXY and NO_PROXY.",
-  timeout: "Type it again, or allow an attempt more time: --timeout 2m",
-  closed: "Type it again.",
-  status: "Type it again.",
-  too_large: "integ doctor tells what answers at the address of the profile; ask a list for fewer rows: --limit 100",
+  tls: {
+    hint: "Check the address: the server may not speak TLS at this port.",
+    nextCommand: shell`integ profiles show`,
+  },
+  proxy: { hint: "Check HTTPS_PROXY and NO_PROXY." },
+  timeout: {
+    hint: "Run the command again, with more time for one attempt.",
+    nextCommand: { add: ["--timeout", "2m"] },
+  },
+  closed: runAgain,
+  status: runAgain,
+  too_large: {
+    hint: "Check what answers at the address of the profile; for a list use --limit 100.",
+    nextCommand: shell`integ doctor`,
+  },
 };

@@ -149,7 +149,7 @@ async function openThroughProxy(
     });
   } catch {
     throw new Failure("usage", "HTTPS_PROXY is not the address of a proxy.", {
-      hint: "It looks like http://proxy.example.com:3128",
+      hint: "Write it like http://proxy.example.com:3128.",
     });
   }
 }

@@ -1,4 +1,5 @@
 /** Why no complete answer of the service came back. */
+import type { Advice } from "../../next-step.ts";
 export type NetworkErrorReason =
   | "dns"
   | "refused"
@@ -19,7 +20,7 @@ export interface NetworkError {
   /** The same again may succeed although the reason usually stays (a name server that is busy). */
   readonly temporary?: boolean;
   /** What to do about this one, if more is known than the reason says. */
-  readonly hint?: string;
+  readonly hint?: Advice;
 }
 
 /** A connection that was never made. undici would retry for ever if the error's code were one of its own. */
@@ -65,7 +66,7 @@ function proxyError(message: string): NetworkError {
     return {
       reason: "proxy",
       detail: "the proxy requires a user and password (407)",
-      hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>",
+      hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>.",
     };
   const why = status === undefined ? message : `it responded with status ${status}`;
   return { reason: "proxy", detail: `the proxy did not connect: ${why}` };
@@ -87,13 +88,12 @@ function handshakeError(error: unknown): NetworkError {
   return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }
 
-function handshakeHint(code: string): string | undefined {
+function handshakeHint(code: string): Advice | undefined {
   if (untrusted.has(code))
-    return "If that authority is your organization's own: NODE_EXTRA_CA_CERTS=<its certificates>.pem";
+    return "Set NODE_EXTRA_CA_CERTS to a file of its certificates, if that authority is your organization's own.";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
     return "Check this machine's date; if it is right, whoever runs the service has to renew it.";
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return "Check the host in the address of the profile: integ profiles show";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "Check the host in the address of the profile.";
   return undefined;
 }
 

@@ -96,13 +96,13 @@ export function parseTarget(located: string): Target {
   const url = URL.canParse(located) ? new URL(located) : undefined;
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:"))
     throw new Failure("usage", "The base URL is not an http address.", {
-      hint: "It looks like https://api.example.com",
+      hint: "Write it like https://api.example.com.",
     });
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw new Failure("usage", "The base URL must be an address alone: no user name, query or fragment.");
   if (url.protocol === "http:" && !isLoopbackName(url.hostname))
     throw new Failure("usage", `${url.origin} is not encrypted: plain http is allowed to this machine only.`, {
-      hint: `Use https://${url.host}`,
+      hint: `Use https://${url.host}.`,
     });
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
 }
@@ -126,7 +126,7 @@ export function splitAddress(address: string): { readonly baseUrl: string; reado
   const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
   if (!match)
     throw new Failure("usage", "The token endpoint is not a valid address.", {
-      hint: "It looks like https://auth.example.com/oauth/token",
+      hint: "Write it like https://auth.example.com/oauth/token.",
     });
   const path = match[2]!;
   return { baseUrl: match[1]!, path: path.startsWith("/") ? path : `/${path}` };

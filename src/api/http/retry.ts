@@ -2,6 +2,7 @@
 // of its own: only a read is repeated here. Time, chance and waiting are handed in.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
+import type { NextStep } from "../../next-step.ts";
 
 /** The longest wait before the second attempt; it doubles with each further one. */
 const firstCapMs = 500;
@@ -66,7 +67,7 @@ export interface RetryReadOptions {
   /** What is read, as it stands in a sentence: `list entities`. */
   readonly what: string;
   readonly where?: string;
-  readonly hint?: string;
+  readonly step?: NextStep;
   /** Set for a request that may change something: repeated only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
@@ -95,7 +96,7 @@ export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: Ret
     const outcome = await read();
     if (outcome.kind === "answered") return outcome;
     throwIfAborted(signal);
-    const failure = failureOf(outcome, { what: options.what, where: options.where, hint: options.hint, change });
+    const failure = failureOf(outcome, { what: options.what, where: options.where, step: options.step, change });
     refusals = outcome.kind === "not_sent" && outcome.reason === "refused" ? refusals + 1 : 0;
     const mayRetry = change ? isRateLimited(outcome) : mayRetryRead(outcome) && refusals < mostRefusals;
     const delayMs = mayRetry

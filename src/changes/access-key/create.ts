@@ -151,7 +151,7 @@ export async function admitKeyCreation(
       {
         ...detailsOf(lease.entry),
         meaning: "Nothing was sent now. Recover that creation first; --new creates another key anyway.",
-        hint: nextStep(lease.entry) ?? undefined,
+        nextCommand: nextStep(lease.entry) ?? undefined,
       },
     );
   }

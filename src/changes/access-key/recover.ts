@@ -24,6 +24,7 @@ import {
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
 import { listedStatus, untilKeyRevoked } from "./revoke.ts";
 import { goneOnPurpose, markRevoking } from "../revocation.ts";
+import { type NextStep, shell } from "../../next-step.ts";
 
 export interface KeyRecoveryOptions {
   readonly destination: Destination;
@@ -151,7 +152,8 @@ async function settleSearch(bench: Workbench, lease: EntryLease, search: Search)
     case "several":
       throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
         meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
-        hint: `integ keys revoke <id> for the one that nobody uses, then integ journal forget ${entry.id}`,
+        hint: "Revoke the one that nobody uses (integ keys revoke <id>), then stop tracking this change.",
+        nextCommand: shell`integ journal forget ${entry.id}`,
       });
     case "used":
       throw cannotTell(
@@ -159,7 +161,7 @@ async function settleSearch(bench: Workbench, lease: EntryLease, search: Search)
         `The key ${named(search.key)} matches the request, and it has been used: its secret is in use.`,
         {
           meaning: "Nothing was revoked. If its secret reached you, the work is done.",
-          hint: `integ journal forget ${entry.id}`,
+          nextCommand: shell`integ journal forget ${entry.id}`,
         },
       );
     case "none":
@@ -188,7 +190,7 @@ async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: read
   if (doubts.length > 0)
     throw cannotTell(lease.entry, `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`, {
       meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
-      hint: `integ journal recover ${id}, or integ journal forget ${id}`,
+      nextCommand: shell`integ journal recover ${id}`,
     });
   await recordAfterwards(bench, lease, { state: "refused", detail: { ...detail, in_flight: false } });
   bench.tell.note("No key of that name is in the list: none was created. Run the same command again to create it.");
@@ -199,9 +201,9 @@ function named({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
-function cannotTell(entry: Entry, message: string, step: { meaning: string; hint: string }): Failure {
+function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
-  return new Failure(kind, message, { ...details, ...step, recovers: undefined });
+  return new Failure(kind, message, { ...details, nextCommand: undefined, ...step, recovers: undefined });
 }
 
 /**
@@ -275,7 +277,7 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
   throw new Failure("secret_lost", `The key ${named(key)} was used at ${key.lastUsedAt}: its secret is in use.`, {
     ...detailsOf(lost),
     meaning: "Nothing was revoked. If its secret reached you, the work is done.",
-    hint: `integ journal forget ${lost.id}`,
+    nextCommand: shell`integ journal forget ${lost.id}`,
   });
 }
 

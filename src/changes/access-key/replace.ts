@@ -31,6 +31,7 @@ import {
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
 import { listedStatus, untilKeyRevoked } from "./revoke.ts";
+import { shell } from "../../next-step.ts";
 
 export interface KeyReplacementRequest {
   /** Resource id of the key to be replaced. */
@@ -142,7 +143,7 @@ export function finishKeyReplacement(
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",
     statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
-    again: `integ keys rotate ${oldId} --by-replacement`,
+    again: shell`integ keys rotate ${oldId} --by-replacement`,
     revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
     unfinished: (error, how) => unfinishedReplacement(lease.entry, error, how),
   };
@@ -172,11 +173,12 @@ function unfinishedReplacement(
   error: Failure,
   { state, isDelivered }: { readonly state: Entry["state"]; readonly isDelivered: boolean },
 ): Failure {
-  const { hint, meaning } = error.details;
+  const { hint, nextCommand, meaning } = error.details;
+  const isUnnamed = hint === undefined && nextCommand === undefined && !isSettled(state);
   const details = {
     ...detailsOf(entry, error.details),
     meaning: state === "pending" ? (meaning ?? "The old key still works.") : meaning,
-    hint: isSettled(state) ? hint : (hint ?? nextStep(entry) ?? undefined),
+    nextCommand: isUnnamed ? (nextStep(entry) ?? undefined) : nextCommand,
   };
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   const message = `The new key's secret is delivered; the old key is not revoked yet: ${error.message}`;
@@ -240,6 +242,6 @@ async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entr
   if (await mayRevoke(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
     meaning: "The new key works, and the old one is unchanged. If this is intended, continue with --yes.",
-    ...recoveryStep(entry.id, " --yes"),
+    ...recoveryStep(entry.id, ["--yes"]),
   });
 }

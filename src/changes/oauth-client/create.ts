@@ -317,7 +317,8 @@ class CreationRun {
     return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
       ...detailsOf(this.#entry),
       meaning: "The same idempotency key always returns this client.",
-      hint: "Create another one under a new key: the same command with --new, and without --idempotency-key.",
+      hint: "Create another one under a new key.",
+      nextCommand: { add: ["--new"], without: ["--idempotency-key <k>"] },
     });
   }
 
@@ -380,8 +381,8 @@ class CreationRun {
       return failure; // Recovery looks again.
     }
     await this.#record({ state: "undelivered" });
-    const { hint, meaning } = undelivered(this.#entry, failure).details;
+    const { hint, nextCommand, meaning } = undelivered(this.#entry, failure).details;
     const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
-    return new Failure("undelivered", message, { ...failure.details, meaning, hint, recovers: undefined });
+    return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
   }
 }

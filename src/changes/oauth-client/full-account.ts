@@ -4,6 +4,7 @@ import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Workbench } from "../workbench.ts";
+import { shell } from "../../next-step.ts";
 
 /** §8: clients of one service account, with those that are being made or removed. */
 const slots = 20;
@@ -29,7 +30,8 @@ export async function noSlot(
   return new Failure(refusal.kind, refusal.message, {
     ...refusal.details,
     meaning: `Nothing was revoked. If ${account} has all ${slots} clients that it can have, you can revoke one of these: ${named}.`,
-    hint: `integ oauth-clients revoke ${first.id}`,
+    hint: undefined,
+    nextCommand: shell`integ oauth-clients revoke ${first.id}`,
   });
 }
 

@@ -50,7 +50,7 @@ export function stillPending(entry: Entry, because?: unknown): Failure {
     {
       ...detailsOf(entry),
       meaning: `The idempotency key is saved; the service continues the creation.${stops ? prerequisite(stops) : ""}`,
-      ...((stops && recoveryIn(stops.details)) ?? { hint: nextStep(entry) ?? undefined }),
+      ...((stops && recoveryIn(stops.details)) ?? { nextCommand: nextStep(entry) ?? undefined }),
     },
   );
 }

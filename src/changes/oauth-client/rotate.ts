@@ -26,6 +26,7 @@ import {
 import { creationIntent } from "./admit.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
 import { untilClientRevoked } from "./revoke.ts";
+import { shell } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {
   /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
@@ -132,7 +133,7 @@ export function finishClientRotation(
           : "could not be proven: its secret was delivered before a crash",
     statusOf: async (newId) =>
       (await readUntilAnswered(bench, () => service.oauthClients.get(newId), { what: "get the OAuth client" })).status,
-    again: `integ oauth-clients rotate ${oldId}`,
+    again: shell`integ oauth-clients rotate ${oldId}`,
     revokeOld: (by) => untilClientRevoked(bench, oldId, { grounds: { kind: "replaced", by }, lease }),
     unfinished: (error, how) => unfinishedClientRotation(lease.entry, error, how),
   };
@@ -153,12 +154,13 @@ function unfinishedClientRotation(
   error: Failure,
   { state, isDelivered }: { readonly state: Entry["state"]; readonly isDelivered: boolean },
 ): Failure {
-  const { hint, recovers } = error.details;
+  const { hint, nextCommand, recovers } = error.details;
   // What a step of it says of itself leads to the step; the rotation is resumed by its own id.
   const isOwnStep = recovers === entry.id;
-  const step = isSettled(state) || isOwnStep ? hint : (nextStep(entry) ?? hint);
+  const own = isSettled(state) || isOwnStep ? null : nextStep(entry);
+  const step = own === null ? { hint, nextCommand } : { hint: undefined, nextCommand: own };
   const meaning = error.details.meaning ?? (isInterruption(error) && isDelivered ? "Both clients work." : undefined);
-  const details = detailsOf(entry, { ...error.details, meaning, hint: step });
+  const details = detailsOf(entry, { ...error.details, meaning, ...step });
   if (!isDelivered || !saysNothingWasDone(error)) return new Failure(error.kind, error.message, details);
   return new Failure(
     "pending",
@@ -242,7 +244,7 @@ async function refuseSecond(
     {
       ...detailsOf(lease.entry),
       meaning: `Nothing was sent: one rotation creates one new client, and the other process delivers its secret.`,
-      hint: `integ journal show ${first.id}`,
+      nextCommand: shell`integ journal show ${first.id}`,
     },
   );
 }
@@ -259,11 +261,11 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
       `The client ${old.id} is ${old.status}: it was rotated, and ${successor} followed.`,
       {
         ...detailsOf(lease.entry),
-        hint: `integ oauth-clients rotate ${successor}`,
+        nextCommand: shell`integ oauth-clients rotate ${successor}`,
       },
     );
   return new Failure("unusable", `The client ${old.id} is ${old.status}: it cannot be rotated.`, {
     ...detailsOf(lease.entry),
-    hint: `integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.map((scope) => `--scope ${scope}`).join(" ")}`,
+    nextCommand: shell`integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.flatMap((scope) => ["--scope", scope])}`,
   });
 }

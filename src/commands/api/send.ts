@@ -11,6 +11,7 @@ import { Failure } from "../../errors.ts";
 import { parseJson, printNode } from "../../output/json-text.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { visibleText } from "../../output/visible-text.ts";
+import { quotedWord } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -201,7 +202,9 @@ function methodOf(typed: string | undefined, { hasBody }: { hasBody: boolean }):
   if (typed === undefined) return hasBody ? "POST" : "GET";
   const method = methods.find((one) => one === typed.toUpperCase());
   if (!method)
-    throw new Failure("usage", `-X: "${typed}" is not a method of the API.`, { hint: `One of ${methods.join(", ")}` });
+    throw new Failure("usage", `-X: "${typed}" is not a method of the API.`, {
+      hint: `Use one of ${methods.join(", ")}.`,
+    });
   return method;
 }
 
@@ -214,7 +217,8 @@ interface Field {
 
 function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   const at = text.indexOf("=");
-  if (at < 1) throw new Failure("usage", `${flag}: "${text}" is not name=value.`, { hint: `${flag} type=person` });
+  if (at < 1)
+    throw new Failure("usage", `${flag}: "${text}" is not name=value.`, { hint: `Write it like ${flag} type=person.` });
   const value = text.slice(at + 1);
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
@@ -237,7 +241,9 @@ function bodyOf(fields: readonly Field[]): string {
     const key = isArray ? name.slice(0, -2) : name;
     const known = members.get(key);
     if (known && !(isArray && known.isArray))
-      throw new Failure("usage", `The field "${key}" is given twice.`, { hint: `For an array: -f '${key}[]=<value>'` });
+      throw new Failure("usage", `The field "${key}" is given twice.`, {
+        hint: `Write it as ${quotedWord(`${key}[]=<value>`)} for an array.`,
+      });
     if (known) known.values.push(json);
     else members.set(key, { values: [json], isArray });
   }
@@ -251,7 +257,9 @@ function bodyOf(fields: readonly Field[]): string {
 function headerOf(text: string): readonly [string, string] {
   const match = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)$/.exec(text);
   if (!match)
-    throw new Failure("usage", `-H: "${text}" is not 'Name: value'.`, { hint: "-H 'Idempotency-Key: build-42'" });
+    throw new Failure("usage", `-H: "${text}" is not 'Name: value'.`, {
+      hint: "Write it like -H 'Idempotency-Key: build-42'.",
+    });
   // Names have no case (RFC 9110 §5.1): one spelling, so that none is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }

@@ -5,7 +5,8 @@ import { needsAttention, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
-import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { shell } from "../../next-step.ts";
 
 /** Of a profile, before anything is asked of the service. */
 export const profileChecks: readonly Check[] = [
@@ -39,10 +40,12 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
             check: "organization",
             status: "warning" as const,
             message: "no organization id: keys and people (the legacy contract) cannot be used",
-            next:
-              profile.name === "env"
-                ? "set INTEG_ORGANIZATION_ID"
-                : `integ profiles edit ${profile.name} --organization-id <uuid>`,
+            ...todo({
+              hint:
+                profile.name === "env"
+                  ? "Set INTEG_ORGANIZATION_ID."
+                  : `Add it: ${shell`integ profiles edit ${profile.name}`} --organization-id <uuid>.`,
+            }),
           },
         ]
       : []),
@@ -61,7 +64,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
         check: "credential store",
         status: "warning",
         message: "the credential is in a file (0600): no keychain was there",
-        next: null,
+        ...todo({}),
       },
     ];
   return [ok("credential store", where === null ? "no credential" : `the credential comes from a ${where}`)];
@@ -79,7 +82,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           check: "journal",
           status: "problem",
           message: `damaged in ${counted(damage.length, "place", "places")}`,
-          next: "integ journal verify",
+          ...todo({ nextCommand: shell`integ journal verify` }),
         },
     first === undefined
       ? ok("unsettled work", "none")
@@ -87,7 +90,9 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           check: "unsettled work",
           status: "warning",
           message: `${unsettled.length} unsettled: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
-          next: unsettled.length === 1 ? nextStep(first) : "integ journal list",
+          ...todo({
+            nextCommand: (unsettled.length === 1 ? nextStep(first) : null) ?? shell`integ journal list`,
+          }),
         },
   ];
 }
@@ -109,7 +114,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
       check: "file modes",
       status: "problem" as const,
       message: `${path} is a file, where a folder is meant`,
-      next: `set ${variable} to a folder`,
+      ...todo({ hint: `Set ${variable} to a folder.` }),
     }));
   const open = [configDir, stateDir].filter((path) => isOpenToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
@@ -117,7 +122,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
     check: "file modes",
     status: "problem" as const,
     message: `${path} is open to other users`,
-    next: `chmod 700 '${path}'`,
+    ...todo({ nextCommand: shell`chmod 700 ${path}` }),
   }));
 }
 
@@ -145,16 +150,18 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   );
   const before = context.clock.now() - underWayMs;
   const stray = credentials.kept().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
-  if (stray.length === 0) return [{ check, status: "ok", message: "every one belongs to a profile", next: null }];
+  if (stray.length === 0) return [ok(check, "every one belongs to a profile")];
   const what = stray.length === 1 ? "1 file holds a secret" : `${stray.length} files hold secrets`;
   return [
     {
       check,
       status: "warning",
       message: `${what} that no profile names, left by a crash: nothing uses it`,
-      next: (await isWantedBack(context))
-        ? "integ journal recover"
-        : `rm ${stray.map(({ path }) => `'${path.replaceAll("'", "'\\''")}'`).join(" ")}`,
+      ...todo({
+        nextCommand: (await isWantedBack(context))
+          ? shell`integ journal recover`
+          : shell`rm ${stray.map(({ path }) => path)}`,
+      }),
     },
   ];
 }

@@ -3,8 +3,9 @@ import { Failure, type FailureKind } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
-import type { Check, Diagnosis, Subject } from "./diagnosis.ts";
+import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
+import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
 /** A question to the service is asked once, and waited for no longer: who asks the doctor wants to know it now. */
 const limitMs = 5000;
@@ -47,7 +48,8 @@ async function printed(
       ...(isAll ? [{ path: "profile", heading: "profile" }] : []),
       { path: "check", heading: "check" },
       { path: "message", heading: "message" },
-      { path: "next", heading: "what to do" },
+      { path: "hint", heading: "what to do" },
+      { path: "next", heading: "next" },
     ],
     singular: "check",
     plural: "checks",
@@ -72,7 +74,7 @@ function subjectOf(context: Context, name?: string): Subject {
 async function storedNames(context: Context): Promise<string[]> {
   const names = (await context.profiles.store()).list().map(({ name }) => name);
   if (names.length > 0) return names;
-  throw new Failure("usage", "No profile is stored on this machine.", { hint: "integ help profiles add" });
+  throw new Failure("usage", "No profile is stored on this machine.", { nextCommand: shell`integ help profiles add` });
 }
 
 async function examined(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
@@ -95,7 +97,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
 function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
-  return { ...row, message: hidden(row.message), next: row.next === null ? null : hidden(row.next) };
+  return { ...row, message: hidden(row.message), next: row.next === null ? null : (hidden(row.next) as NextCommand) };
 }
 
 /** What stands in the way of several checks is one problem: the others were not made for it. */
@@ -108,7 +110,13 @@ function toldOnce(rows: readonly Diagnosis[], before: readonly Diagnosis[]): Dia
 }
 
 function notChecked(check: string, because: Diagnosis): Diagnosis {
-  return { check, status: "warning", message: `not checked: ${because.check} has a problem`, next: because.next };
+  return {
+    check,
+    status: "warning",
+    message: `not checked: ${because.check} has a problem`,
+    next: because.next,
+    hint: because.hint,
+  };
 }
 
 /** A check that fails is a problem of its own; the others go on. */
@@ -116,18 +124,18 @@ async function diagnosed(
   { name, run }: Check,
   subject: Subject,
 ): Promise<{ readonly found: readonly Diagnosis[]; readonly kind?: FailureKind }> {
-  const problem = (message: string, next: string | null): Diagnosis[] => [
-    { check: name, status: "problem", message, next },
+  const problem = (message: string, step: NextStep): Diagnosis[] => [
+    { check: name, status: "problem", message, ...todo(step) },
   ];
   try {
     return { found: await run(subject) };
   } catch (error) {
     const system = systemWords(error);
-    if (system !== undefined) return { found: problem(system, null) };
+    if (system !== undefined) return { found: problem(system, {}) };
     if (!(error instanceof Failure)) throw error;
     const { kind, message, details } = error;
     if (kind === "interrupted" || kind === "terminated") throw error;
-    return { found: problem(message, details.hint ?? details.meaning ?? null), kind };
+    return { found: problem(message, details), kind };
   }
 }
 

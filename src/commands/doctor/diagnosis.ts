@@ -1,6 +1,7 @@
 // What a check of `integ doctor` is about and what it finds. No secret is ever in a diagnosis: it is made to be pasted into
 // a ticket.
 import type { Service } from "../../api/connect.ts";
+import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 
@@ -10,7 +11,8 @@ export interface Diagnosis {
   readonly status: "ok" | "warning" | "problem";
   readonly message: string;
   /** What to do about it: never the doctor again. */
-  readonly next: string | null;
+  readonly next: NextCommand | null;
+  readonly hint: Advice | null;
 }
 
 /** The profile that is looked at, and the service as it. Nothing of them is read before a check asks for it. */
@@ -28,5 +30,10 @@ export interface Check {
 }
 
 export function ok(check: string, message: string): Diagnosis {
-  return { check, status: "ok", message, next: null };
+  return { check, status: "ok", message, ...todo({}) };
+}
+
+/** What to do, as a row has it. */
+export function todo({ nextCommand, hint }: NextStep): Pick<Diagnosis, "next" | "hint"> {
+  return { next: typeof nextCommand === "string" ? nextCommand : null, hint: hint ?? null };
 }

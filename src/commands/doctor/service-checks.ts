@@ -6,7 +6,8 @@ import { compareContract } from "../../api/contract.ts";
 import { Failure } from "../../errors.ts";
 import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
-import { type Check, type Diagnosis, ok, type Subject } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 export const serviceChecks: readonly Check[] = [
   { name: "service", run: checkService },
@@ -23,34 +24,42 @@ const skewLimitMs = 60_000;
 /** @throws Failure of an attempt that is no answer, with what to do about it */
 async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
-  const hint = await remedyOf(subject, attempt);
-  const failure = failureOf(attempt, { what, change: false, hint });
+  const step = await remedyOf(subject, attempt);
+  const failure = failureOf(attempt, { what, change: false, step });
   // A token endpoint that refused the credential came in between: its words, and what helps here.
-  throw hint === undefined ? failure : new Failure(failure.kind, failure.message, { ...failure.details, hint });
+  throw step === undefined
+    ? failure
+    : new Failure(failure.kind, failure.message, {
+        ...failure.details,
+        nextCommand: undefined,
+        hint: undefined,
+        ...step,
+      });
 }
 
 /** @returns nothing where the usual words fit */
 async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
   if (attempt.kind === "refused")
-    return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressHint(subject);
+    return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);
   if (attempt.kind === "not_sent" && attempt.failure !== undefined)
     return attempt.failure.details.problem === undefined ? undefined : newCredential(subject);
-  return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressHint(subject);
+  return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressStep(subject);
 }
 
-async function addressHint(subject: Subject): Promise<string> {
+async function addressStep(subject: Subject): Promise<NextStep> {
   const { name } = await subject.profile();
   return name === "env"
-    ? "check INTEG_BASE_URL and INTEG_REGION"
-    : `check the address and the region: integ profiles show ${name}`;
+    ? { hint: "Check INTEG_BASE_URL and INTEG_REGION." }
+    : { hint: "Check the address and the region.", nextCommand: shell`integ profiles show ${name}` };
 }
 
-async function newCredential({ context, profile }: Subject): Promise<string> {
+async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   const { name, region, oauth } = await profile();
-  if (sandboxRegions.has(name)) return "integ sandbox reset";
+  if (sandboxRegions.has(name)) return { nextCommand: shell`integ sandbox reset` };
   const stored = (await context.profiles.store()).get(name);
-  if (stored !== undefined) return credentialAgain(stored);
-  return `set ${oauth === undefined ? "INTEG_API_KEY" : "INTEG_API_KEY or INTEG_CLIENT_ID and INTEG_CLIENT_SECRET"} to a credential of region ${region}`;
+  if (stored !== undefined) return { nextCommand: credentialAgain(stored) };
+  const variables = oauth === undefined ? "INTEG_API_KEY" : "INTEG_API_KEY or INTEG_CLIENT_ID and INTEG_CLIENT_SECRET";
+  return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
 /** One read tells the address, TLS, the credential and both clocks: 403 is an answer to somebody who is known. */
@@ -70,7 +79,7 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
     ...found,
     skewMs <= skewLimitMs
       ? ok("clock", "agrees with the service's")
-      : { check: "clock", status: "warning", message, next: "set this machine's clock" },
+      : { check: "clock", status: "warning", message, ...todo({ hint: "Set this machine's clock." }) },
   ];
 }
 
@@ -118,7 +127,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: isNeeded ? "problem" : "warning",
         message: `missing: no ${permission.for} with this credential`,
-        next: `grant ${permission.name} to the credential's service account`,
+        ...todo({ hint: `Give ${permission.name} to the credential's service account.` }),
       });
       continue;
     }
@@ -152,7 +161,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   } catch (error) {
     if (!(error instanceof Failure) || (await hasLegacyWay(subject))) throw error;
     const message = "not set up: keys and people cannot be used";
-    return [{ check, status: "warning", message, next: error.details.hint ?? null }];
+    return [{ check, status: "warning", message, ...todo(error.details) }];
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
@@ -168,15 +177,20 @@ async function hasLegacyWay({ context, profile }: Subject): Promise<boolean> {
 function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   const isToken = status === 401;
   const isStored = name !== "env";
-  const organization = isStored ? `integ profiles edit ${name} --organization-id <uuid>` : "set INTEG_ORGANIZATION_ID";
-  const token = isStored ? `integ profiles edit ${name} --access-token-command '<command>'` : "set INTEG_ACCESS_TOKEN";
+  const edit = shell`integ profiles edit ${name}`;
+  const organization: Advice = isStored
+    ? `Check that the key's scope is *, or correct the id: ${edit} --organization-id <uuid>.`
+    : "Check that the key's scope is *, and INTEG_ORGANIZATION_ID.";
+  const token: Advice = isStored
+    ? `Name another command for the token: ${edit} --access-token-command '<command>'.`
+    : "Set INTEG_ACCESS_TOKEN.";
   return {
     check: "legacy contract",
     status: "problem",
     message: isToken
       ? "the bearer token is not accepted (401)"
       : `the organization id or the key's scope is refused (${status})`,
-    next: isToken ? token : `check that the key's scope is *, or ${organization}`,
+    ...todo({ hint: isToken ? token : organization }),
   };
 }
 
@@ -196,7 +210,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   if (own === undefined && isRefused) return [ok(check, "answers as one")];
   if (own !== undefined && isRefused) {
     const message = `it refuses the profile's client (${attempt.status}${codeOf(attempt)})`;
-    return [{ check, status: "problem", message, next: await newCredential(subject) }];
+    return [{ check, status: "problem", message, ...todo(await newCredential(subject)) }];
   }
   if (attempt?.kind === "refused" && attempt.status !== 429)
     return [
@@ -204,7 +218,12 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: "problem",
         message: `what answers there is no token endpoint (${attempt.status})`,
-        next: name === "env" ? "check INTEG_TOKEN_ENDPOINT" : `integ profiles edit ${name} --token-endpoint <url>`,
+        ...todo({
+          hint:
+            name === "env"
+              ? "Check INTEG_TOKEN_ENDPOINT."
+              : `Correct it: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+        }),
       },
     ];
   if (attempt !== undefined) await answered(subject, "get an OAuth access token", attempt);
@@ -222,7 +241,7 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   if (attempt === undefined) return [];
   if (attempt.kind === "refused" && attempt.status === 404) {
     const message = "it publishes nothing of itself: that the token endpoint is its own cannot be checked";
-    return [{ check: "issuer", status: "warning", message, next: null }];
+    return [{ check: "issuer", status: "warning", message, ...todo({}) }];
   }
   const { value } = await answered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "vouches for the token endpoint")];
@@ -236,13 +255,15 @@ function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
       check: "issuer",
       status: "problem",
       message: `its token endpoint is ${published ?? "not told"}, not the profile's`,
-      next: `ask whoever set OAuth up, then integ profiles edit ${name} --token-endpoint <url>`,
+      ...todo({
+        hint: `Ask whoever set OAuth up, then: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+      }),
     };
   return {
     check: "issuer",
     status: "problem",
     message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
-    next: `integ profiles edit ${name} --client-auth <method>`,
+    ...todo({ hint: `Choose another: ${shell`integ profiles edit ${name}`} --client-auth <method>.` }),
   };
 }
 
@@ -253,5 +274,5 @@ async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const drifts = compareContract(value, { usesOAuth }).filter((finding) => finding.severity === "drift");
   if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
   const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ speaks`;
-  return [{ check: "contract", status: "problem", message, next: "integ spec check" }];
+  return [{ check: "contract", status: "problem", message, ...todo({ nextCommand: shell`integ spec check` }) }];
 }

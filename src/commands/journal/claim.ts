@@ -19,6 +19,7 @@ import { showMade, whereSecretIs } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { claimOptions } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => addSecretOptions(command.argument("<id>", "The entry whose secret is kept here")),
@@ -62,7 +63,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   throw new Failure("usage", "The answer that brought the secret was cut: its client id is not known yet.", {
     ...detailsOf(entry),
     meaning: "The secret is still kept on this machine, readable by you alone.",
-    hint: `integ journal recover ${entry.id}`,
+    nextCommand: shell`integ journal recover ${entry.id}`,
   });
 }
 
@@ -73,7 +74,7 @@ function stillKept(entry: Entry, because: unknown): Failure {
   return new Failure(isConflict ? "conflict" : "undelivered", `The secret could not be delivered: ${why}`, {
     ...detailsOf(entry),
     meaning: "The secret is still kept on this machine, readable by you alone, until you claim it.",
-    hint: claimStep(entry),
+    ...claimStep(entry),
     cause: because,
   });
 }
@@ -140,7 +141,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   if (undelivered.isKept(entry.id)) return belonging(undelivered.read(entry.id), entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is settled: its secret was delivered, or there is none." : undefined,
-    hint: isSettled(entry.state) ? undefined : `integ journal recover ${entry.id}`,
+    nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,
   });
 }
 
@@ -153,7 +154,7 @@ function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
     `The secret of ${id} opens nothing any more: ${what} was revoked or must not be used.`,
     {
       entry: id,
-      hint: replaced_by === null ? undefined : `integ journal show ${replaced_by}`,
+      nextCommand: replaced_by === null ? undefined : shell`integ journal show ${replaced_by}`,
     },
   );
 }

@@ -59,7 +59,9 @@ function filterOf({ settings, clock }: Context, { all, state, operation, actor, 
 function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))
-    throw new Failure("usage", `--since: "${typed}" is no time with a zone.`, { hint: "--since 2026-11-01T00:00:00Z" });
+    throw new Failure("usage", `--since: "${typed}" is no time with a zone.`, {
+      hint: "Write it like --since 2026-11-01T00:00:00Z.",
+    });
   return new Date(now - parseLifetime(typed, "--since")).toISOString();
 }
 

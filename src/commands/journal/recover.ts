@@ -20,6 +20,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, placesOf } from "../../secrets/destination.ts";
 import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: entriesView.columns.map(({ path }) => path),
@@ -93,7 +94,7 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
       `${place} takes one secret, and ${ids.length} entries would give it theirs: ${ids.join(", ")}.`,
       {
         meaning: "Nothing was sent. The last one written would be the only one left.",
-        hint: `recover them one by one, each with a place of its own: integ journal recover ${ids[0]} …`,
+        hint: `Give each its own destination, one by one: integ journal recover ${ids[0]} --secret-file <path>.`,
       },
     );
   }
@@ -104,13 +105,13 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
   if (ids.length === 0)
     throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
       meaning: "Nothing was sent.",
-      hint: "integ journal list",
+      nextCommand: shell`integ journal list`,
     });
   const other = entries.find(({ state, detail }) => isSettled(state) || detail.overlap_until === undefined);
   if (other === undefined) return;
   throw new Failure("usage", `--now: no overlap of the entry ${other.id} runs (${other.operation}, ${other.state}).`, {
     meaning: "Nothing was sent.",
-    hint: `integ journal show ${other.id}`,
+    nextCommand: shell`integ journal show ${other.id}`,
   });
 }
 
@@ -121,7 +122,7 @@ async function refuseGone(context: Context, { id, profile }: Entry): Promise<voi
   if ((await context.profiles.store()).get(profile) !== undefined) return;
   throw new Failure("auth", `The profile "${profile}", as which it was asked for, is gone.`, {
     meaning: "Nothing was sent: the key and the client belong to the account of that time.",
-    hint: `integ journal forget ${id}`,
+    nextCommand: shell`integ journal forget ${id}`,
   });
 }
 

@@ -16,6 +16,7 @@ import {
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
+import type { Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
@@ -102,8 +103,10 @@ export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOption
     ? "Its secret was to go to another command, or in another format."
     : "Its secret was to go to a command, which is not remembered: it may hold a credential.";
   const refuse = async (): Promise<never> => {
-    const told = `${replaces ? " --replace-lost-secret" : ""} --secret-command '<command>'`;
-    throw new Failure("usage", what, recoveryStep(entry.parent ?? entry.id, told));
+    const recovers = entry.parent ?? entry.id;
+    const { nextCommand } = recoveryStep(recovers, replaces ? ["--replace-lost-secret"] : []);
+    const hint: Advice = `Pass the command again, which the journal does not store: ${nextCommand} --secret-command '<command>'.`;
+    throw new Failure("usage", what, { hint, recovers });
   };
   const record = entry.destination ?? { kind: "command" };
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };

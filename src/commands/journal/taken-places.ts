@@ -20,7 +20,7 @@ export class TakenPlaces {
       const { name } = describeDestination(found.place);
       throw new Failure("usage", `${name} has just taken the secret of ${found.by}, and would lose it to another.`, {
         meaning: "Nothing was sent for this entry. One place takes one secret.",
-        hint: `integ journal recover ${entry} --secret-file <path>`,
+        hint: `Name another file: integ journal recover ${entry} --secret-file <path>.`,
         recovers: entry,
       });
     };

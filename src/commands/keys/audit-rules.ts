@@ -1,5 +1,6 @@
 // What makes an access key a risk (§2.4, §3.2), from its row alone: findings, and what the row does not let anyone judge.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
+import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
@@ -35,7 +36,7 @@ export interface Finding {
   /** What was seen, with the dates that it rests on. */
   readonly message: string;
   /** What to do about it: a command where one does it. */
-  readonly remedy: string;
+  readonly remedy: NextCommand | Advice;
 }
 
 /** A rule that could not be judged for a key: said, not guessed. */
@@ -57,12 +58,16 @@ export interface Judgement {
 
 type Verdict =
   | { readonly kind: "fine" }
-  | { readonly kind: "finding"; readonly severity: Severity; readonly message: string; readonly remedy: string }
+  | {
+      readonly kind: "finding";
+      readonly severity: Severity;
+      readonly message: string;
+      readonly remedy: NextCommand | Advice;
+    }
   | { readonly kind: "unjudged"; readonly reason: string };
 
 interface Case extends KeyAt {
-  /** As commands write it. */
-  readonly id: string;
+  readonly id: string | undefined;
   readonly limits: Thresholds;
   readonly ownership: Ownership;
   readonly caller: Caller;
@@ -79,7 +84,7 @@ export interface Caller {
 
 const fine: Verdict = { kind: "fine" };
 
-function finding(severity: Severity, message: string, remedy: string): Verdict {
+function finding(severity: Severity, message: string, remedy: NextCommand | Advice): Verdict {
   return { kind: "finding", severity, message, remedy };
 }
 
@@ -106,7 +111,7 @@ export function auditKeys(
     const subject: Case = {
       ...at,
       key,
-      id: key.id === undefined ? "<id>" : shellWord(key.id),
+      id: key.id,
       ownership: key.id === undefined ? "maybe" : at.caller.ownership(key.id),
       has: (member) => Object.hasOwn(row, member),
     };
@@ -170,12 +175,12 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "medium",
       `expires at ${key.expiresAt}, in ${days(expiry - now)}`,
-      replace(subject, "--expires-in 90d"),
+      replace(subject, ["--expires-in", "90d"]),
     );
   },
   no_expiry(subject) {
     const expiry = expiryOf(subject);
-    if (expiry === null) return finding("medium", "has no expiry", replace(subject, "--expires-in 90d"));
+    if (expiry === null) return finding("medium", "has no expiry", replace(subject, ["--expires-in", "90d"]));
     return typeof expiry === "string" ? unjudged(expiry) : fine;
   },
   never_used(subject) {
@@ -204,7 +209,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "medium",
       `was created at ${subject.key.createdAt}, ${days(age)} ago`,
-      replace(subject, "--overlap 1d"),
+      replace(subject, ["--overlap", "1d"]),
     );
   },
   full_access(subject) {
@@ -214,8 +219,8 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (!key.scopes.includes("*")) return fine;
     const remedy =
       subject.ownership === "own"
-        ? `keep its scope: ${subject.caller.name} administers keys with it`
-        : replace(subject, "--scope 'push-ingest:*'");
+        ? (`Keep its scope: ${subject.caller.name} administers keys with it.` as const)
+        : replace(subject, ["--scope", "push-ingest:*"]);
     return finding("medium", "may do everything (scope *); pushing data alone takes push-ingest:*", remedy);
   },
   user_bound(subject) {
@@ -227,32 +232,31 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     return finding(
       "low",
       `is bound to ${whose}: it stands and falls with that account`,
-      replace(subject, "--type service_account"),
+      replace(subject, ["--type", "service_account"]),
     );
   },
 };
 
-function revoke(subject: Case): string {
-  if (subject.ownership === "own") return replace(subject, "");
-  return unlessOwn(subject, `integ keys revoke ${subject.id}`);
+function revoke(subject: Case): NextCommand | Advice {
+  if (subject.ownership === "own") return replace(subject, []);
+  return subject.id === undefined ? nameless : unlessOwn(subject, shell`integ keys revoke ${subject.id}`);
 }
 
-function replace(subject: Case, flags: string): string {
+/** The service gave no id to name the key by. */
+const nameless: Advice = "Ask whoever runs the service for the id of this key.";
+
+function replace(subject: Case, flags: readonly string[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
+  if (id === undefined) return nameless;
   if (ownership === "own" && !caller.takesSecret)
-    return `give ${caller.name} another key, then: integ keys revoke ${id}`;
-  const own = ownership === "own" ? " --update-profile" : "";
-  return unlessOwn(subject, `integ keys rotate ${id} --by-replacement${own} ${flags}`.trimEnd());
+    return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}.`;
+  const own = ownership === "own" ? ["--update-profile"] : [];
+  return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...flags]}`);
 }
 
 /** A command that may lock the caller out says so, and is none that can be pasted. */
-function unlessOwn({ ownership, caller }: Case, command: string): string {
-  return ownership === "maybe" ? `${command} (unless ${caller.name} uses this key)` : command;
-}
-
-/** The service's word as one word of a command that somebody may copy into a shell. */
-function shellWord(text: string): string {
-  return /^[\w.:@%+=/][\w.:@%+=/-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
+  return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}.` : command;
 }
 
 /** Clocks differ by this much before a time in the future makes no sense. */

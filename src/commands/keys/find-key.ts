@@ -4,6 +4,7 @@ import type { Service } from "../../api/connect.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { read } from "../running/read.ts";
+import { shell } from "../../next-step.ts";
 
 export interface FoundKey {
   readonly key: AccessKey & { readonly id: string };
@@ -16,7 +17,8 @@ export interface FoundKey {
  * @throws Failure `not_found`, or `conflict` if several active keys have the name
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {
-  if (typed.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys list" });
+  if (typed.trim() === "")
+    throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
   const { value } = await read(context, "list access keys", () => accessKeys.list());
   const all = value.rows.flatMap(({ value: row, text }): FoundKey[] => {
     const key = readAccessKey(row);
@@ -39,6 +41,6 @@ export async function findKey(context: Context, { accessKeys }: Service, typed: 
   const isWhole = !value.saysMore && all.length === value.rows.length;
   throw new Failure("not_found", `No key of the list has the id or the name "${typed}".`, {
     meaning: isWhole ? undefined : "The list may not be whole.",
-    hint: "integ keys list",
+    nextCommand: shell`integ keys list`,
   });
 }

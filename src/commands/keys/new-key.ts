@@ -39,6 +39,9 @@ export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Exp
   if (expiresAt !== undefined) return { at: fullTime(expiresAt), fingerprint: expiresAt };
   if (expiresIn === undefined) return undefined;
   const ms = parseLifetime(expiresIn, "--expires-in");
-  if (ms <= 0) throw new Failure("usage", "--expires-in: the key would be born expired.", { hint: "--expires-in 90d" });
+  if (ms <= 0)
+    throw new Failure("usage", "--expires-in: the key would be born expired.", {
+      hint: "Use a longer lifetime, like --expires-in 90d.",
+    });
   return { at: new Date(nowMs + ms).toISOString(), fingerprint: `in ${ms} ms` };
 }

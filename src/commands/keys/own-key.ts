@@ -5,6 +5,7 @@ import { isCredentialRefused } from "../../changes/access-key/rotate.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
+import { type Advice, shell } from "../../next-step.ts";
 
 /** Whether a key is the one that the caller authenticates with. */
 export type Ownership = "own" | "maybe" | "other";
@@ -96,14 +97,15 @@ function ownKey(
   { id, byReplacement = false, isAsked }: OwnKeyChoice & { readonly isAsked: boolean },
 ): Failure {
   const caller = callerOf(profile);
-  const again = `integ keys rotate ${id}${byReplacement ? " --by-replacement" : ""}`;
+  const how = byReplacement ? ["--by-replacement"] : [];
+  const again = [...how, "--update-profile", ...(isAsked || byReplacement ? [] : ["--yes"])];
   return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
     meaning: isKept(profile)
       ? "Nothing was changed. The new secret can take the old one's place in the profile."
       : `Nothing was changed. With --yes it is rotated anyway: ${wayOut(profile)}.`,
-    hint: isKept(profile)
-      ? `${again} --update-profile${isAsked || byReplacement ? "" : " --yes"}`
-      : `${again} --yes --secret-command '…'`,
+    ...(isKept(profile)
+      ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
+      : { hint: "Put the new secret where the old one is kept: add --yes --secret-command '<command>'." }),
   });
 }
 
@@ -112,8 +114,8 @@ function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
     meaning: `Nothing was changed. If it is, ${wayOut(profile)}; if it is another key, add --yes.`,
     hint: isKept(profile)
-      ? `integ profiles edit ${profile.name} --api-key-id <id of its own key>`
-      : "a profile that knows its key: integ profiles add <name> … --api-key-id <id>",
+      ? `Give the profile the id of its own key: ${shell`integ profiles edit ${profile.name}`} --api-key-id <id>.`
+      : "Use a profile that knows its key: integ help profiles add tells of --api-key-id.",
   });
 }
 
@@ -170,7 +172,7 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
  * @throws Failure `usage` where it cannot
  */
 export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {
-  const refuse = (why: string, hint?: string): Failure =>
+  const refuse = (why: string, hint?: Advice): Failure =>
     new Failure("usage", `--update-profile: ${why}.`, {
       meaning: "Nothing was sent.",
       hint,
@@ -179,14 +181,14 @@ export async function checkUpdatable(context: Context, profile: ActiveProfile, i
   if (stored === undefined)
     throw refuse(
       `the profile ${profile.name} is not kept by integ`,
-      "--secret-command puts the new secret to where the old one is kept",
+      "Put the new secret to where the old one is kept with --secret-command.",
     );
   const { credential } = stored;
   if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not live on an access key`);
   if (credential.source === "command")
     throw refuse(
       `the profile ${profile.name} gets its key from a command`,
-      "--secret-command puts the new secret to where that command reads it",
+      "Put the new secret to where that command reads it with --secret-command.",
     );
   if (profile.keyId !== undefined && profile.keyId !== id)
     throw refuse(`the profile ${profile.name} uses another key, ${profile.keyId}`);

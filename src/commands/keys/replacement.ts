@@ -21,6 +21,7 @@ import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
+import { shell } from "../../next-step.ts";
 
 export type RotateFlags = KeyFlags &
   SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true };
@@ -110,11 +111,11 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const found = keys.find((key) => key.id === id);
   if (found?.status === "revoked")
     throw new Failure("unusable", `The key ${id} is revoked: there is nothing to replace.`, {
-      hint: "integ keys create",
+      hint: "Create a key with integ keys create, then revoke the old one.",
     });
   if (found !== undefined) return found;
   if (rows.saysMore || keys.some((key) => key.id === undefined) || keys.length === 0) return {};
-  throw new Failure("not_found", `No key of the list has the id ${id}.`, { hint: "integ keys list" });
+  throw new Failure("not_found", `No key of the list has the id ${id}.`, { nextCommand: shell`integ keys list` });
 }
 
 /**

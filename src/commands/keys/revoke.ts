@@ -4,6 +4,7 @@ import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/ch
 import { defineVerb } from "../verb.ts";
 import { tellIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The key's id"),
@@ -13,7 +14,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key is to be revoked?"),
   async run(context, { args: [id] }) {
-    if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys revoke <id>" });
+    if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
     const profile = await context.profiles.active();
     await profile.legacy();
     const bench = await workbenchOf(context);

@@ -10,6 +10,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { Destination } from "../../secrets/destination.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -58,7 +59,7 @@ export const command = defineVerb({
 const replacementFlags = ["name", "type", "scope", "expiresAt", "expiresIn", "nameMarker", "overlap"] as const;
 
 function checkFlags(id: string, options: RotateFlags): void {
-  if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { hint: "integ keys rotate <id>" });
+  if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
   const stray = replacementFlags.find((name) => options[name] !== undefined);
   if (stray !== undefined && !options.byReplacement) {
     const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -5,6 +5,7 @@ import { pageOf } from "../../output/row-page.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { clientsIn, type KnownClient, oauthClientView } from "./clients.ts";
+import { shell } from "../../next-step.ts";
 
 /** §8: clients a service account may have. */
 const slots = 20;
@@ -76,7 +77,7 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
       throw new Failure(error.kind, error.message, {
         ...error.details,
         meaning: "Without the service the clients can be shown as this machine last saw them.",
-        hint: "integ oauth-clients list --offline",
+        nextCommand: shell`integ oauth-clients list --offline`,
       });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
     context.output.warn(`The service does not know ${client.id} (any more): shown as last seen.`);

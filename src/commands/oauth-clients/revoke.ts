@@ -3,6 +3,7 @@ import { Failure } from "../../errors.ts";
 import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { askClient, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
@@ -14,7 +15,7 @@ export const command = defineVerb({
   asks: askClient("Which client is to be revoked?"),
   async run(context, { args: [typed] }) {
     if (typed.trim() === "")
-      throw new Failure("usage", "The client's id is empty.", { hint: "integ oauth-clients revoke <id>" });
+      throw new Failure("usage", "The client's id is empty.", { nextCommand: shell`integ oauth-clients list` });
     const id = (await resourceIdOf(context, typed)) ?? typed;
     const bench = await workbenchOf(context);
     const { profile, region } = bench.account;

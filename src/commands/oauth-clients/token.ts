@@ -5,6 +5,7 @@ import { Failure } from "../../errors.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { askClientId } from "./clients.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -32,7 +33,10 @@ export const command = defineVerb({
       const { name } = await context.profiles.active();
       throw new Failure("usage", `Profile ${name} names no token endpoint.`, {
         meaning: "It is part of your organization's OAuth setup.",
-        hint: name === "env" ? "set INTEG_TOKEN_ENDPOINT" : `integ profiles edit ${name} --token-endpoint <url>`,
+        hint:
+          name === "env"
+            ? "Set INTEG_TOKEN_ENDPOINT."
+            : `Add it to the profile: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
       });
     });
     await context.secrets.mask(answer.value.token, answer.text);
@@ -57,7 +61,7 @@ async function clientOf(
     const clientId = options.clientId ?? (context.output.interactive ? await askClientId(context) : "");
     if (clientId === "")
       throw new Failure("usage", "Which client? Neither --client-id nor --from-profile was given.", {
-        hint: "integ help oauth-clients token",
+        nextCommand: shell`integ help oauth-clients token`,
       });
     const clientSecret = options.clientSecretStdin
       ? await context.secrets.fromStdin("client secret")
@@ -68,7 +72,7 @@ async function clientOf(
   const credential = await profile.credential();
   if (credential.kind !== "client_credentials")
     throw new Failure("usage", `Profile ${profile.name} has an API key, no client credentials.`, {
-      hint: "integ oauth-clients token --client-id <id> --client-secret-stdin",
+      hint: "Name the client: integ oauth-clients token --client-id <id> --client-secret-stdin.",
     });
   const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer } = credential;
   return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer } };

@@ -164,7 +164,7 @@ function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === ""))
     throw new Failure("usage", `--fields: "${text}" has an empty field.`, {
-      hint: "Write field names with commas: --fields id,status",
+      hint: "Write field names with commas: --fields id,status.",
     });
   return fields;
 }
@@ -173,7 +173,7 @@ function checkVersion(text: string | undefined): string | undefined {
   const fault = text === undefined ? undefined : versionFault(text);
   if (fault !== undefined)
     throw new Failure("usage", `--service-version: "${text}" is no contract version: ${fault}.`, {
-      hint: "--service-version 2026-07-01, or none to send no version",
+      hint: "Use --service-version 2026-07-01, or none to send no version.",
     });
   return text;
 }
@@ -192,6 +192,6 @@ function duration({ name, flag, variable, inVariable, standard }: DurationSource
 
 function positive(ms: number, name: string): number {
   if (ms <= 0)
-    throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s` });
+    throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s.` });
   return ms;
 }

@@ -2,6 +2,7 @@ import { extname } from "node:path";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import type { Format } from "./global.ts";
+import { type Advice, quotedWord } from "../../next-step.ts";
 
 /** What a list command was asked for. */
 export interface ListPlan {
@@ -37,7 +38,7 @@ export function formatOfFile(
   const found = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
   if (found !== "table") return found;
   throw new Failure("usage", `--out: ${path} would be a table, which no program reads and no run can resume.`, {
-    hint: `-o ndjson, json, csv or yaml${typedFormat ? "" : `, or a name that says it: --out ${path}.ndjson`}`,
+    hint: `Choose -o ndjson, json, csv or yaml${typedFormat ? "" : `, or a name that says it: --out ${quotedWord(`${path}.ndjson`)}`}.`,
   });
 }
 
@@ -86,24 +87,29 @@ function wholeNumber(flag: string, text: string, { least, most }: { least: numbe
   if (value >= least && value <= most) return value;
   const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
   throw new Failure("usage", `${flag}: "${text}" is not a whole number ${range}.`, {
-    hint: flag === "--limit" ? "--limit 500 is the largest page; --all gives every row." : `${flag} 1000`,
+    hint:
+      flag === "--limit"
+        ? "Use --limit 500 for the largest page, or --all for every row."
+        : `Write it like ${flag} 1000.`,
   });
 }
 
 function filterOf(text: string): readonly [string, string] {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new Failure("usage", `--filter: "${text}" is not name=value.`, { hint: "--filter status=active" });
+  throw new Failure("usage", `--filter: "${text}" is not name=value.`, {
+    hint: "Write it like --filter status=active.",
+  });
 }
 
 function refuseContradictions({ out, resume, force, unique, pageToken }: ListFlags): void {
-  const contradict = (what: string, hint: string): never => {
+  const contradict = (what: string, hint: Advice): never => {
     throw new Failure("usage", what, { hint });
   };
-  if (out === "") contradict("--out names no file.", "--out entities.ndjson");
+  if (out === "") contradict("--out names no file.", "Write it like --out entities.ndjson.");
   if (out === undefined && resume)
-    contradict("--resume is for a list that is written with --out.", "--out <file> --resume");
-  if (out === undefined && force) contradict("--force is for --out.", "--out <file> --force");
+    contradict("--resume is for a list that is written with --out.", "Add --out <file>, or leave --resume out.");
+  if (out === undefined && force) contradict("--force is for --out.", "Add --out <file>, or leave --force out.");
   if (resume && force) contradict("--resume and --force contradict each other.", "Keep one of them.");
   if (resume && pageToken !== undefined)
     contradict("--resume knows where to go on: --page-token contradicts it.", "Keep one of them.");

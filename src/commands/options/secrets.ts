@@ -77,7 +77,7 @@ export function secretOptionsOf(flags: SecretFlags): SecretOptions {
     const before = to.findLast((place) => place.at < at) ?? onlyOf(to, kinds);
     if (before === undefined || !kinds.includes(before.option.kind))
       throw new Failure("usage", `${flag} does not follow a ${kinds.map((kind) => `--secret-${kind}`).join(" or ")}.`, {
-        hint: "It belongs to the destination before it: put it right behind that.",
+        hint: "Put it right behind the destination that it belongs to.",
       });
     before.option = change(before.option);
   }
@@ -174,7 +174,7 @@ function seenBy(how: string): Change {
       throw new Failure("usage", `--secret-check is output or exit, not "${how}".`);
     if (option.kind === "command" && option.check) return { ...option, check: { ...option.check, by: how } };
     throw new Failure("usage", "--secret-check has no --secret-check-command before it.", {
-      hint: `--secret-check-command '<command>' --secret-check ${how}`,
+      hint: `Write it like --secret-check-command '<command>' --secret-check ${how}.`,
     });
   };
 }

@@ -3,6 +3,7 @@ import { noVersion } from "../../api/contract-headers.ts";
 import type { Context } from "../../context.ts";
 import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import { Failure } from "../../errors.ts";
+import type { Advice } from "../../next-step.ts";
 
 /**
  * @param text what was typed
@@ -16,7 +17,7 @@ export function parseDuration(text: string, name: string): number {
 
 const forms = "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S";
 
-function durationOf(text: string, { name, hint }: { readonly name: string; readonly hint: string }): number {
+function durationOf(text: string, { name, hint }: { readonly name: string; readonly hint: Advice }): number {
   const ms = durationMs(text);
   if (ms === undefined) throw new Failure("usage", `${name}: "${text}" is not a duration.`, { hint });
   return ms;
@@ -30,7 +31,7 @@ export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
     throw new Failure("usage", `${name}: "${text}" has no unit.`, {
       meaning: `It could be seconds or days: write ${text.trim()}s or ${text.trim()}d.`,
-      hint: `${name} ${text.trim()}d`,
+      hint: `Write ${name} ${text.trim()}d for days.`,
     });
   return durationOf(text, { name, hint: `${forms}.` });
 }
@@ -54,7 +55,7 @@ export function documentVersion(
     );
   if (contractVersion !== undefined && !isDate(contractVersion))
     throw new Failure("usage", `--contract-version: "${contractVersion}" is no date.`, {
-      hint: "--contract-version 2026-07-01",
+      hint: "Write it like --contract-version 2026-07-01.",
     });
   return contractVersion ?? serviceVersion;
 }

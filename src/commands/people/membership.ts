@@ -1,6 +1,7 @@
 import { Failure } from "../../errors.ts";
 import { columnsFor, printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<person-id>", "The person's id, as people search shows it"),
@@ -10,7 +11,7 @@ export const command = defineVerb({
   ],
   async run(context, { args: [id] }) {
     if (id.trim() === "")
-      throw new Failure("usage", "The person's id is empty.", { hint: "integ people membership <id>" });
+      throw new Failure("usage", "The person's id is empty.", { nextCommand: shell`integ help people membership` });
     const service = await context.connect();
     const answer = await read(context, "get the membership", () => service.people.membership(id));
     const { value, text } = answer;

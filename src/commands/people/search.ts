@@ -1,6 +1,7 @@
 import { Failure } from "../../errors.ts";
 import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
+import { quotedWord, shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -17,10 +18,10 @@ export const command = defineVerb({
     const params = (options.param ?? []).map(pairOf);
     if (params.length > 0 && text !== undefined && !params.some(([, value]) => value === text))
       throw new Failure("usage", `"${text}" would not be sent: --param replaces it.`, {
-        hint: `Leave the text out, or send it under a name: --param <name>=${text}`,
+        hint: `Leave the text out, or send it under a name: --param <name>=${quotedWord(text)}.`,
       });
     if (params.length === 0 && (text ?? "").trim() === "")
-      throw new Failure("usage", "The search text is empty.", { hint: "integ people search <text>" });
+      throw new Failure("usage", "The search text is empty.", { nextCommand: shell`integ help people search` });
     const service = await context.connect();
     const { value } = await read(context, "search people", () => service.people.search({ text, params }));
     await printRows(context, value, { columns: [], singular: "person", plural: "people" });
@@ -30,5 +31,7 @@ export const command = defineVerb({
 function pairOf(text: string): readonly [string, string] {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new Failure("usage", `--param: "${text}" is not name=value.`, { hint: "--param email=ada@example.com" });
+  throw new Failure("usage", `--param: "${text}" is not name=value.`, {
+    hint: "Write it like --param email=ada@example.com.",
+  });
 }

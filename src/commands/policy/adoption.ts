@@ -24,7 +24,7 @@ export function checkItemName(name: string): void {
   throw new Failure("usage", `--name: "${name}" is not a name of an item.`, {
     meaning:
       "Allowed: letters, digits, dots, underscores and hyphens, at most 100 characters, a letter or digit first.",
-    hint: "--name reporting",
+    hint: "Write it like --name reporting.",
   });
 }
 

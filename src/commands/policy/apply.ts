@@ -21,6 +21,7 @@ import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
 import { assertSlots, tellPlanNotes } from "./rows.ts";
 import { revokeUnmanaged } from "./unmanaged.ts";
+import { type NextStep, shell } from "../../next-step.ts";
 
 const columns = [
   { path: "name", heading: "name" },
@@ -97,7 +98,9 @@ export const command = defineVerb({
 function countOf(text: string): number {
   const count = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= 32) return count;
-  throw new Failure("usage", `--parallel: "${text}" is not a number from 1 to 32.`, { hint: "--parallel 4" });
+  throw new Failure("usage", `--parallel: "${text}" is not a number from 1 to 32.`, {
+    hint: "Write it like --parallel 4.",
+  });
 }
 
 interface Source {
@@ -124,7 +127,7 @@ async function chosenPolicy(
   } catch (error) {
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${(error as Error).message}.`, {
       meaning: "Nothing was sent.",
-      hint: `integ plan --out ${planFile}`,
+      nextCommand: shell`integ plan --out ${planFile}`,
     });
   }
   if (text.length > 16 * longestPolicy) throw new Failure("usage", `${planFile} is too large for a plan.`);
@@ -159,7 +162,7 @@ function assertTerminal({ output, settings }: Context): void {
   if (output.interactive && !settings.yes) return;
   throw new Failure("usage", "--revoke-unmanaged asks for each client and key: it needs a terminal, without --yes.", {
     meaning: "Nothing was sent.",
-    hint: "integ oauth-clients revoke <id>, or integ keys revoke <id>",
+    hint: "Revoke them one by one: integ oauth-clients revoke <id>, or integ keys revoke <id>.",
   });
 }
 
@@ -171,7 +174,7 @@ function assertEndable({ items }: Plan, finish: readonly string[]): void {
   if (other === undefined) return;
   throw new Failure("usage", `--finish: no overlap of ${other} runs.`, {
     meaning: "Nothing was sent.",
-    hint: "integ plan",
+    nextCommand: shell`integ plan`,
   });
 }
 
@@ -265,17 +268,17 @@ function conclude({ output }: Context, applied: readonly AppliedItem[]): void {
   const names = left.map(({ planned }) => planned.row.name);
   const [first] = left;
   const isStalled = first?.planned.decision.hold === "stalled";
-  const hint = isStalled
-    ? `integ apply --retry ${names[0]}`
+  const step: NextStep = isStalled
+    ? { nextCommand: shell`integ apply --retry ${names.slice(0, 1)}` }
     : first?.planned.decision.hold === "own"
-      ? "integ apply --include-own"
-      : "Replace secret: unknown in the policy file.";
+      ? { nextCommand: shell`integ apply --include-own` }
+      : { hint: "Replace secret: unknown in the policy file." };
   throw new Failure(
     "findings",
     `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
     {
       meaning: messageOf(first!),
-      hint,
+      ...step,
     },
   );
 }

@@ -9,6 +9,7 @@ import { clientsIn } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { addPolicyFile } from "./policy-file.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -25,7 +26,7 @@ export const command = defineVerb({
     const { draftPolicy } = await import("../../policy/draft.ts");
     writeNew(path, draftPolicy(items, { profile: (await context.profiles.active()).name }), options.file);
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
-    context.output.hint("integ policy check");
+    context.output.next(shell`integ policy check`);
   },
 });
 

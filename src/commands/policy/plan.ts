@@ -9,6 +9,7 @@ import { actingFor, assertNames, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: planColumns.map(({ path }) => path),
@@ -45,15 +46,21 @@ export const command = defineVerb({
     else await printPlanRows(context, document.data);
     tellPlanNotes(context, plan);
     assertSlots(plan);
-    if (isSomethingDue(plan)) throw somethingDue(document, options.out ?? `-f ${file}`);
+    if (isSomethingDue(plan)) throw somethingDue(document, sourceOf(options.out, file));
   },
 });
 
-function somethingDue({ data }: PlanDocument, source: string): Failure {
+/** Words that name what `apply` is to make so. */
+function sourceOf(out: string | undefined, file: string): readonly string[] {
+  if (out !== undefined) return [out];
+  return file === "integ.yaml" ? [] : ["-f", file];
+}
+
+function somethingDue({ data }: PlanDocument, source: readonly string[]): Failure {
   const due = data.filter(({ action }) => action !== "none" && action !== "wait");
   return new Failure("findings", `${due.length === 1 ? "1 item needs" : `${due.length} items need`} a change.`, {
     meaning: "Nothing was changed.",
-    hint: `integ apply ${source === "-f integ.yaml" ? "" : source}`.trim(),
+    nextCommand: shell`integ apply ${source}`,
   });
 }
 

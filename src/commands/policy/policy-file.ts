@@ -5,6 +5,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { sharedOptions } from "../verb.ts";
+import { shell } from "../../next-step.ts";
 
 export const standardFile = "integ.yaml";
 
@@ -37,7 +38,9 @@ export async function loadPolicy({ settings, clock }: Context, file: string): Pr
         : (error as Error).message;
     throw new Failure("usage", `The policy file ${file} cannot be read: ${why}.`, {
       meaning: "Nothing was read from the network, nothing was sent.",
-      hint: isMissing && file === standardFile ? "integ policy init" : "Name another one with --file <path>.",
+      ...(isMissing && file === standardFile
+        ? { nextCommand: shell`integ policy init` }
+        : { hint: "Name another one with --file <path>." }),
     });
   }
   const policy = readPolicy({ text, file, folder: dirname(path), nowMs: clock.now() });

@@ -4,6 +4,7 @@ import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
+import { shell } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
   { path: "name", heading: "name" },
@@ -52,6 +53,6 @@ export function assertSlots({ refusals }: Plan): void {
   );
   throw new Failure("conflict", `The plan needs more clients of ${first.account} than it may have.`, {
     meaning: `${said.join("; ")}. Nothing was sent.`,
-    hint: `integ oauth-clients list --service-account ${first.account}`,
+    nextCommand: shell`integ oauth-clients list --service-account ${first.account}`,
   });
 }

@@ -4,6 +4,7 @@ import { profileRow, profileView } from "./view.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -35,7 +36,7 @@ export const command = defineVerb({
     if ((await context.profiles.store()).get(name))
       throw new Failure("usage", `There is a profile "${name}" already.`, {
         meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
-        hint: `integ profiles show ${name}`,
+        nextCommand: shell`integ profiles show ${name}`,
       });
     const chosenRegion = region ?? (await askRegion(context));
     const address = baseUrl ?? (await askBaseUrl(context));

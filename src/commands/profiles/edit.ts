@@ -4,6 +4,7 @@ import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => addProfileOptions(command.argument("<name>", "The profile to change")),
@@ -20,12 +21,14 @@ export const command = defineVerb({
     const store = await context.profiles.store();
     const before = store.get(name);
     if (!before)
-      throw new Failure("usage", `There is no profile "${name}" to change.`, { hint: "integ profiles list" });
+      throw new Failure("usage", `There is no profile "${name}" to change.`, {
+        nextCommand: shell`integ profiles list`,
+      });
     const typed = await settingsOf(context, options, before);
     const version = context.settings.serviceVersion;
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };
     if (Object.keys(changes).length === 0)
-      throw new Failure("usage", "Nothing to change was named.", { hint: "integ help profiles edit" });
+      throw new Failure("usage", "Nothing to change was named.", { nextCommand: shell`integ help profiles edit` });
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
     const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;

@@ -2,6 +2,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "The profile to remove"),
@@ -11,7 +12,9 @@ export const command = defineVerb({
     const store = await context.profiles.store();
     const profile = store.get(name);
     if (!profile)
-      throw new Failure("usage", `There is no profile "${name}" to remove.`, { hint: "integ profiles list" });
+      throw new Failure("usage", `There is no profile "${name}" to remove.`, {
+        nextCommand: shell`integ profiles list`,
+      });
     await warnOfUnfinished(context, profile.id).catch((error: unknown) => {
       // A journal that cannot be read keeps nobody from removing a credential.
       if (!(error instanceof Failure)) throw error;

@@ -181,7 +181,7 @@ async function clientOf(context: Context, flags: ProfileFlags): Promise<NewCrede
   const { clientId, tokenEndpoint } = flags;
   if (!clientId)
     throw new Failure("usage", "--client-id is missing.", {
-      hint: "Client credentials are --client-id, a secret and --token-endpoint.",
+      hint: "Give --client-id, a secret and --token-endpoint together.",
     });
   if (!tokenEndpoint) throw new Failure("usage", "--token-endpoint is missing: OAuth client credentials need it.");
   const endpoint = endpointOf(flags, tokenEndpoint);
@@ -236,7 +236,9 @@ export function askSecret(context: Context, what: string): Promise<string> {
 function oneOf<T extends string>(flag: string, value: string, known: readonly T[]): T {
   const found = known.find((one) => one === value);
   if (!found)
-    throw new Failure("usage", `${flag}: "${value}" is none of ${known.join(", ")}.`, { hint: `${flag} ${known[0]}` });
+    throw new Failure("usage", `${flag}: "${value}" is none of ${known.join(", ")}.`, {
+      hint: `Choose one: ${known.map((one) => `${flag} ${one}`).join(", ")}.`,
+    });
   return found;
 }
 

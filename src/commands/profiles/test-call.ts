@@ -2,6 +2,7 @@
 import { failureOf } from "../../api/http/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 
 /** Nobody waits long at the end of a setup. */
 const limitMs = 5_000;
@@ -31,6 +32,6 @@ export async function testCall(context: Context, name: string): Promise<void> {
     ...failure.details,
     where: `profile ${name} (${profile.region})`,
     meaning: `The profile "${name}" is stored, and its test request failed.`,
-    hint: `integ doctor -p ${name}`,
+    nextCommand: shell`integ doctor -p ${name}`,
   });
 }

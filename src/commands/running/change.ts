@@ -17,6 +17,7 @@ import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 import { describeDestination, placesOf } from "../../secrets/destination.ts";
+import { shell } from "../../next-step.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
@@ -218,7 +219,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
     throw new Failure(error.kind, error.message, {
       ...error.details,
       meaning: "The change is done; only its receipt could not be shown.",
-      hint: "integ journal list --all",
+      nextCommand: shell`integ journal list --all`,
     });
   }
 }

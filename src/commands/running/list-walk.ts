@@ -12,6 +12,7 @@ import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile, ResumePoint } from "../../output/out-file.ts";
 import type { RowPage } from "../../output/row-page.ts";
+import type { SameCommand } from "../../next-step.ts";
 
 /** One page of one list, one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
@@ -155,24 +156,24 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
 
 /** What is printed is good; where it goes on is told, so that nothing has to be read twice. */
 function brokenOff(walk: Walk, error: unknown): unknown {
-  const { plan, view, writer, last } = walk;
+  const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
   const token = last?.nextPageToken;
   const { out } = plan;
   if (error.details.endsWalk) return brokenForGood(walk, error);
-  const after = `after the ${writer.rowsWritten} ${view.plural}`;
-  const on =
+  const on: SameCommand | undefined =
     out && !plan.unique
-      ? `the same command with --resume goes on ${after}${token ? ` (or --page-token ${token})` : ""}`
+      ? { add: ["--resume"], without: ["--force"] }
       : token
-        ? `the same command with --page-token ${token} goes on ${after}`
+        ? { add: ["--page-token", token] }
         : undefined;
-  // What stands in the way of every request stands in the way of going on.
-  const first = error.kind === "auth" ? error.details.hint : undefined;
+  // What stands in the way of every request stands in the way of continuing.
+  const isBarred = error.kind === "auth" || on === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
     meaning: brokenAfter(walk),
-    hint: first && on ? `${first}; then ${on}` : on,
+    hint: isBarred ? error.details.hint : "Continue from there.",
+    ...(on && { nextCommand: on }),
   });
 }
 
@@ -182,13 +183,12 @@ function brokenAfter({ writer, view }: Walk): string {
 
 /** From a token that came twice the same rows would be fetched again: only the start is left. */
 function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure {
-  const { out, pageToken } = walk.plan;
-  const how = out ? " with --force" : "";
-  const start = out?.resume ? `${how}, without --resume,` : how;
+  const { out } = walk.plan;
   return new Failure(kind, message, {
     ...details,
     meaning: `${brokenAfter(walk)} It cannot go on from there: the token leads back to rows that it gave.`,
-    hint: `the same command${start} begins anew${pageToken === undefined ? "" : " at its --page-token"}; if it breaks again, report the request id to whoever runs the service`,
+    hint: "Start again; if it breaks again, report the request id to whoever runs the service.",
+    nextCommand: { add: out ? ["--force"] : [], without: ["--resume"] },
   });
 }
 

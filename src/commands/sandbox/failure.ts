@@ -1,6 +1,7 @@
 // The sandbox's own errors are mistakes of a setting, never of the service.
 import { isUnwritable } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 
 const fromSettings: ReadonlySet<unknown> = new Set([
   "settings_differ",
@@ -15,11 +16,11 @@ export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
   const { code, path } = error as NodeJS.ErrnoException;
   if (code === "state_folder") {
-    const hint = `rmdir '${path?.replaceAll("'", "'\\''")}', or set INTEG_STATE_DIR to another folder`;
-    throw new Failure("usage", error.message, { hint, cause: error });
+    const hint = "Remove the folder, or set INTEG_STATE_DIR to another one.";
+    throw new Failure("usage", error.message, { hint, nextCommand: shell`rmdir ${path ?? ""}`, cause: error });
   }
   if (!fromSettings.has(code) && !isUnwritable(error)) throw error;
   const isStale = code === "settings_differ" || code === "state_damaged";
-  const hint = isStale ? "integ sandbox reset" : "integ help sandbox start";
-  throw new Failure("usage", error.message, { hint, cause: error });
+  const nextCommand = isStale ? shell`integ sandbox reset` : shell`integ help sandbox start`;
+  throw new Failure("usage", error.message, { nextCommand, cause: error });
 }

@@ -47,7 +47,9 @@ function wholeNumber(flag: string, text: string | undefined, most: number): numb
   if (text === undefined) return undefined;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value <= most))
-    throw new Failure("usage", `${flag}: "${text}" is not a whole number from 0 to ${most}.`, { hint: `${flag} 0` });
+    throw new Failure("usage", `${flag}: "${text}" is not a whole number from 0 to ${most}.`, {
+      hint: `Write it like ${flag} 0.`,
+    });
   return value;
 }
 

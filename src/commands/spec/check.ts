@@ -34,7 +34,7 @@ export const command = defineVerb({
         "findings",
         `The published contract differs in ${drifts === 1 ? "1 place" : `${drifts} places`} from what integ speaks.`,
         {
-          hint: "Look for a newer integ, or pin a version that it speaks: --service-version",
+          hint: "Look for a newer integ, or pin a version that it speaks with --service-version.",
         },
       );
     if (findings.length > 0) context.output.note(isSpoken);

@@ -11,6 +11,7 @@ import { historyFindings } from "../history.ts";
 import { digestOf, headerLine, type KeptPart, seal, type Slice, sumIn } from "../record.ts";
 import { type Damage, type Scan, scanBytes } from "./scan.ts";
 import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
+import { shell } from "../../next-step.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -187,7 +188,7 @@ export class JournalFile {
     if (!this.#broken) return;
     throw new Failure("failed", `The journal ${this.path} could not be synced to the disk before.`, {
       meaning: "Nothing more is written to it by this process.",
-      hint: "integ journal verify",
+      nextCommand: shell`integ journal verify`,
     });
   }
 

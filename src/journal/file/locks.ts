@@ -108,7 +108,7 @@ export class JournalLocks {
     if (attempt !== "no_locks" || !hasOtherPaths(this.#path)) return attempt;
     throw new Failure("usage", `The journal ${this.#path} has another path too, and cannot be locked here.`, {
       meaning: "Two processes could send the same change. Nothing was sent, nothing changed.",
-      hint: "Remove its second name (a hard link), or mount its folder instead of the file",
+      hint: "Remove its second name (a hard link), or mount its folder instead of the file.",
     });
   }
 
@@ -144,7 +144,7 @@ export class JournalLocks {
       throw new Failure("usage", `The journal ${this.#path} has another path too.`, {
         meaning:
           "Pruning writes a new file, and the other path would still lead to this one. The journal was not changed.",
-        hint: "Remove its second name (a hard link), or mount its folder instead of the file",
+        hint: "Remove its second name (a hard link), or mount its folder instead of the file.",
       });
     }
     const came = this.#tryOthers(leased);
@@ -186,8 +186,8 @@ export class JournalLocks {
       meaning,
       hint:
         owner === undefined
-          ? "run the command again later"
-          : `wait for process ${owner.pid}, or end it, then run the command again`,
+          ? "Run the command again later."
+          : `Wait for process ${owner.pid}, or end it, then run the command again.`,
     });
   }
 

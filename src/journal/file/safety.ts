@@ -6,6 +6,7 @@ import { isAt } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";
 import { recordStart } from "../record.ts";
+import { type Advice, shell } from "../../next-step.ts";
 
 const writableByOthers = 0o022;
 const anyOther = 0o077;
@@ -19,26 +20,26 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   const stat = fs.fstatSync(fd);
   if (!stat.isFile()) {
     throw new Failure("usage", `The journal ${path} is not a plain file.`, {
-      hint: "set INTEG_JOURNAL to a file's path",
+      hint: "Set INTEG_JOURNAL to a file's path.",
     });
   }
   if (stat.nlink === 0 && isAt(path, fd)) {
     // Mounted by itself: the path leads to it still, and its name elsewhere leads to another.
     throw new Failure("usage", `The journal ${path} was replaced on the file system that it is mounted from.`, {
       meaning: "Nothing was sent, nothing changed: records written here would be lost.",
-      hint: "Mount its folder instead of the file, then run the command again",
+      hint: "Mount its folder instead of the file, then run the command again.",
     });
   }
   const user = process.geteuid?.();
   if (user === undefined) return;
   if (stat.uid !== user) {
     throw new Failure("usage", `The journal ${path} belongs to another user (${stat.uid}).`, {
-      hint: `${user === 0 ? "" : "sudo "}chown ${user} ${path}`,
+      nextCommand: user === 0 ? shell`chown ${user} ${path}` : shell`sudo chown ${user} ${path}`,
     });
   }
   if (stat.mode & writableByOthers) {
     throw new Failure("usage", `The journal ${path} can be written by others (mode ${octal(stat.mode)}).`, {
-      hint: `chmod 600 ${path}`,
+      nextCommand: shell`chmod 600 ${path}`,
     });
   }
   if (options.repair && stat.mode & anyOther) fs.fchmodSync(fd, 0o600);
@@ -59,7 +60,8 @@ export function prepareFolder(folder: string): void {
       "usage",
       `Other users can rename files in the journal's folder ${folder} (mode ${octal(mode)}).`,
       {
-        hint: `chmod 700 ${folder}, or set INTEG_JOURNAL to a file in a folder of its own below it`,
+        nextCommand: shell`chmod 700 ${folder}`,
+        hint: "Set INTEG_JOURNAL to a file in a folder of its own below it, or close the folder to others.",
       },
     );
   }
@@ -71,7 +73,7 @@ export function assertOurs(bytes: Buffer, path: string): void {
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
   throw new Failure("usage", `The file ${path} is not a journal of integ.`, {
     meaning: "It is left as it is.",
-    hint: "set INTEG_JOURNAL to another path, or move the file away",
+    hint: "Set INTEG_JOURNAL to another path, or move the file away.",
   });
 }
 
@@ -80,26 +82,26 @@ export function assertCurrent(fold: Fold, path: string): void {
   if (!fold.isNewer) return;
   throw new Failure("usage", `The journal ${path} was written by a newer integ (format ${fold.format}).`, {
     meaning: "This version shows its entries and changes nothing.",
-    hint: "upgrade integ, then run the command again",
+    hint: "Upgrade integ, then run the command again.",
   });
 }
 
-type Advice = Readonly<Partial<Record<ErrorCause, string>>>;
+type Hints = Readonly<Partial<Record<ErrorCause, Advice>>>;
 
-const advice: Advice = {
-  denied: "give yourself access to it, or set INTEG_JOURNAL to a path that you can write",
-  read_only: "set INTEG_JOURNAL to a path on a file system that can be written",
-  not_folder: "set INTEG_JOURNAL to a path in a folder: a part of this one is a file",
-  long_name: "set INTEG_JOURNAL to a shorter path",
-  link: "set INTEG_JOURNAL to the file itself: a symbolic link is not followed",
-  full: "free space on the disk, then run the command again",
-  quota: "free space in your quota, then run the command again",
+const advice: Hints = {
+  denied: "Give yourself access to it, or set INTEG_JOURNAL to a path that you can write.",
+  read_only: "Set INTEG_JOURNAL to a path on a file system that can be written.",
+  not_folder: "Set INTEG_JOURNAL to a path in a folder: a part of this one is a file.",
+  long_name: "Set INTEG_JOURNAL to a shorter path.",
+  link: "Set INTEG_JOURNAL to the file itself: a symbolic link is not followed.",
+  full: "Free space on the disk, then run the command again.",
+  quota: "Free space in your quota, then run the command again.",
 };
 
 /** For work on entries that stand in this journal and in no other: another path would only hide them. */
-const adviceForItsEntries: Advice = {
-  denied: "give yourself access to it and its folder, then run the command again",
-  read_only: "make its file system writable, then run the command again",
+const adviceForItsEntries: Hints = {
+  denied: "Give yourself access to it and its folder, then run the command again.",
+  read_only: "Mount its file system writable, then run the command again.",
 };
 
 /** What a failed operation means for the person; told with every failure of an admission. */

@@ -1,5 +1,6 @@
 // The address of a team's journal, read as libpq reads it: a URL, what the PG* variables add, and the defaults. Pure.
 import { Failure } from "../../errors.ts";
+import type { Advice } from "../../next-step.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -112,12 +113,12 @@ function shapeComplaint(text: string): string {
   return text.includes("#") ? "a # in it has to be written as %23" : "it is not well formed";
 }
 
-function wrong(text: string, what: string, hint?: string): Failure {
+function wrong(text: string, what: string, hint?: Advice): Failure {
   // Nothing of the rest: where a typing mistake is, a password may stand anywhere.
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1] ?? "";
   return new Failure("usage", `The address of the journal (${scheme}://…) cannot be used: ${what}.`, {
     meaning: "Nothing was sent, nothing changed.",
-    hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>",
+    hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.",
   });
 }
 
@@ -172,7 +173,7 @@ function ofQuery(text: string, query: string): Said {
       const known = Object.keys(parameters).join(", ");
       // The name alone: what follows it may be a secret.
       const what = /^[\w-]{1,40}$/.test(name) ? ` "${name}"` : "";
-      throw wrong(text, `the parameter${what} is not supported`, `Use these alone: ${known}`);
+      throw wrong(text, `the parameter${what} is not supported`, `Use these alone: ${known}.`);
     }
     said[name] = equals < 0 ? "" : decoded(text, part.slice(equals + 1));
   }
@@ -229,7 +230,7 @@ function schemaOf(text: string, options: string | undefined): string {
   throw wrong(
     text,
     "of options only -c search_path=<schema> is supported",
-    "Set other settings for the role: ALTER ROLE … SET …",
+    "Set other settings for the role: ALTER ROLE … SET ….",
   );
 }
 
@@ -250,6 +251,6 @@ function refusePlain({ sslMode, hosts }: Address): void {
   if (far === undefined) return;
   throw new Failure("usage", `sslmode=${sslMode} would send the journal unprotected to ${far.name}.`, {
     meaning: "Nothing was sent, nothing changed. Plain connections are for this machine only.",
-    hint: "Use sslmode=verify-full, with sslrootcert=<file> for an authority of your own",
+    hint: "Use sslmode=verify-full, with sslrootcert=<file> for an authority of your own.",
   });
 }

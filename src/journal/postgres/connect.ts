@@ -152,7 +152,7 @@ function configOf(host: Host, address: Address, { env, home, user: ownName }: Su
         `The server of the journal asks for the password of the role ${user}, and there is none.`,
         {
           meaning: `Nothing was sent, nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
-          hint: "Set PGPASSWORD, or add a line to ~/.pgpass",
+          hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
         },
       );
     },
@@ -188,7 +188,7 @@ function certificate(path: string, parameter: string): Buffer {
     const why = error instanceof Error ? error.message : "";
     throw new Failure("usage", `The file of ${parameter} cannot be read: ${why}.`, {
       meaning: "Nothing was sent, nothing changed.",
-      hint: `Set ${parameter} to a file in PEM form`,
+      hint: `Set ${parameter} to a file in PEM form.`,
     });
   }
 }

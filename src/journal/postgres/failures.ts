@@ -1,5 +1,6 @@
 // What a server or a connection refuses, as a Failure: what is wrong, and what to do. Nothing of an address's password.
 import { Failure, type FailureKind } from "../../errors.ts";
+import { type NextStep, shell } from "../../next-step.ts";
 
 /** The connection broke, or the server ended it: whether the statement under way took effect is not known. */
 export class LostConnection extends Error {
@@ -31,27 +32,33 @@ export function endsConnection(error: unknown): boolean {
 interface Words {
   readonly kind: FailureKind;
   readonly what: (shown: string) => string;
-  readonly hint: string;
+  readonly step: NextStep;
 }
 
-export const initCommand = "integ journal init";
+export const initCommand = shell`integ journal init`;
+const init: NextStep = { nextCommand: initCommand };
 
-const fixAddress = "Fix INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> --journal <address>";
-const again = "Run the command again when the server is available";
+const fixAddress: NextStep = {
+  hint: "Correct INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> --journal <address>.",
+};
+const again: NextStep = { hint: "Run the command again when the server is available." };
 
 const byCode: readonly (readonly [pattern: RegExp, words: Words])[] = [
-  [/^28P01/, { kind: "usage", what: () => "refuses the password", hint: "Set PGPASSWORD, or correct ~/.pgpass" }],
-  [/^28/, { kind: "usage", what: () => "refuses the role", hint: fixAddress }],
-  [/^3D000/, { kind: "usage", what: () => "does not have the database", hint: fixAddress }],
-  [/^3F000/, { kind: "usage", what: () => "does not have the schema", hint: initCommand }],
-  [/^42P01/, { kind: "usage", what: () => "has no journal in this database yet", hint: initCommand }],
-  [/^42703|^42883/, { kind: "usage", what: () => "has a journal of another version", hint: initCommand }],
+  [
+    /^28P01/,
+    { kind: "usage", what: () => "refuses the password", step: { hint: "Set PGPASSWORD, or correct ~/.pgpass." } },
+  ],
+  [/^28/, { kind: "usage", what: () => "refuses the role", step: fixAddress }],
+  [/^3D000/, { kind: "usage", what: () => "does not have the database", step: fixAddress }],
+  [/^3F000/, { kind: "usage", what: () => "does not have the schema", step: init }],
+  [/^42P01/, { kind: "usage", what: () => "has no journal in this database yet", step: init }],
+  [/^42703|^42883/, { kind: "usage", what: () => "has a journal of another version", step: init }],
   [
     /^42501/,
     {
       kind: "usage",
       what: () => "does not permit this to the role",
-      hint: "Grant the role what this command needs, or use another role for it",
+      step: { hint: "Give the role what this command needs, or use another role for it." },
     },
   ],
   [
@@ -59,15 +66,19 @@ const byCode: readonly (readonly [pattern: RegExp, words: Words])[] = [
     {
       kind: "unreachable",
       what: () => "is read-only (a standby, or default_transaction_read_only is on)",
-      hint: "Point the journal at the primary: several hosts and target_session_attrs=read-write find it",
+      step: { hint: "Use the primary: several hosts with target_session_attrs=read-write find it." },
     },
   ],
   [
     /^53100/,
-    { kind: "unreachable", what: () => "has no space left on its disk", hint: "Free space on the server's disk" },
+    {
+      kind: "unreachable",
+      what: () => "has no space left on its disk",
+      step: { hint: "Free space on the server's disk." },
+    },
   ],
-  [/^53300/, { kind: "unreachable", what: () => "has no connection left", hint: again }],
-  [/^(?:53|57|08|25|58|XX|40|55)/, { kind: "unreachable", what: () => "is not available now", hint: again }],
+  [/^53300/, { kind: "unreachable", what: () => "has no connection left", step: again }],
+  [/^(?:53|57|08|25|58|XX|40|55)/, { kind: "unreachable", what: () => "is not available now", step: again }],
 ];
 
 /**
@@ -79,7 +90,7 @@ export function journalFailure(error: unknown, shown: string, meaning = "Nothing
   if (error instanceof LostConnection)
     return new Failure("unreachable", `The journal ${shown} cannot be reached: ${error.message}.`, {
       meaning,
-      hint: "integ doctor",
+      nextCommand: shell`integ doctor`,
     });
   const refusal = serverErrorOf(error);
   if (refusal === undefined) return error;
@@ -88,11 +99,11 @@ export function journalFailure(error: unknown, shown: string, meaning = "Nothing
   if (words === undefined)
     return new Failure("failed", `The server of the journal ${shown} refuses: ${said}.`, {
       meaning,
-      hint: "integ doctor",
+      nextCommand: shell`integ doctor`,
     });
   return new Failure(words.kind, `The server of the journal ${shown} ${words.what(shown)}: ${said}.`, {
     meaning,
-    hint: words.hint,
+    ...words.step,
   });
 }
 

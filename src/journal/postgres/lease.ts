@@ -9,6 +9,7 @@ import { journalFailure } from "./failures.ts";
 import { describeHolder, holderIn, leaseColumns } from "./holder.ts";
 import type { Tables } from "./schema.ts";
 import { durably, type Query, type Row, type Session } from "./session.ts";
+import { shell } from "../../next-step.ts";
 
 /** What every lease of one journal works with. */
 export interface LeaseParts {
@@ -191,7 +192,7 @@ export class PostgresLease implements EntryLease {
     const kind = attempts > 0 ? "outcome_unknown" : "unreachable";
     return new Failure(kind, `The journal entry ${id} was taken over by ${by}: this process's lease had ended.`, {
       meaning: "Nothing more is sent or recorded for it here.",
-      hint: `integ journal show ${id}`,
+      nextCommand: shell`integ journal show ${id}`,
       entry: id,
     });
   }

@@ -311,7 +311,7 @@ export class PostgresJournal implements Journal {
     if (!isReadOnly) return;
     throw new Failure("unreachable", `The server of the journal ${this.path} is read-only.`, {
       meaning: nothingSent,
-      hint: "Point the journal at the primary: several hosts and target_session_attrs=read-write find it",
+      hint: "Use the primary: several hosts with target_session_attrs=read-write find it.",
     });
   }
 

@@ -110,7 +110,7 @@ function assertVersion(version: number): void {
     `The team's journal has tables of version ${version}; this integ needs version ${schemaVersion}.`,
     {
       meaning: "Nothing was sent, nothing changed.",
-      hint: isNewer ? "Upgrade integ, then run the command again" : initCommand,
+      ...(isNewer ? { hint: "Upgrade integ, then run the command again." } : { nextCommand: initCommand }),
     },
   );
 }
@@ -119,7 +119,7 @@ export function assertUsable({ encoding }: Server): void {
   if (encoding === "UTF8") return;
   throw new Failure("usage", `The database of the journal has the encoding ${encoding}, and UTF8 is needed.`, {
     meaning: "Nothing was sent, nothing changed.",
-    hint: "Create another database: CREATE DATABASE integ ENCODING 'UTF8' TEMPLATE template0",
+    hint: "Create another database: CREATE DATABASE integ ENCODING 'UTF8' TEMPLATE template0.",
   });
 }
 
@@ -132,7 +132,7 @@ export async function checkTables(query: Query, tables: Tables): Promise<void> {
     if (serverErrorOf(error)?.code !== "42P01" && serverErrorOf(error)?.code !== "3F000") throw error;
     throw new Failure("usage", `There is no journal in the schema ${tables.schema} of this database yet.`, {
       meaning: "Nothing was sent, nothing changed.",
-      hint: initCommand,
+      nextCommand: initCommand,
     });
   });
   const value = (key: string): string | undefined => rows.find((row) => row.key === key)?.value as string | undefined;

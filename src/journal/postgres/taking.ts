@@ -8,6 +8,7 @@ import { entryOfContent } from "../fold.ts";
 import { describeHolder, holderIn, isHolderGone, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
 import { durably, type Row } from "./session.ts";
+import { shell } from "../../next-step.ts";
 
 /** A living process has an entry that is wanted. */
 export class Busy {
@@ -89,7 +90,8 @@ function timedOut({ id, row }: Busy, waitMs: number): Failure {
   const what = `Journal entry ${id} is in use by ${who}${times}; it was waited for ${Math.round(waitMs / 100) / 10} s.`;
   return new Failure("outcome_unknown", what, {
     meaning: "Nothing was sent, nothing changed.",
-    hint: `Wait for that process. If it has ended: integ journal release ${id}`,
+    hint: "Wait for that process, or take the entry from it if it has ended.",
+    nextCommand: shell`integ journal release ${id}`,
     entry: id,
   });
 }

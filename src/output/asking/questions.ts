@@ -3,6 +3,7 @@ import type { LiveLine } from "../live-line.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Choice, Picked } from "./pick-list.ts";
 import type { PromptContext, Question } from "./prompts.ts";
+import type { NextStep } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
   /** What to type on the command line instead, e.g. `--scope <scope>`. */
@@ -58,7 +59,7 @@ export interface QuestionOptions {
 }
 
 const nobody = "Nobody can be asked here (no terminal, --no-input or CI).";
-const withYes = "the same command with --yes, if the answer is yes";
+const withYes: NextStep = { hint: "Run it with --yes, if the answer is yes.", nextCommand: { add: ["--yes"] } };
 
 export function createQuestions(
   { terminal, noInput, yes, interruption = new AbortController().signal }: QuestionOptions,
@@ -66,8 +67,8 @@ export function createQuestions(
 ): Questions {
   const interactive = !noInput && !isCi(terminal) && terminal.isTTY.stderr && terminal.isTTY.stdin;
   const context = { terminal, interruption };
-  const begin = (refused: string, hint?: string): void => {
-    if (!interactive) throw new Failure("usage", refused, { meaning: nobody, hint });
+  const begin = (refused: string, step?: NextStep): void => {
+    if (!interactive) throw new Failure("usage", refused, { meaning: nobody, ...step });
     live.close();
   };
   const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {

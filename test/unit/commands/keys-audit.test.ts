@@ -208,15 +208,15 @@ describe("the key that the caller itself uses", () => {
     const own = remedies({ ownership: () => "own" });
     expect(own.length).toBeGreaterThan(8);
     for (const remedy of own)
-      expect(remedy).toMatch(/ --update-profile|^keep its scope: profile p administers keys with it$/);
+      expect(remedy).toMatch(/ --update-profile|^Keep its scope: profile p administers keys with it\.$/);
     for (const remedy of own) expect(remedy).not.toContain("push-ingest");
     for (const remedy of remedies({ ownership: () => "own", takesSecret: false, name: "the environment" }))
-      expect(remedy).toMatch(/^(give the environment another key, then|keep its scope): /);
+      expect(remedy).toMatch(/^(Give the environment another key, then|Keep its scope): /);
   });
 
   it("may it be the one, no remedy can be pasted as it stands", () => {
     for (const remedy of remedies({ ownership: () => "maybe" }))
-      expect(remedy).toMatch(/ \(unless profile p uses this key\)$/);
+      expect(remedy).toMatch(/^Check that profile p does not use this key, then: integ .*\.$/);
     for (const remedy of remedies({})) expect(remedy).toMatch(/^integ keys (revoke|rotate) ak_1/);
   });
 });

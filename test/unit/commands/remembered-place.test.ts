@@ -79,7 +79,9 @@ describe("the options for an entry", () => {
     const place = placeNotTold(to(command), { ...asked({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
-      details: { hint: "integ journal recover 1abc --replace-lost-secret --secret-command '<command>'" },
+      details: {
+        hint: "Pass the command again, which the journal does not store: integ journal recover 1abc --replace-lost-secret --secret-command '<command>'.",
+      },
     });
     await expect(place.prepare("1abc")).rejects.toMatchObject({ kind: "usage" });
   });

@@ -59,10 +59,13 @@ test("a bug of a native module stays a bug", () => {
 
 test("a full disk has a way out unless the caller knows a better one", () => {
   const full = disk("ENOSPC");
-  expect(fileFailure(full, "write", { path: "/x" }).details.hint).toContain("free space on the disk");
+  expect(fileFailure(full, "write", { path: "/x" }).details.hint).toContain("Free space on the disk");
   expect(fileFailure(disk("EIO"), "write", { path: "/x" }).details.hint).toBeUndefined();
-  const options = { path: "/x", hints: { full: "elsewhere" }, meaning: "nothing was sent" };
-  expect(fileFailure(full, "write", options).details).toMatchObject({ hint: "elsewhere", meaning: "nothing was sent" });
+  const options = { path: "/x", hints: { full: "Use another disk." } as const, meaning: "nothing was sent" };
+  expect(fileFailure(full, "write", options).details).toMatchObject({
+    hint: "Use another disk.",
+    meaning: "nothing was sent",
+  });
 });
 
 test("the system's own words, without the path", () => {

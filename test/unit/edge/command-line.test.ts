@@ -171,12 +171,12 @@ describe("the command line", () => {
     ["frob", "integ --help"],
     ["help whoami", "integ profiles show"],
     ["help keys get", "integ help keys list"],
-  ])("answers a command that does not exist with one that does: %s", async (line, hint) => {
+  ])("answers a command that does not exist with one that does: %s", async (line, step) => {
     const error: unknown = await typed(line).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ kind: "usage", details: { hint } });
-    const next = hint.split(" ").slice(1);
+    expect(error).toMatchObject({ kind: "usage", details: { nextCommand: step } });
+    const next = step.split(" ").slice(1);
     if (next[0] === "help" || next.at(-1) === "--help") expect(await help(next.join(" "))).toContain("Usage:");
-    else if (hint !== "integ --version") expect((await typed(next.join(" "))).missing).toBeUndefined();
+    else if (step !== "integ --version") expect((await typed(next.join(" "))).missing).toBeUndefined();
   });
 
   it("names what a noun has", async () => {
@@ -189,16 +189,19 @@ describe("the command line", () => {
   });
 
   it.each([
-    ["profiles add p --api-key canary", "--api-key-stdin, or --api-key-command '<command>'"],
-    ["profiles add p --api-key=canary", "--api-key-stdin, or --api-key-command '<command>'"],
+    ["profiles add p --api-key canary", "Use --api-key-stdin, or --api-key-command '<command>'."],
+    ["profiles add p --api-key=canary", "Use --api-key-stdin, or --api-key-command '<command>'."],
     [
       "profiles add p --client-id c --client-secret canary",
-      "--client-secret-stdin, or --client-secret-command '<command>'",
+      "Use --client-secret-stdin, or --client-secret-command '<command>'.",
     ],
-    ["keys list --access-token canary", "--access-token-command '<command>', or set INTEG_ACCESS_TOKEN"],
-  ])("suggests for a secret no flag that would keep it in the open: %s", async (line, hint) => {
+    ["keys list --access-token canary", "Use --access-token-command '<command>', or set INTEG_ACCESS_TOKEN."],
+  ])("suggests for a secret no flag that would keep it in the open: %s", async (line, step) => {
     const error = await typed(line).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ kind: "usage", details: { hint, meaning: expect.stringMatching(/^No flag takes/) } });
+    expect(error).toMatchObject({
+      kind: "usage",
+      details: { hint: step, meaning: expect.stringMatching(/^No flag takes/) },
+    });
     expect(JSON.stringify(error) + String(error)).not.toContain("canary");
   });
 
@@ -210,11 +213,11 @@ describe("the command line", () => {
     await expect(typed(line)).rejects.toMatchObject({
       kind: "usage",
       message: `Option '${flag}' takes no value.`,
-      details: { hint: `${flag} alone` },
+      details: { hint: `Write ${flag} without a value.` },
     });
   });
 
   it.each(["-v", "--vresion"])("sends a flag without a command to the first screen: %s", async (line) => {
-    await expect(typed(line)).rejects.toMatchObject({ kind: "usage", details: { hint: "integ --help" } });
+    await expect(typed(line)).rejects.toMatchObject({ kind: "usage", details: { nextCommand: "integ --help" } });
   });
 });

@@ -166,7 +166,7 @@ function theSameRequest(engine: JournalEngine): void {
       const open = (await engine.store()).open();
       const id = await left(open, state);
       const stopped = await failure(open.admit(intent()));
-      expect(stopped).toMatchObject({ kind: state, exitCode, details: { hint: hint(id), entry: id } });
+      expect(stopped).toMatchObject({ kind: state, exitCode, details: { nextCommand: hint(id), entry: id } });
       expect(await open.entries()).toHaveLength(1);
       expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
     },

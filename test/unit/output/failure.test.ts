@@ -1,16 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { exitCodes, Failure, type FailureKind } from "../../../src/errors.ts";
+import { shell } from "../../../src/next-step.ts";
 import { renderBug, renderFailure } from "../../../src/output/failure.ts";
 
 const person = { format: "table", colour: false, exitCode: 7 };
 const lost = new Failure("outcome_unknown", 'no answer to "create OAuth client" (connection closed after 30 s)', {
   meaning: "The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
-  hint: "integ journal recover 6k2f9",
+  nextCommand: shell`integ journal recover 6k2f9`,
   where: "profile prod (eu)",
   request: "POST /v1/oauth_clients",
 });
 const refused = new Failure("conflict", "the service refused the request", {
-  hint: "integ oauth-clients list",
+  hint: "Free a slot.",
+  nextCommand: shell`integ oauth-clients list`,
   where: "profile prod (eu)",
   request: "POST /v1/oauth_clients",
   problem: {
@@ -29,7 +31,7 @@ describe("a failure, for a person", () => {
   it("says what happened, what it means, what to type next, and where it was", () => {
     expect(renderFailure(lost, person)).toBe(
       [
-        'integ: no answer to "create OAuth client" (connection closed after 30 s)',
+        'Error: no answer to "create OAuth client" (connection closed after 30 s)',
         "  The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
         "  Next: integ journal recover 6k2f9",
         "  profile prod (eu) · POST /v1/oauth_clients · request id unknown · exit 7",
@@ -41,10 +43,12 @@ describe("a failure, for a person", () => {
   it("gives the service's words, the request id and the error's address", () => {
     expect(renderFailure(refused, { ...person, exitCode: 5 })).toBe(
       [
-        "integ: the service refused the request",
+        "Error: the service refused the request",
         "  The service says: Conflict: The client limit is reached. (invalid_request, parameter scopes)",
+        "  Fix: Free a slot.",
         "  Next: integ oauth-clients list",
-        "  profile prod (eu) · POST /v1/oauth_clients · request id req_1 · status 409 · https://docs.example/developers/v1/errors/invalid_request · exit 5",
+        "  See: https://docs.example/developers/v1/errors/invalid_request",
+        "  profile prod (eu) · POST /v1/oauth_clients · request id req_1 · status 409 · exit 5",
         "",
       ].join("\n"),
     );
@@ -62,7 +66,7 @@ describe("a failure, for a person", () => {
 
   it("is as short as what is known", () => {
     expect(renderFailure(new Failure("usage", "--limit is missing"), { ...person, exitCode: 2 })).toBe(
-      "integ: --limit is missing\n  exit 2\n",
+      "Error: --limit is missing\n  exit 2\n",
     );
     const bare = new Failure("auth", "refused", { problem: { code: "x" } });
     expect(renderFailure(bare, person)).toContain("  The service says: (x)\n");
@@ -76,14 +80,14 @@ describe("a failure, for a person", () => {
   });
 
   it("does not let the service write a line, or a book", () => {
-    const evil = "x\ninteg: all is well\u001b]0;owned\u0007".repeat(1000);
+    const evil = "x\nError: all is well\u001b]0;owned\u0007".repeat(1000);
     const problem = { title: evil, detail: evil, code: evil, param: evil, request_id: evil, doc_url: evil };
     const text = renderFailure(
-      new Failure("failed", evil, { meaning: evil, hint: evil, where: evil, problem }),
+      new Failure("failed", evil, { meaning: evil, hint: `Use ${evil}.`, where: evil, problem }),
       person,
     );
     const lines = text.split("\n");
-    expect(lines.filter((line) => line.startsWith("integ:"))).toHaveLength(1);
+    expect(lines.filter((line) => line.startsWith("Error:"))).toHaveLength(1);
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
     expect(text.length).toBeLessThan(30_000);
   });
@@ -111,7 +115,8 @@ describe("a failure, for a program", () => {
           request_id: "req_1",
           doc_url: "https://docs.example/developers/v1/errors/invalid_request",
           retryable: false,
-          hint: "integ oauth-clients list",
+          hint: "Free a slot.",
+          next_command: "integ oauth-clients list",
         },
       });
     }
@@ -123,10 +128,10 @@ describe("a failure, for a program", () => {
       kind: "outcome_unknown",
       message: `${lost.message} ${lost.details.meaning}`,
       exit_code: 7,
-      hint: "integ journal recover 6k2f9",
+      next_command: "integ journal recover 6k2f9",
     });
     const meant = new Failure("failed", "It broke.", { meaning: "Nothing was sent." });
-    expect(json(meant, 1).error).toMatchObject({ message: "It broke.", hint: "Nothing was sent." });
+    expect(json(meant, 1).error).toMatchObject({ message: "It broke. Nothing was sent." });
   });
 
   it("names every kind as the command line does", () => {
@@ -148,7 +153,7 @@ describe("a failure, for a program", () => {
 describe("a bug", () => {
   it("is told with its stack, and nothing in it acts", () => {
     const text = renderBug(new TypeError("x is\u001b[2J not\na function"));
-    expect(text).toMatch(/^integ: a bug in integ: x is\\u\{1b\}\[2J not\\u\{a\}a function\n/);
+    expect(text).toMatch(/^Error: This is a bug in integ: x is\\u\{1b\}\[2J not\\u\{a\}a function\n/);
     expect(text).toMatch(/\n {4}TypeError: x is/);
     expect(text).toMatch(/failure\.test\.ts/);
     expect(text).toMatch(/\n {2}exit 1\n$/);
@@ -157,6 +162,6 @@ describe("a bug", () => {
 
   it("is one JSON object for a program", () => {
     const text = renderBug(new Error("x"), { format: "ndjson", colour: 0, exitCode: 1 });
-    expect(JSON.parse(text)).toEqual({ error: { kind: "failed", message: "a bug in integ: x", exit_code: 1 } });
+    expect(JSON.parse(text)).toEqual({ error: { kind: "failed", message: "This is a bug in integ: x", exit_code: 1 } });
   });
 });

@@ -64,7 +64,7 @@ describe("a new file", () => {
     expect(refusal(open)).toMatchObject({
       kind: "usage",
       message: `--out: the folder ${join(folder, "nowhere")} does not exist.`,
-      details: { hint: `mkdir -p '${join(folder, "nowhere")}'` },
+      details: { nextCommand: `mkdir -p ${join(folder, "nowhere")}` },
     });
   });
 

@@ -8,6 +8,7 @@ import type { Output } from "../../../src/output/output.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { shown } from "../../terminal/screen.ts";
 import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
+import { shell } from "../../../src/next-step.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -135,10 +136,10 @@ describe("beside the result", () => {
       const { output, stdout, stderr } = stage({ quiet });
       output.note("good to know");
       output.warn("look out");
-      output.hint("integ doctor");
+      output.next(shell`integ doctor`);
       await sleep(10);
       expect(stderr.text).toBe(
-        quiet ? "warning: look out\n" : "note: good to know\nwarning: look out\nhint: integ doctor\n",
+        quiet ? "warning: look out\n" : "note: good to know\nwarning: look out\nNext: integ doctor\n",
       );
       expect(stdout.text).toBe("");
     }
@@ -321,7 +322,7 @@ describe("questions", () => {
     expect(output.interactive).toBe(false);
     await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({
       kind: "usage",
-      details: { hint: expect.stringContaining("--yes") },
+      details: { nextCommand: { add: ["--yes"] } },
     });
     await expect(output.ask("Which account?", { flag: "--service-account <id>" })).rejects.toMatchObject({
       kind: "usage",

@@ -90,7 +90,7 @@ describe("the credential of a stored profile", () => {
     const profile = await prod({});
     expect(await failureOf(() => profile.credential())).toMatchObject({
       kind: "auth",
-      details: { hint: "integ profiles edit prod --api-key-stdin" },
+      details: { nextCommand: "integ profiles edit prod --api-key-stdin" },
     });
   });
 
@@ -128,7 +128,7 @@ describe("the credential of a stored profile", () => {
     for (const ask of [() => profile.credential(), () => profile.legacy()]) {
       const failure = await failureOf(ask);
       expect(failure.kind).toBe("auth");
-      expect(failure.details.hint).toBe(`integ profiles edit prod ${again}`);
+      expect(failure.details.nextCommand).toBe(`integ profiles edit prod ${again}`);
       expect(JSON.stringify(failure)).not.toContain("canary");
     }
   });

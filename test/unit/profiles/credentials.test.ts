@@ -81,7 +81,7 @@ describe("credentials in a file", () => {
       chmodSync(path, open);
       expect(await failureOf(() => credentials.read(kept, origins))).toMatchObject({
         kind: "usage",
-        details: { hint: `chmod 600 '${path}'` },
+        details: { nextCommand: `chmod 600 ${path}` },
       });
     }
     chmodSync(path, 0o600);

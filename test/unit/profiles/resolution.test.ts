@@ -136,8 +136,8 @@ describe("never a silent choice", () => {
       "INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT",
     ],
     ["a client without its endpoint", { ...address, ...client, INTEG_TOKEN_ENDPOINT: "" }, "INTEG_TOKEN_ENDPOINT"],
-    ["no region", { ...address, INTEG_REGION: "", INTEG_API_KEY: "k" }, "INTEG_REGION=us or INTEG_REGION=eu"],
-    ["a wrong region", { ...address, INTEG_REGION: "EU", INTEG_API_KEY: "k" }, "INTEG_REGION=us or INTEG_REGION=eu"],
+    ["no region", { ...address, INTEG_REGION: "", INTEG_API_KEY: "k" }, "Set INTEG_REGION to us or eu."],
+    ["a wrong region", { ...address, INTEG_REGION: "EU", INTEG_API_KEY: "k" }, "Set INTEG_REGION to us or eu."],
     [
       "plain http",
       { ...address, INTEG_BASE_URL: "http://ci.example.com", INTEG_API_KEY: "k" },
@@ -174,7 +174,7 @@ describe("never a silent choice", () => {
 
   it("profiles and no default: exit 2, how to choose one", async () => {
     const failure = await failureOf(() => resolveProfile({ env: {}, stored: stored([test], null) }));
-    expect(failure).toMatchObject({ kind: "usage", details: { hint: "integ profiles use test" } });
+    expect(failure).toMatchObject({ kind: "usage", details: { nextCommand: "integ profiles use test" } });
   });
 
   it("an access token alone is a credential of the environment", () => {

@@ -152,7 +152,7 @@ describe("permissions and links", () => {
     chmodSync(store.path, 0o620);
     expect(await failureOf(() => store.list())).toMatchObject({
       kind: "usage",
-      details: { hint: `chmod 600 '${store.path}'` },
+      details: { nextCommand: `chmod 600 ${store.path}` },
     });
     chmodSync(store.path, 0o644);
     expect(store.list()).toHaveLength(1);
@@ -220,13 +220,13 @@ describe("several processes", () => {
     expect(await failureOf(add)).toMatchObject({
       kind: "failed",
       message: `${path} is held by process ${process.pid} on ${means.self.host}.`,
-      details: { hint: `rm '${path}'` },
+      details: { nextCommand: `rm ${path}` },
     });
     writeFileSync(path, "");
     expect(await failureOf(add)).toMatchObject({
       kind: "failed",
       message: `The lock ${path} names no owner.`,
-      details: { hint: `rm '${path}'` },
+      details: { nextCommand: `rm ${path}` },
     });
     held.held?.release();
     expect(readdirSync(configDir)).toEqual([]);

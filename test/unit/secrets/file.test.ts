@@ -275,7 +275,7 @@ describe("what a crash left", () => {
     truncateSync(reserve);
     writeFileSync(reserve, content);
     const failure = await failureOf(() => to(join(folder, "s")).prepare(work));
-    expect(failure).toMatchObject({ kind: "failed", details: { hint: "integ journal recover" } });
+    expect(failure).toMatchObject({ kind: "failed", details: { nextCommand: "integ journal recover" } });
     remembered(record).removeReserve("entry");
     expect(await delivered(record)).toBe(true);
     expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);

@@ -113,7 +113,7 @@ describe("undelivered secrets", () => {
     symlinkSync(path, join(undelivered.folder, "e2"));
     expect((await failureOf(() => undelivered.read("e2"))).kind).toBe("usage");
     chmodSync(path, 0o640);
-    expect((await failureOf(() => undelivered.read("e1"))).details.hint).toBe(`chmod 600 '${path}'`);
+    expect((await failureOf(() => undelivered.read("e1"))).details.nextCommand).toBe(`chmod 600 ${path}`);
     for (const name of ["../e1", "", ".", "a/b", "a".repeat(65)]) {
       expect((await failureOf(() => undelivered.keep(name, client))).kind).toBe("usage");
     }

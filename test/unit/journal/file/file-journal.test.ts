@@ -93,7 +93,11 @@ test("a file that others can read is made private, one that others can write is 
   await admitted(path);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   chmodSync(path, 0o620);
-  expect(await refusal(path)).toMatchObject({ kind: "usage", exitCode: 2, details: { hint: `chmod 600 ${path}` } });
+  expect(await refusal(path)).toMatchObject({
+    kind: "usage",
+    exitCode: 2,
+    details: { nextCommand: `chmod 600 ${path}` },
+  });
   expect(await thrown(() => at(path).entries())).toMatchObject({ kind: "usage" });
 });
 
@@ -111,7 +115,7 @@ test.runIf(process.geteuid?.() === 0)("a file of another user is refused", async
   const path = journalPath();
   await admitted(path);
   execFileSync("chown", ["12345", path]);
-  expect(await refusal(path)).toMatchObject({ kind: "usage", details: { hint: `chown 0 ${path}` } });
+  expect(await refusal(path)).toMatchObject({ kind: "usage", details: { nextCommand: `chown 0 ${path}` } });
 });
 
 test.each([
@@ -240,7 +244,7 @@ test("entries of a newer format are shown and never changed", async () => {
   expect(await at(path).find(id)).toMatchObject({ state: "floating", attempts: 7, format: 99 });
   expect(await thrown(() => at(path).tryLease(id))).toMatchObject({
     kind: "usage",
-    details: { hint: expect.stringContaining("upgrade integ") },
+    details: { hint: expect.stringContaining("Upgrade integ") },
   });
   await expect(at(path).lease(id)).rejects.toMatchObject({ kind: "usage" });
   expect(readFileSync(path)).toEqual(before);

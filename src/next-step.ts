@@ -1,0 +1,132 @@
+// What a person does next: a command that can be pasted as it stands, or one sentence that starts with a verb. The types
+// keep the two apart, and no value gets into a command but through the quoting of this file.
+
+declare const quoted: unique symbol;
+
+/** A command line for a shell: every word that came from elsewhere is quoted. Only `shell` makes one. */
+export type NextCommand = string & { readonly [quoted]: true };
+
+/** The command that was typed, with changes: the edge knows its words. */
+export interface SameCommand {
+  /** Flags to add, each with its value behind it; instead of the same flag if it was typed. */
+  readonly add?: readonly string[];
+  /** Flags to leave out; one that takes a value as `--page-token <token>`. */
+  readonly without?: readonly string[];
+}
+
+/** Words that a sentence of advice may start with: the verb says what to do. */
+type Verb =
+  | "Add"
+  | "Allow"
+  | "Ask"
+  | "Check"
+  | "Choose"
+  | "Continue"
+  | "Correct"
+  | "Create"
+  | "Fetch"
+  | "Find"
+  | "Free"
+  | "Give"
+  | "Install"
+  | "Keep"
+  | "Leave"
+  | "Look"
+  | "Mount"
+  | "Move"
+  | "Name"
+  | "Open"
+  | "Pass"
+  | "Put"
+  | "Remove"
+  | "Renew"
+  | "Repair"
+  | "Replace"
+  | "Report"
+  | "Restore"
+  | "Revoke"
+  | "Rotate"
+  | "Run"
+  | "Send"
+  | "Set"
+  | "Shorten"
+  | "Start"
+  | "Store"
+  | "Unlock"
+  | "Unset"
+  | "Upgrade"
+  | "Use"
+  | "Wait"
+  | "Write";
+
+/** What to do where no single command does it: one sentence, its verb first, a full stop at its end. */
+export type Advice = `${Verb} ${string}.`;
+
+/** What to do next, as far as something is known. Both where the command is a part of what to do. */
+export interface NextStep {
+  readonly nextCommand?: NextCommand | SameCommand | undefined;
+  readonly hint?: Advice | undefined;
+}
+
+type Word = string | number | readonly string[];
+
+/**
+ * A command: the template's own text stands as it is, each value becomes one word, quoted where a shell would act on it;
+ * of an array each element does.
+ */
+export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
+  const words = values.map((value) => (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" "));
+  // With no words in an array no space is left at the end.
+  return String.raw({ raw: text }, ...words).trim() as NextCommand;
+}
+
+/** One word as a shell takes it for one: what no shell acts on stays bare. A leading `=` is zsh's, a `~` every shell's. */
+export function quotedWord(word: string): string {
+  return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Commands that act as a profile: as the one that was typed, if one was. */
+const actsAsProfile = /^integ (api|cohorts|doctor|entities|keys|oauth-clients|people|profiles show|spec)\b/;
+
+/**
+ * The command to paste after the one that was typed: its words where it is the same, and as the same profile. Nothing if
+ * it would be the one that was typed, which was to lose a flag that it does not have.
+ * @param typed the words after `integ`
+ */
+export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
+  if (typeof next !== "string") {
+    const words = sameWords(typed, next);
+    // What was to be left out was not typed: the same again would end the same way.
+    const isNoOther = next.without !== undefined && words.join("\0") === typed.join("\0");
+    return isNoOther ? undefined : shell`integ ${words}`;
+  }
+  const profile = typedProfile(typed);
+  const isNamed = profile === undefined || / (-p|--profile)\b/.test(next) || /^integ profiles show ./.test(next);
+  return isNamed || !actsAsProfile.test(next) ? next : (`${next} -p ${quotedWord(profile)}` as NextCommand);
+}
+
+/** The last one counts. */
+function typedProfile(typed: readonly string[]): string | undefined {
+  const at = typed.findLastIndex((word) => /^(-p.*|--profile(=.*)?)$/.test(word));
+  const word = typed[at] ?? "";
+  if (word === "-p" || word === "--profile") return typed[at + 1];
+  return word === "" ? undefined : word.replace(/^(-p|--profile)=?/, "");
+}
+
+/** The words of a command line with the changes that the next step asks for. */
+function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
+  const takesValue = new Map(without.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
+  add.forEach((word, at) => {
+    // What is added goes instead of what was typed.
+    if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
+  });
+  const kept: string[] = [];
+  for (let at = 0; at < typed.length; at += 1) {
+    const word = typed[at] ?? "";
+    const [name = ""] = word.split("=", 1);
+    if (!takesValue.has(name)) kept.push(word);
+    else if (takesValue.get(name) === true && !word.includes("=")) at += 1;
+  }
+  const end = kept.indexOf("--");
+  return end < 0 ? [...kept, ...add] : [...kept.slice(0, end), ...add, ...kept.slice(end)];
+}
