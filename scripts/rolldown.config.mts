@@ -42,6 +42,7 @@ const together: readonly Group[] = [
     name: "start",
     files: [
       "errors",
+      "next-step",
       "edge/folders",
       // Standard output needs these two; the rest of disk/ brings cryptography with it.
       "disk/error-words",

@@ -38,7 +38,7 @@ describe("docs/scripting.md", () => {
       encoding: "utf8",
       maxBuffer: 1 << 28,
     });
-    expect(`${status} ${stderr.includes("integ:")}`, stderr).toBe("0 false");
+    expect(`${status} ${stderr.includes("Error:")}`, stderr).toBe("0 false");
     expect(stdout.replace("id: \n", "").trim()).not.toBe("");
   });
 

@@ -100,7 +100,7 @@ describe("what may be sent again is", () => {
     const { at, ended } = await loseAnswer("status=429 retry-after=600");
     expect(ended.code).toBe(6);
     expect(ended.stderr).toContain(
-      "Type it again in 600 s, as the service asks, or allow a longer wait: --retry-for 12m",
+      "Wait 600 s, as the service asks, then run the command again",
     );
     const [entry] = await entries(at);
     expect(entry).toMatchObject({ state: "open", due_at: expect.any(String) });

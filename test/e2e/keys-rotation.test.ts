@@ -118,7 +118,7 @@ describe("off a terminal", () => {
     const old = await desk.makeKey({ name: "in-place" });
     await desk.service.calm();
     const { code, stderr } = await refusable(at, old.id, "--secret-file", "x");
-    expect([code, stderr]).toEqual([2, expect.stringContaining("the same command with --yes")]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^ {2}Next: integ keys rotate .* --yes$/m)]);
     expect(await desk.sent("POST", /access-keys/)).toBe(0);
     expect((await rotate(at, old.id, "--secret-file", "x")).code).toBe(0);
   });
@@ -214,7 +214,7 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(9);
-    expect(recovered.stderr).toContain(`integ keys rotate ${id} -p <other profile> --secret-profile p`);
+    expect(recovered.stderr).toContain(`integ keys rotate ${id} --secret-profile p -p <profile>.`);
   });
 
   it("a lost answer that changed nothing: the old secret is kept and still works, and it rotates again when asked", async () => {

@@ -93,7 +93,7 @@ describe.each(Object.entries(answers))("%s", (name, answer) => {
       const begun = Date.now();
       const { code, stdout, stderr } = await home.integ(words, { env });
       expect([code, stdout]).toEqual([11, ""]);
-      expect(stderr).toContain(format === "table" ? "\n  Next: " : '"hint":"');
+      expect(stderr).toContain(format === "table" ? "\n  Fix: " : '"hint":"');
       if (name === "a gigabyte announced") expect(stderr).toContain("larger than 64 MiB.");
       expect(stderr).not.toMatch(/a bug in integ|\n\s+at /);
       expect(Date.now() - begun).toBeLessThan(20_000);

@@ -237,7 +237,7 @@ describe.skipIf(opensslAbsent)("a private certificate authority", () => {
   it("that is not named: nothing was sent, and what to set is said", async () => {
     const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: "" });
     expect(stderr).toMatch(/unable to (verify|get)/);
-    expect(stderr).toMatch(/NODE_EXTRA_CA_CERTS=<[^>]+>\.pem/);
+    expect(stderr).toMatch(/Fix: Set NODE_EXTRA_CA_CERTS to a file/);
   });
 
   it("another one is not it", async () => {
@@ -289,6 +289,6 @@ describe.skipIf(opensslAbsent)("a certificate that does not fit", () => {
   it("plain http where TLS is spoken, and TLS where http is", async () => {
     const plain = new URL(service.us.base_url).port;
     const stderr = await nothingSent({ ...trusting, INTEG_BASE_URL: `https://localhost:${plain}` });
-    expect(stderr).toMatch(/the TLS handshake failed: wrong version number\.[\s\S]*does the server speak TLS/);
+    expect(stderr).toMatch(/the TLS handshake failed: wrong version number\.[\s\S]*the server may not speak TLS/);
   });
 });

@@ -164,7 +164,7 @@ async function issuerChecks(at: Home): Promise<{ status: string; message: string
 it("doctor holds the token endpoint against what its issuer publishes, and shows it no credential", async () => {
   const issuer = addressOf(tokens);
   const at = await profile("client_secret_post", secret, ["--issuer", issuer]);
-  const fine = [{ check: "issuer", status: "ok", message: "vouches for the token endpoint", next: null }];
+  const fine = [{ check: "issuer", status: "ok", message: "vouches for the token endpoint", next: null, hint: null }];
   expect(await issuerChecks(at)).toEqual(fine);
   isOpenIdOnly = true;
   expect(await issuerChecks(at)).toEqual(fine);

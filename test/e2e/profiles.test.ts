@@ -82,7 +82,7 @@ describe("profiles", () => {
       const at = home({ INTEG_REGION: "us", INTEG_API_KEY: "k", INTEG_BASE_URL: service.us.base_url + prefix });
       const { code, stderr } = await at.integ(["entities", "list"]);
       expect(code).toBe(2);
-      expect(stderr).toContain(`INTEG_BASE_URL=${service.us.base_url}\n`);
+      expect(stderr).toContain(`Write INTEG_BASE_URL=${service.us.base_url}.\n`);
     },
   );
 
@@ -258,7 +258,7 @@ describe("what was typed or read, as it was meant", () => {
       ["sandbox", "reset", "-y"],
     ]) {
       const { code, stderr } = await at.integ(words);
-      expect([code, stderr.includes("is a folder"), stderr.includes("rmdir '")], stderr).toEqual([2, true, true]);
+      expect([code, stderr.includes("is a folder"), stderr.includes("Next: rmdir /")], stderr).toEqual([2, true, true]);
     }
   });
 });

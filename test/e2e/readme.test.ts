@@ -45,7 +45,7 @@ describe("the README's session", () => {
       const words = line.split(" ").map((word) => ids.get(word) ?? word);
       const { stdout, stderr } = await at.integ([...words, "--retry-for", "0"]);
       const said = `${stdout}${stderr}`;
-      const entry = / journal entry (\w+) /;
+      const entry = / integ journal recover (\w+)\n/;
       if (entry.test(said)) ids.set(entry.exec(told.join("\n"))![1]!, entry.exec(said)![1]!);
       expect(settled(said.replaceAll(at.folder, ".")), line).toBe(settled(told.join("\n")));
     }
@@ -68,7 +68,7 @@ function commandsOf(name: string): string[][] {
   const blocks = [...read(name).matchAll(/^```[a-z]*\n([\s\S]*?)^```/gm)].map((match) => match[1]!);
   const lines = blocks.flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   return lines.flatMap((line) => {
-    const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(line.replace(/^integ:.*/, ""));
+    const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(line.replace(/^Error: .*/, ""));
     // A line of a crontab names a person there, and xargs adds the last word by itself.
     if (!found || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];

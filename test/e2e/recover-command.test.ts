@@ -35,7 +35,7 @@ function oauthHome(): Home {
 
 /** The command that a failure says to type, with the real one in the place of the example. */
 function nextIn(stderr: string): string[] {
-  const line = /Next: integ (.*)$/m.exec(stderr)?.[1] ?? "";
+  const line = /Fix: [^:]*: integ (.*)\.$/m.exec(stderr)?.[1] ?? "";
   expect(line).toContain("--secret-command '<command>'");
   return [...line.replace(" --secret-command '<command>'", "").split(" "), "--secret-command", store];
 }

@@ -209,7 +209,7 @@ describe("doctor", () => {
     expect(rows.find(({ check }) => check === "file modes")).toMatchObject({
       status: "problem",
       message: "~/state-file is a file, where a folder is meant",
-      next: "set INTEG_STATE_DIR to a folder",
+      hint: "Set INTEG_STATE_DIR to a folder.",
     });
   });
 
@@ -255,6 +255,7 @@ describe("doctor", () => {
     readonly status: string;
     readonly message: string;
     readonly next: string | null;
+    readonly hint: string | null;
   }
 
   async function diagnosis(
@@ -266,8 +267,8 @@ describe("doctor", () => {
     const { code, stdout } = await own.integ(["doctor", "--json", ...words], { env: { ...env, ...folders } });
     own.remove();
     const { data: rows }: { data: Row[] } = JSON.parse(stdout);
-    for (const { check, status, next } of rows) {
-      if (status === "problem") expect(next, check).toBeTruthy();
+    for (const { check, status, next, hint } of rows) {
+      if (status === "problem") expect(next ?? hint, check).toBeTruthy();
       expect(next ?? "", check).not.toContain("integ doctor");
     }
     return { code, rows };
@@ -440,14 +441,14 @@ describe("doctor", () => {
       env: { INTEG_API_KEY: service.us.revoked_api_key },
     });
     expect(code).toBe(10);
-    const rows = JSON.parse(stdout).data as { check: string; status: string; next: string | null }[];
+    const rows = JSON.parse(stdout).data as { check: string; status: string; next: string | null; hint: string | null }[];
     const statusOf = (check: string): string | undefined => rows.find((row) => row.check === check)?.status;
     expect([statusOf("service"), statusOf("unsettled work"), statusOf("file modes")]).toEqual([
       "problem",
       "warning",
       "problem",
     ]);
-    for (const row of rows.filter(({ status }) => status !== "ok")) expect(row.next, row.check).toBeTruthy();
+    for (const row of rows.filter(({ status }) => status !== "ok")) expect(row.next ?? row.hint, row.check).toBeTruthy();
     own.remove();
   });
 });
