@@ -375,7 +375,7 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
 
 function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
   if (idempotency_key !== null)
-    return "The change may or may not have happened. The idempotency key is saved, so nothing can be done twice.";
+    return "The client may or may not exist. The request and its idempotency key are saved, so retrying cannot create a second one.";
   if (!operation.endsWith(".revoke"))
     return "The change may or may not have happened. It is not sent again automatically.";
   const noun = operation === "access_key.revoke" ? "key" : "client";

@@ -99,9 +99,7 @@ describe("what may be sent again is", () => {
   it("a 429 that outlasts --retry-for is exit 6, and the entry is resumed once it is due", async () => {
     const { at, ended } = await loseAnswer("status=429 retry-after=600");
     expect(ended.code).toBe(6);
-    expect(ended.stderr).toContain(
-      "Wait 600 s, as the service asks, then run the command again",
-    );
+    expect(ended.stderr).toContain("Wait 600 s, as the service asks, then run the command again");
     const [entry] = await entries(at);
     expect(entry).toMatchObject({ state: "open", due_at: expect.any(String) });
     await desk.service.calm();

@@ -269,7 +269,7 @@ describe("oauth-clients rotate", () => {
     await service.control("POST", `/oauth_clients/${expired}`, { status: "expired" });
     const more = await at.integ([...create, "--secret-file", "more", "--json"]);
     const { error } = JSON.parse(more.stderr.trim().split("\n").at(-1)!) as { error: Record<string, string> };
-    expect([more.code, error.hint]).toEqual([5, `integ oauth-clients revoke ${expired}`]);
+    expect([more.code, error.next_command]).toEqual([5, `integ oauth-clients revoke ${expired}`]);
     expect(more.stderr).not.toContain(id);
     const list = await at.integ(["oauth-clients", "list"]);
     expect(list.stderr).toContain("at least 19 of 20 slots used");

@@ -441,14 +441,20 @@ describe("doctor", () => {
       env: { INTEG_API_KEY: service.us.revoked_api_key },
     });
     expect(code).toBe(10);
-    const rows = JSON.parse(stdout).data as { check: string; status: string; next: string | null; hint: string | null }[];
+    const rows = JSON.parse(stdout).data as {
+      check: string;
+      status: string;
+      next: string | null;
+      hint: string | null;
+    }[];
     const statusOf = (check: string): string | undefined => rows.find((row) => row.check === check)?.status;
     expect([statusOf("service"), statusOf("unsettled work"), statusOf("file modes")]).toEqual([
       "problem",
       "warning",
       "problem",
     ]);
-    for (const row of rows.filter(({ status }) => status !== "ok")) expect(row.next ?? row.hint, row.check).toBeTruthy();
+    for (const row of rows.filter(({ status }) => status !== "ok"))
+      expect(row.next ?? row.hint, row.check).toBeTruthy();
     own.remove();
   });
 });
