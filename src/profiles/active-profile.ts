@@ -18,7 +18,7 @@ import {
 } from "./profile.ts";
 import type { Resolution } from "./resolution.ts";
 import { secretFromCommand, type ShellOptions } from "./shell-command.ts";
-import { shell } from "../next-step.ts";
+import { type NextStep, shell } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
 export interface SandboxAccess {
@@ -104,11 +104,11 @@ function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSe
 }
 
 function noCredential(name: string): Failure {
-  return new Failure("auth", `Profile ${name} has no credential for /v1.`, {
-    ...(name === "env"
+  const step: NextStep =
+    name === "env"
       ? { hint: "Set INTEG_API_KEY." }
-      : { nextCommand: shell`integ profiles edit ${name} --api-key-stdin` }),
-  });
+      : { nextCommand: shell`integ profiles edit ${name} --api-key-stdin` };
+  return new Failure("auth", `Profile ${name} has no credential for /v1.`, step);
 }
 
 async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {

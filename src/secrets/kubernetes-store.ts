@@ -5,6 +5,7 @@ import { Failure, type FailureKind } from "../errors.ts";
 import { variable } from "../profiles/environment.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import { type Advice, shell } from "../next-step.ts";
 
 interface Address {
   readonly namespace: string;
@@ -47,7 +48,7 @@ class KubernetesStore implements Store {
     const server = run.stdout.toString("utf8").trim() || inside;
     if (server) return { server };
     throw new Failure("usage", `${this.#name}: kubectl has no cluster.`, {
-      hint: "Set KUBECONFIG, or choose one: kubectl config use-context <name>",
+      hint: "Set KUBECONFIG, or choose one: kubectl config use-context <name>.",
     });
   }
 
@@ -126,22 +127,27 @@ class KubernetesStore implements Store {
     const { namespace, secret, key } = this.#at;
     if (manager !== undefined)
       return new Failure("conflict", `${this.#name}: the key is managed by ${manager}, and is not overwritten.`, {
-        hint: `Remove it there, then type this again: kubectl patch secret ${secret} --namespace ${namespace} --type=json -p '[{"op":"remove","path":"/data/${key}"}]'`,
+        hint: "Remove it there, then run the command again.",
+        nextCommand: shell`kubectl patch secret ${secret} --namespace ${namespace} --type=json -p ${JSON.stringify([{ op: "remove", path: `/data/${key}` }])}`,
       });
     const [kind, why, hint] = causes.find(([pattern]) => pattern.test(told))?.[1] ?? otherCause;
     return new Failure(kind, `${this.#name} cannot ${what}: ${why}.`, { hint });
   }
 }
 
-type Cause = readonly [kind: FailureKind, why: string, hint?: string];
+type Cause = readonly [kind: FailureKind, why: string, hint?: Advice];
 
-const otherCause: Cause = ["usage", "kubectl failed", "Try it by hand: kubectl apply --server-side --dry-run=server"];
+const otherCause: Cause = [
+  "usage",
+  "kubectl failed",
+  "Check what kubectl says: kubectl apply --server-side --dry-run=server.",
+];
 
 const causes: readonly (readonly [RegExp, Cause])[] = [
   [/\(Forbidden\)/, ["auth", "permission denied", "Give the account the verbs get, create and patch on this Secret."]],
   [
     /logged in to the server|\(Unauthorized\)/,
-    ["auth", "the cluster does not accept the credential", "Log in to the cluster again."],
+    ["auth", "the cluster does not accept the credential", "Renew the login to the cluster."],
   ],
   [/namespaces "[^"]*" not found/, ["usage", "the namespace does not exist", "Create it, or name another one."]],
   [/field is immutable/, ["usage", "the Secret is immutable", "Name another Secret."]],
@@ -163,6 +169,6 @@ function addressIn(text: string): Address {
   if (namespace !== "" && secret.length <= 253 && key !== "." && !key.startsWith(".."))
     return { namespace, secret, key };
   throw new Failure("usage", `--secret-to k8s:${text} is not k8s:<namespace>/<secret>#<key>.`, {
-    hint: "--secret-to k8s:my-namespace/my-app#client-secret",
+    hint: "Write it like --secret-to k8s:my-namespace/my-app#client-secret.",
   });
 }

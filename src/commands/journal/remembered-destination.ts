@@ -16,7 +16,7 @@ import {
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
-import type { Advice } from "../../next-step.ts";
+import { type Advice, shell } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
@@ -104,8 +104,8 @@ export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOption
     : "Its secret was to go to a command, which is not remembered: it may hold a credential.";
   const refuse = async (): Promise<never> => {
     const recovers = entry.parent ?? entry.id;
-    const { nextCommand } = recoveryStep(recovers, replaces ? ["--replace-lost-secret"] : []);
-    const hint: Advice = `Pass the command again, which the journal does not store: ${nextCommand} --secret-command '<command>'.`;
+    const recovery = shell`integ journal recover ${recovers} ${replaces ? ["--replace-lost-secret"] : []}`;
+    const hint: Advice = `Pass the command again, which the journal does not store: ${recovery} --secret-command '<command>'.`;
     throw new Failure("usage", what, { hint, recovers });
   };
   const record = entry.destination ?? { kind: "command" };
