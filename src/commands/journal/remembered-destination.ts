@@ -1,7 +1,6 @@
 // Where the secret of an unfinished entry goes: the destination that the journal remembers before an option, unless the entry
 // was named.
 import { resolve } from "node:path";
-import { recoveryStep } from "../../changes/workbench.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import {
