@@ -26,12 +26,24 @@ export interface WriteOptions {
   readonly secret?: boolean;
 }
 
+/** As a whole, or in pieces for more than should be in memory. */
+type FileContent = string | Uint8Array | Iterable<Uint8Array>;
+
+function piecesOf(data: FileContent): Iterable<Uint8Array> {
+  if (typeof data === "string") return [Buffer.from(data)];
+  return data instanceof Uint8Array ? [data] : data;
+}
+
 /** Creates a file that did not exist, its owner's alone, through no symbolic link: whole and synced, or none. */
-export function createFile(path: string, data: string | Uint8Array, options: WriteOptions = {}): void {
+export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, 0o600);
   try {
-    writeAll(fd, typeof data === "string" ? Buffer.from(data) : data, 0);
+    let size = 0;
+    for (const piece of piecesOf(data)) {
+      writeAll(fd, piece, size);
+      size += piece.length;
+    }
     if (durable !== "none") fsyncSync(fd);
     if (durable === "name") syncFolder(dirname(path));
   } catch (error) {
@@ -51,7 +63,7 @@ const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | carefu
  */
 export function replaceFile(
   path: string,
-  data: string | Uint8Array,
+  data: FileContent,
   options: WriteOptions & { readonly temporary?: string } = {},
 ): void {
   const { durable = "name" } = options;

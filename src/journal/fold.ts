@@ -1,29 +1,17 @@
 // Records become entries: the last sound record of an entry wins, and what contradicts an earlier one is damage.
-import {
-  type Entry,
-  type EntryDetail,
-  type EntryState,
-  formatVersion,
-  isSettled,
-  type LastError,
-  type Operation,
-} from "./entry.ts";
-import { isObject, readDestination } from "./entry-destination.ts";
+import { type Entry, formatVersion, isSettled } from "./entry.ts";
 import type { Damage, Found, Scan } from "./file/scan.ts";
 import { type Step, stepOf } from "./history.ts";
-import { contentIn, recordHash, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
+import { namesOf } from "./names.ts";
+import { readEntry } from "./read-entry.ts";
+import { hashOfRecord, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
 
-type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
+export type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
-interface Slot {
-  readonly intent: Slice | undefined;
-  /** Highest format among its records: above ours the entry is shown and never changed. */
-  format: number;
-  /** The highest sequence number among its records. */
-  last: number;
-  /** Its sound records, oldest first. */
-  readonly records: EntryRecord[];
-  entry: Entry | undefined;
+/** A record and where it stands in its file. */
+export interface PlacedRecord {
+  readonly record: EntryRecord;
+  readonly offset: number;
 }
 
 /** A sound record where none of its kind can be: one that was appended again, or whose order was changed. */
@@ -33,31 +21,94 @@ export interface Misplaced {
   readonly line: number;
 }
 
-export class Fold {
+/** What a file tells as a whole. */
+export interface FoldFacts {
   /** Format that the first record names; 0 while there is none. */
-  format = 0;
+  readonly format: number;
   /** True once any sound record was seen: the file is a journal. */
-  isJournal = false;
+  readonly isJournal: boolean;
   /** Places that hold no sound record, for good. */
-  readonly damage: Damage[] = [];
+  readonly damage: readonly Damage[];
   /** Records that were ignored: an old one must not undo what came after it. */
-  readonly misplaced: Misplaced[] = [];
+  readonly misplaced: readonly Misplaced[];
   /** The checksum of the last sound record. */
-  lastSum: string | undefined;
+  readonly lastSum: string | undefined;
   /** Entries whose history had a gap when the journal was written anew. */
-  readonly gaps = new Set<string>();
+  readonly gaps: ReadonlySet<string>;
+}
+
+/** What stands in the file before the records that a fold takes in, asked for piece by piece instead of held. */
+export interface Earlier extends FoldFacts {
+  /** How many entries it has, and the highest id of them. */
+  readonly count: number;
+  readonly newest: string | undefined;
+  readonly unsettled: readonly string[];
+  /** The records of an entry that a fold accepted, the oldest first. */
+  records(id: string): PlacedRecord[];
+  newestRecord(id: string): EntryRecord | undefined;
+  /** From the highest to the lowest. */
+  ids(): Iterable<string>;
+  /** Of entries touched then or later, and perhaps of others. @param since ISO 8601 UTC */
+  idsSince(since: string): Iterable<string>;
+  /** Of entries that have the name, and perhaps of others. */
+  named(name: string): Iterable<string>;
+  beginning(start: string): Iterable<string>;
+}
+
+interface Slot {
+  readonly intent: Slice | undefined;
+  /** Highest format among its records: above ours the entry is shown and never changed. */
+  format: number;
+  /** The highest sequence number among its records. */
+  last: number;
+  /** Its sound records, oldest first. */
+  readonly records: PlacedRecord[];
+  /** How many of them stand in the part before. */
+  readonly earlier: number;
+  entry: Entry | undefined;
+}
+
+/** What a fold took in itself of an entry. */
+export interface Touched {
+  readonly id: string;
+  readonly added: readonly PlacedRecord[];
+  readonly isNew: boolean;
+  readonly isUnsettled: boolean;
+  readonly entry: Entry | undefined;
+}
+
+export class Fold implements FoldFacts {
+  format: number;
+  isJournal: boolean;
+  readonly damage: Damage[];
+  readonly misplaced: Misplaced[];
+  lastSum: string | undefined;
+  readonly gaps: Set<string>;
+  readonly earlier: Earlier | undefined;
   readonly #slots = new Map<string, Slot>();
-  #sorted: readonly Entry[] | undefined;
+  /** Unsettled entries of the part before: asked for again and again. */
+  readonly #open = new Map<string, Entry | undefined>();
+  #newest: string | undefined;
+
+  constructor(earlier?: Earlier) {
+    this.earlier = earlier;
+    this.format = earlier?.format ?? 0;
+    this.isJournal = earlier?.isJournal ?? false;
+    this.damage = [...(earlier?.damage ?? [])];
+    this.misplaced = [...(earlier?.misplaced ?? [])];
+    this.lastSum = earlier?.lastSum;
+    this.gaps = new Set(earlier?.gaps);
+    this.#newest = earlier?.newest;
+  }
 
   /** Takes in what was found after all that it knows. */
   add(scan: Pick<Scan, "found" | "damage">): void {
     this.damage.push(...scan.damage);
-    if (scan.found.length > 0) this.#sorted = undefined;
     for (const found of scan.found) this.#addRecord(found);
   }
 
   #addRecord(found: Found): void {
-    const { record } = found;
+    const { record, offset } = found;
     this.lastSum = record.sum;
     if (record.kind === "header") {
       if (this.isJournal) this.misplaced.push({ id: undefined, line: found.line });
@@ -66,14 +117,14 @@ export class Fold {
     }
     this.isJournal = true;
     if (record.kind !== "entry") return;
-    const slot = this.#slots.get(record.id);
+    const slot = this.#slotOf(record.id);
     if (slot === undefined) {
-      const { intent, format, sequence: last = 0 } = record;
-      this.#slots.set(record.id, { intent, format, last, records: [record], entry: undefined });
+      this.#slots.set(record.id, { ...slotFor({ record, offset }), earlier: 0 });
+      if (this.#newest === undefined || record.id > this.#newest) this.#newest = record.id;
       return;
     }
     if (slot.intent && record.intent && !sameBytes(slot.intent, record.intent)) {
-      const { offset, line, text } = found;
+      const { line, text } = found;
       const bytes = text.bytes.subarray(text.start, text.end);
       this.damage.push({ offset, line, bytes, reason: `it contradicts an earlier record of entry ${record.id}` });
       return;
@@ -82,10 +133,18 @@ export class Fold {
       this.misplaced.push({ id: record.id, line: found.line });
       return;
     }
-    slot.records.push(record);
-    slot.last = record.sequence ?? slot.last;
-    slot.format = Math.max(slot.format, record.format);
-    slot.entry = undefined;
+    grow(slot, { record, offset });
+  }
+
+  /** The entry's records so far, those of the part before too: what comes after them is measured by them. */
+  #slotOf(id: string): Slot | undefined {
+    const known = this.#slots.get(id);
+    const { earlier } = this;
+    if (known || earlier?.newest === undefined || id > earlier.newest) return known;
+    const slot = slotFrom(earlier.records(id));
+    if (slot) this.#slots.set(id, slot);
+    this.#open.delete(id);
+    return slot;
   }
 
   /** True where a newer program has written the file: it is read and never changed. */
@@ -95,40 +154,87 @@ export class Fold {
 
   get(id: string): Entry | undefined {
     const slot = this.#slots.get(id);
-    if (slot === undefined) return undefined;
-    for (let at = slot.records.length - 1; at >= 0 && slot.entry === undefined; at -= 1) {
-      const record = slot.records[at];
-      const formats = { record: record?.format ?? 0, entry: Math.max(slot.format, this.format) };
-      const entry = record && readEntry(record.line, formats);
-      slot.entry = entry && { ...entry, sequence: slot.last };
+    if (slot) return (slot.entry ??= this.#entryOf(slot));
+    if (this.#open.has(id)) return this.#open.get(id);
+    const record = this.earlier?.newestRecord(id);
+    if (record?.sequence !== undefined && record.format <= formatVersion) {
+      const entry = readEntry(record.line, { record: record.format, entry: Math.max(record.format, this.format) });
+      if (entry) return entry;
     }
-    return slot.entry;
+    const before = record && slotFrom(this.earlier?.records(id) ?? []);
+    return before && this.#entryOf(before);
   }
 
-  /** Ids of all entries, in the order of their admission. */
-  ids(): string[] {
-    return [...this.#slots.keys()];
+  #entryOf(slot: Slot): Entry | undefined {
+    for (const { record } of slot.records.toReversed()) {
+      const formats = { record: record.format, entry: Math.max(slot.format, this.format) };
+      const entry = readEntry(record.line, formats);
+      if (entry) return { ...entry, sequence: slot.last };
+    }
+    return undefined;
+  }
+
+  count(): number {
+    let count = this.earlier?.count ?? 0;
+    for (const { earlier } of this.#slots.values()) if (earlier === 0) count += 1;
+    return count;
+  }
+
+  /** All ids, the highest first: the order of their admission, the newest first. */
+  *ids(): Iterable<string> {
+    const own = [...this.#slots].filter(([, { earlier }]) => earlier === 0).map(([id]) => id);
+    yield* merged(own.sort().toReversed(), this.earlier?.ids() ?? []);
+  }
+
+  /** The entries with these ids, in their order. */
+  *entriesOf(ids: Iterable<string>): Iterable<Entry> {
+    for (const id of ids) {
+      const entry = this.get(id);
+      if (entry) yield entry;
+    }
   }
 
   /** All entries, the newest first. */
-  entries(): readonly Entry[] {
-    if (this.#sorted) return this.#sorted;
-    const all: Entry[] = [];
-    for (const id of this.#slots.keys()) {
-      const entry = this.get(id);
-      if (entry) all.push(entry);
+  entries(): Iterable<Entry> {
+    return this.entriesOf(this.ids());
+  }
+
+  /** Entries touched then or later, and perhaps others, the newest first. @param since ISO 8601 UTC */
+  since(since: string): Iterable<Entry> {
+    return this.#among(this.#slots.keys(), this.earlier?.idsSince(since));
+  }
+
+  /** Entries that have the name, and perhaps others, the newest first. */
+  named(name: string): Iterable<Entry> {
+    const own: string[] = [];
+    for (const [id, slot] of this.#slots) {
+      slot.entry ??= this.#entryOf(slot);
+      if (slot.entry && namesOf(slot.entry).includes(name)) own.push(id);
     }
-    this.#sorted = all.sort((a, b) => (a.id < b.id ? 1 : -1));
-    return this.#sorted;
+    return this.#among(own, this.earlier?.named(name));
+  }
+
+  #among(own: Iterable<string>, earlier: Iterable<string> = []): Iterable<Entry> {
+    return this.entriesOf([...new Set([...own, ...earlier])].sort().toReversed());
+  }
+
+  /** Ids that begin so, the highest first. */
+  beginning(start: string): string[] {
+    const own = [...this.#slots.keys()].filter((id) => id.startsWith(start));
+    return [...new Set([...own, ...(this.earlier?.beginning(start) ?? [])])].sort().toReversed();
   }
 
   /** Entries that want something done, the newest first; the others are not even parsed. */
   unsettled(): Entry[] {
     const all: Entry[] = [];
     for (const [id, slot] of this.#slots) {
-      const last = slot.records.at(-1);
-      const state = last && stateOf(last);
-      const entry = state !== undefined && isSettled(state) ? undefined : this.get(id);
+      const entry = mayBeUnsettled(slot) ? this.get(id) : undefined;
+      if (entry && !isSettled(entry.state)) all.push(entry);
+    }
+    for (const id of this.earlier?.unsettled ?? []) {
+      if (this.#slots.has(id)) continue;
+      const entry = this.get(id);
+      this.#open.set(id, entry);
       if (entry && !isSettled(entry.state)) all.push(entry);
     }
     return all.sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -136,14 +242,16 @@ export class Fold {
 
   /** The highest id there is. */
   newest(): string | undefined {
-    let newest: string | undefined;
-    for (const id of this.#slots.keys()) if (newest === undefined || id > newest) newest = id;
-    return newest;
+    return this.#newest;
   }
 
   /** The sound records of an entry, oldest first. */
+  records(id: string): readonly PlacedRecord[] {
+    return this.#slots.get(id)?.records ?? this.earlier?.records(id) ?? [];
+  }
+
   lines(id: string): Slice[] {
-    return (this.#slots.get(id)?.records ?? []).map(({ line }) => line);
+    return this.records(id).map(({ record }) => record.line);
   }
 
   history(id: string): Step[] {
@@ -152,231 +260,63 @@ export class Fold {
 
   /** The hash of the newest record of an entry. */
   newestHash(id: string): string | undefined {
-    const line = this.#slots.get(id)?.records.at(-1)?.line;
-    return line && recordHash(contentIn(line));
+    const slot = this.#slots.get(id);
+    const newest = slot ? slot.records.at(-1)?.record : this.earlier?.newestRecord(id);
+    return newest && hashOfRecord(newest.line);
   }
 
-  /** Ids whose records are sound and yet have no shape that this program knows. */
-  unreadable(): string[] {
-    return this.ids().filter((id) => this.get(id) === undefined);
+  /** What it took in, entry by entry. */
+  *touched(): Iterable<Touched> {
+    for (const [id, slot] of this.#slots) {
+      const { records, earlier } = slot;
+      if (records.length === earlier) continue;
+      const added = records.slice(earlier);
+      yield { id, added, isNew: earlier === 0, isUnsettled: mayBeUnsettled(slot), entry: this.get(id) };
+    }
   }
+}
+
+function mayBeUnsettled({ records }: Slot): boolean {
+  const last = records.at(-1);
+  const state = last && stateOf(last.record);
+  return state === undefined || !isSettled(state);
+}
+
+function slotFor({ record, offset }: PlacedRecord): Slot {
+  const { intent, format, sequence: last = 0 } = record;
+  return { intent, format, last, records: [{ record, offset }], earlier: 1, entry: undefined };
+}
+
+function slotFrom(records: readonly PlacedRecord[]): Slot | undefined {
+  const [first, ...rest] = records;
+  if (first === undefined) return undefined;
+  const slot = { ...slotFor(first), earlier: records.length };
+  for (const record of rest) grow(slot, record);
+  return slot;
+}
+
+function grow(slot: Slot, placed: PlacedRecord): void {
+  slot.records.push(placed);
+  slot.last = placed.record.sequence ?? slot.last;
+  slot.format = Math.max(slot.format, placed.record.format);
+  slot.entry = undefined;
 }
 
 /** Of an earlier version only a record that stands there already can be told. */
 function isOld({ sequence, line }: EntryRecord, { last, records }: Slot): boolean {
-  return sequence === undefined ? records.some((other) => sameBytes(other.line, line)) : sequence <= last;
+  return sequence === undefined ? records.some(({ record }) => sameBytes(record.line, line)) : sequence <= last;
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every(isText);
-}
-
-function isTextOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === "string";
-}
-
-const intentTexts = [
-  "id",
-  "operation",
-  "profile",
-  "profile_id",
-  "region",
-  "base_url",
-  "service_version",
-  "request_text",
-  "twin",
-  "created_at",
-];
-const intentTextsOrNull = ["idempotency_key", "organization_id", "replaces", "parent"];
-
-/** Whether both halves of a record have the shape that this program writes. */
-function isOwnShape(intent: Record<string, unknown>, now: Record<string, unknown>): boolean {
-  return (
-    intentTexts.every((key) => isText(intent[key])) &&
-    intentTextsOrNull.every((key) => isTextOrNull(intent[key])) &&
-    isText(now.state) &&
-    isText(now.updated_at) &&
-    isTextOrNull(now.resource_id) &&
-    isTextOrNull(now.replaced_by) &&
-    Number.isInteger(now.attempts) &&
-    (now.request_ids === undefined || isTexts(now.request_ids)) &&
-    (now.clock_offset_ms === undefined || typeof now.clock_offset_ms === "number") &&
-    isDetail(now.detail) &&
-    hasNeededDetail(intent.operation, now.detail) &&
-    (now.destination === null || readDestination(now.destination) !== undefined) &&
-    (now.last_error === null || isLastError(now.last_error))
-  );
-}
-
-function isLastError(value: unknown): value is LastError {
-  return isObject(value) && isText(value.kind) && isText(value.message);
-}
-
-type DetailType = "text" | "texts" | "text or null" | "flag" | "number" | "proof or null" | "exchange or null";
-
-/** What is not named here comes from a newer program of the same format, and is kept. */
-const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
-  policy_name: "text",
-  failures: "number",
-  secret_claimed: "flag",
-  attempted_at: "texts",
-  kept_at: "text",
-  differs: "text",
-  client_id: "text or null",
-  own_key: "flag",
-  made_before: "flag",
-  put_off: "flag",
-  put_off_until: "text",
-  revoked: "flag",
-  old_client: "text",
-  keep_old: "flag",
-  proof: "proof or null",
-  exchange: "exchange or null",
-  overlap_ms: "number",
-  overlap_until: "text",
-  proven: "text",
-  in_flight: "flag",
-  sent_at: "text",
-  created_by: "text or null",
-  base_name: "text",
-  marked: "flag",
-  expiry: "text or null",
-  orphan_certain: "flag",
-  mode: "text",
-  key_id: "text",
-  old_key: "text",
-  new_key: "text",
-  bound_to: "text or null",
-  revoking: "flag",
-  update_profile: "flag",
-};
-
-function isOfType(value: unknown, type: DetailType): boolean {
-  if (type === "texts") return isTexts(value);
-  if (type === "proof or null") return value === null || isProof(value);
-  if (type === "exchange or null") return value === null || isExchange(value);
-  if (type === "flag") return typeof value === "boolean";
-  if (type === "number") return typeof value === "number";
-  return isText(value) || (type === "text or null" && value === null);
-}
-
-function isProof(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isText(value.token_endpoint) &&
-    (value.client_auth === "client_secret_basic" || value.client_auth === "client_secret_post") &&
-    ["audience", "issuer"].every((key) => value[key] === undefined || isText(value[key]))
-  );
-}
-
-function isExchange(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  return value.kind === "command" || (value.kind === "endpoint" && isText(value.url));
-}
-
-const typesByKey = new Map(Object.entries(detailTypes));
-
-function isDetail(value: unknown): value is EntryDetail {
-  if (!isObject(value)) return false;
-  for (const key in value) {
-    const type = typesByKey.get(key);
-    if (type !== undefined && !isOfType(value[key], type)) return false;
+/** Two rows of ids, each from the highest to the lowest, as one. */
+function* merged(own: readonly string[], earlier: Iterable<string>): Iterable<string> {
+  let at = 0;
+  for (const id of earlier) {
+    for (let mine = own[at]; mine !== undefined && mine > id; mine = own[at]) {
+      yield mine;
+      at += 1;
+    }
+    if (own[at] === id) at += 1;
+    yield id;
   }
-  return true;
-}
-
-/** Whether the detail has what work of that operation cannot do without. */
-function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
-  if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
-  if (operation === "access_key.revoke" || operation === "access_key.adopt") return detail.key_id !== undefined;
-  if (operation !== "access_key.rotate") return true;
-  return detail.mode === "replacement"
-    ? detail.old_key !== undefined
-    : detail.mode === "in_place" && detail.key_id !== undefined;
-}
-
-/** Names of a newer format that this one does not know are shown as they stand. */
-function isState(value: unknown): value is EntryState {
-  return isText(value);
-}
-
-function isOperation(value: unknown): value is Operation {
-  return isText(value);
-}
-
-/**
- * The entry that a sound record holds, or undefined where its shape is not one that this program wrote. Of a newer
- * format it is what this program understands, only ever to be shown.
- * @param formats of the record, and of the entry it is shown as: the highest of the entry's records and of the file.
- */
-export function readEntry(
-  line: Slice,
-  formats: { readonly record: number; readonly entry: number },
-): Entry | undefined {
-  return entryIn(JSON.parse(line.bytes.toString("utf8", line.start, line.end)), formats);
-}
-
-/** The same of a record's content, where a journal keeps it without its line. */
-export function entryOfContent(content: string): Entry | undefined {
-  const read: unknown = JSON.parse(`{${content}}`);
-  const format = isObject(read) && typeof read.v === "number" ? read.v : 0;
-  return entryIn(read, { record: format, entry: format });
-}
-
-function entryIn(read: unknown, formats: { readonly record: number; readonly entry: number }): Entry | undefined {
-  if (!isObject(read) || !isObject(read.intent) || !isObject(read.now)) return undefined;
-  const { intent, now } = read;
-  if (formats.record <= formatVersion && !isOwnShape(intent, now)) return undefined;
-  const entry = entryOf(intent, now, formats.entry);
-  return entry && typeof read.n === "number" ? { ...entry, sequence: read.n } : entry;
-}
-
-// One literal, not a spread: of ten thousand entries this is a third of the time to open a journal.
-function entryOf(intent: Record<string, unknown>, now: Record<string, unknown>, format: number): Entry | undefined {
-  const { operation } = intent;
-  const { state } = now;
-  if (!isOperation(operation) || !isState(state)) return undefined;
-  return {
-    id: text(intent.id),
-    operation,
-    idempotency_key: textOrNull(intent.idempotency_key),
-    profile: text(intent.profile),
-    profile_id: text(intent.profile_id),
-    principal: isText(intent.principal) ? intent.principal : undefined,
-    organization_id: textOrNull(intent.organization_id),
-    region: text(intent.region),
-    base_url: text(intent.base_url),
-    service_version: text(intent.service_version),
-    method: isText(intent.method) ? intent.method : undefined,
-    path: isText(intent.path) ? intent.path : undefined,
-    request_text: text(intent.request_text),
-    fingerprint: text(intent.twin),
-    replaces: textOrNull(intent.replaces),
-    parent: textOrNull(intent.parent),
-    created_at: text(intent.created_at),
-    state,
-    resource_id: textOrNull(now.resource_id),
-    attempts: typeof now.attempts === "number" ? now.attempts : 0,
-    request_ids: isTexts(now.request_ids) ? now.request_ids : [],
-    clock_offset_ms: typeof now.clock_offset_ms === "number" ? now.clock_offset_ms : null,
-    updated_at: text(now.updated_at),
-    last_error: isLastError(now.last_error) ? now.last_error : null,
-    destination: readDestination(now.destination) ?? null,
-    replaced_by: textOrNull(now.replaced_by),
-    detail: isDetail(now.detail) ? now.detail : {},
-    sequence: 0,
-    format,
-  };
-}
-
-function text(value: unknown): string {
-  return isText(value) ? value : "";
-}
-
-function textOrNull(value: unknown): string | null {
-  return isText(value) ? value : null;
+  yield* own.slice(at);
 }

@@ -2,7 +2,7 @@
 import { type Actor, readActor } from "./actor.ts";
 import type { Finding } from "./finding.ts";
 import { isObject } from "./entry-destination.ts";
-import { contentIn, recordHash, type Slice } from "./record.ts";
+import { chainOf, hashOfRecord, type Slice } from "./record.ts";
 
 /** What a step of an entry's work left: when, as what, by whom. */
 export interface Step {
@@ -37,20 +37,33 @@ function stepIn({ now, by }: Record<string, unknown>): Step {
 }
 
 /**
- * Records that do not stand on the one before them in their entry. Those of format 1 name none before them.
+ * Whether each record stands on the one before it in its entry. Those of format 1 name none before them.
+ * @param from the first that is looked at; those before it were looked at already
+ * @returns the place of the first that does not; undefined where all do
+ */
+export function brokenStep(lines: readonly Slice[], from = 0): number | undefined {
+  for (let place = from; place < lines.length; place += 1) {
+    const { prev, format } = chainOf(lines[place]!);
+    if (format === 1 && prev === undefined) continue;
+    const before = lines[place - 1];
+    if (prev !== (before && hashOfRecord(before))) return place;
+  }
+  return undefined;
+}
+
+/** @param isKnown the journal was written anew with it */
+export function historyFinding(id: string, place: number, isKnown: boolean): Finding {
+  const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
+  return { severity: isKnown ? "warning" : "problem", where: `entry ${id}`, message };
+}
+
+/**
+ * Records that do not stand on the one before them in their entry.
  * @param newest the hash of the newest record, where the journal keeps it besides
  */
 export function historyFindings(id: string, lines: readonly Slice[], newest?: string): Finding[] {
-  let before: string | undefined;
-  const broken = lines.map((line) => {
-    const { prev, v } = parsed(line);
-    const isBroken = (v !== 1 || prev !== undefined) && prev !== before;
-    before = recordHash(contentIn(line));
-    return isBroken;
-  });
-  broken.push(newest !== undefined && newest !== before);
-  const place = broken.indexOf(true);
-  if (place < 0) return [];
-  const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
-  return [{ severity: "problem", where: `entry ${id}`, message }];
+  const last = lines.at(-1);
+  const isOther = newest !== undefined && newest !== (last && hashOfRecord(last));
+  const broken = brokenStep(lines) ?? (isOther ? lines.length : undefined);
+  return broken === undefined ? [] : [historyFinding(id, broken, false)];
 }

@@ -85,11 +85,6 @@ export function headerLine(about: { file: string; createdAt: string; kept?: Kept
   return seal(contentOf({ v: formatVersion, journal: "integ", file, created_at: createdAt, kept }));
 }
 
-/** A digest of the checksums of records, in their order. */
-export function digestOf(sums: readonly string[]): string {
-  return hash("sha256", sums.join(""), "hex");
-}
-
 /** A record of an entry, without what belongs to the place where it stands. */
 export function recordContent(entry: Entry, { by, prev }: RecordMaking): string {
   const intent = {
@@ -163,12 +158,30 @@ function ownRecord(line: Slice, { head, format, sum, at }: Head): SoundRecord | 
   return { kind: "entry", format, sum, after, id, line, intent, sequence };
 }
 
-const tailPattern = /(?:,"n":([1-9][0-9]{0,14}))?(?:,"after":"([0-9a-f]{16})")?\}$/;
+const tailPattern = /(?:,"prev":"([0-9a-f]{64})")?(?:,"n":([1-9][0-9]{0,14}))?(?:,"after":"([0-9a-f]{16})")?\}$/;
+const longestTail = 160;
+
+interface Tail {
+  readonly prev: string | undefined;
+  readonly sequence: number | undefined;
+  readonly after: string | undefined;
+}
 
 /** Read without parsing the rest: they stand at the end, where earlier versions have `}}`. */
-function tailOf({ bytes, start, end }: Slice): { sequence: number | undefined; after: string | undefined } {
-  const [, digits, after] = tailPattern.exec(bytes.toString("latin1", Math.max(start, end - 60), end)) ?? [];
-  return { sequence: digits === undefined ? undefined : Number(digits), after };
+function tailOf({ bytes, start, end }: Slice): Tail {
+  const text = bytes.toString("latin1", Math.max(start, end - longestTail), end);
+  const [, prev, digits, after] = tailPattern.exec(text) ?? [];
+  return { prev, sequence: digits === undefined ? undefined : Number(digits), after };
+}
+
+/** What a sound record names as the one before it in its entry, and its format. */
+export function chainOf(line: Slice): { readonly prev: string | undefined; readonly format: number } {
+  const { bytes, start, end } = line;
+  const head = bytes.toString("latin1", start + bodyStart, Math.min(end, start + headLength));
+  const format = Number(/^"v":([0-9]+)/.exec(head)?.[1] ?? 0);
+  if (format <= formatVersion) return { prev: tailOf(line).prev, format };
+  const { prev } = JSON.parse(bytes.toString("utf8", start, end)) as { readonly prev?: unknown };
+  return { prev: typeof prev === "string" ? prev : undefined, format };
 }
 
 function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
@@ -179,14 +192,19 @@ function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
   return { records, digest, gaps: gaps.filter((id) => typeof id === "string") };
 }
 
-/** The content of a sound line, as `recordContent` made it. */
-export function contentIn({ bytes, start, end }: Slice): string {
-  return bytes.toString("utf8", start + bodyStart, end).replace(/(?:,"after":"[0-9a-f]{16}")?\}$/, "");
+/** The hash of a content as `recordContent` made it. */
+export function recordHash(content: string | Uint8Array): string {
+  return hash("sha256", content, "hex");
 }
 
-/** What the next record of its entry names as the one before. */
-export function recordHash(content: string): string {
-  return hash("sha256", content, "hex");
+const afterStart = ',"after":"';
+const afterLength = afterStart.length + sumDigits + 1;
+
+/** What the next record of its entry names as the one before: the hash of its content. @param line a sound one */
+export function hashOfRecord({ bytes, start, end }: Slice): string {
+  const cut = end - 1 - afterLength;
+  const hasAfter = cut > start && bytes.toString("latin1", cut, cut + afterStart.length) === afterStart;
+  return recordHash(bytes.subarray(start + bodyStart, hasAfter ? cut : end - 1));
 }
 
 /** The state that a record of our own format sets, read without parsing the rest; undefined of a newer one. */

@@ -56,7 +56,7 @@ function survey(bytes: Buffer): Kept {
   const scan = scanBytes(bytes, { offset: 0, line: 1 });
   const fold = new Fold();
   fold.add(scan);
-  return { entries: fold.entries(), told: fold.damage.length + (scan.torn ? 1 : 0) };
+  return { entries: [...fold.entries()], told: fold.damage.length + (scan.torn ? 1 : 0) };
 }
 
 /** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */

@@ -1,32 +1,59 @@
 // Whether the records of a file stand as they were appended: each names the checksum of the line before it, and a journal
 // that was written anew begins with a digest of what it kept.
+import { createHash, type Hash } from "node:crypto";
 import type { Finding } from "../journal.ts";
-import { digestOf, type KeptPart } from "../record.ts";
-import type { Found, Scan } from "./scan.ts";
+import type { KeptPart } from "../record.ts";
+import type { Damage, Found, Scan } from "./scan.ts";
 
 const tampered = "a record was edited, removed or moved since it was written";
 
-/** Damage explains itself: of a record behind it nothing more is said. */
-export function chainFindings(path: string, { found, damage }: Scan): Finding[] {
-  const kept = found[0]?.record.kind === "header" ? found[0].record.kept : undefined;
-  const isWhole = kept === undefined || isKept(found, kept);
-  const from = kept === undefined ? 1 : kept.records + 1;
-  const broken = found.slice(from).filter((one, index) => {
-    const before = found[from + index - 1];
-    const isAsAppended = one.record.after === undefined || one.record.after === before?.record.sum;
-    return !isAsAppended && !damage.some(({ offset }) => offset < one.offset && offset > (before?.offset ?? 0));
-  });
-  const findings: Finding[] = broken.map(({ line }) => ({
-    severity: "problem",
-    where: `${path}: before line ${line}`,
-    message: tampered,
-  }));
-  if (isWhole || damage.length > 0) return findings;
-  const where = `${path}: lines 2 to ${from}, which \`integ journal prune\` kept`;
-  return [{ severity: "problem", where, message: tampered }, ...findings];
-}
+/** Is shown a file from its beginning, in as many pieces as it is read in. */
+export class ChainCheck {
+  #kept: KeptPart | undefined;
+  #digest: Hash | undefined;
+  /** Records so far. */
+  #count = 0;
+  #before: Found | undefined;
+  #damage: readonly Damage[] = [];
+  readonly #broken: number[] = [];
+  #isDamaged = false;
 
-function isKept(found: readonly Found[], { records, digest }: KeptPart): boolean {
-  const sums = found.slice(1, records + 1).map(({ record }) => record.sum);
-  return sums.length === records && digestOf(sums) === digest;
+  add({ found, damage }: Pick<Scan, "found" | "damage">): void {
+    this.#damage = [...this.#damage, ...damage];
+    this.#isDamaged ||= damage.length > 0;
+    for (const one of found) this.#addRecord(one);
+    this.#damage = damage.slice(-1);
+  }
+
+  #addRecord(one: Found): void {
+    const { record } = one;
+    const before = this.#before;
+    this.#before = one;
+    this.#count += 1;
+    if (before === undefined) {
+      this.#kept = record.kind === "header" ? record.kept : undefined;
+      this.#digest = this.#kept && createHash("sha256");
+      return;
+    }
+    if (this.#kept && this.#count <= this.#kept.records + 1) {
+      this.#digest?.update(record.sum);
+      return;
+    }
+    if (record.after === undefined || record.after === before.record.sum) return;
+    // Damage explains itself: of a record behind it nothing more is said.
+    if (!this.#damage.some(({ offset }) => offset < one.offset && offset > before.offset)) this.#broken.push(one.line);
+  }
+
+  findings(path: string): Finding[] {
+    const findings: Finding[] = this.#broken.map((line) => ({
+      severity: "problem",
+      where: `${path}: before line ${line}`,
+      message: tampered,
+    }));
+    const kept = this.#kept;
+    const isWhole = kept === undefined || (this.#count > kept.records && this.#digest?.digest("hex") === kept.digest);
+    if (isWhole || this.#isDamaged) return findings;
+    const where = `${path}: lines 2 to ${kept.records + 1}, which \`integ journal prune\` kept`;
+    return [{ severity: "problem", where, message: tampered }, ...findings];
+  }
 }

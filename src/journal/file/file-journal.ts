@@ -5,7 +5,7 @@ import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
 import type { Entry } from "../entry.ts";
-import { findEntry, newEntryId } from "../entry-id.ts";
+import { entryMeant, newEntryId } from "../entry-id.ts";
 import { type EntryFilter, fits, isOfUnsettled } from "../filter.ts";
 import type { Fold } from "../fold.ts";
 import type { Step } from "../history.ts";
@@ -21,13 +21,13 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
+import { keyName, nameIn } from "../names.ts";
 import { prunable } from "../prunable.ts";
 import { recordContent } from "../record.ts";
-import { chainFindings } from "./chain.ts";
-import { JournalFile } from "./journal-file.ts";
+import { JournalFile, type Reading } from "./journal-file.ts";
 import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { assertCurrent, journalFailure, nothingSent } from "./safety.ts";
-import { findings } from "./verify.ts";
+import { Verification } from "./verify.ts";
 
 /** A key means something only if the contract has one. */
 function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
@@ -35,10 +35,12 @@ function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
 }
 
 /** Every entry that may fit, the newest first: as few as can be told without reading them. */
-function candidates(fold: Fold, filter: EntryFilter): readonly Entry[] {
-  if (filter.ids === undefined) return isOfUnsettled(filter) ? fold.unsettled() : fold.entries();
-  const ids = [...new Set(filter.ids)].sort().reverse();
-  return ids.map((id) => fold.get(id)).filter((entry) => entry !== undefined);
+function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
+  if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
+  const name = nameIn(filter);
+  if (name !== undefined) return fold.named(name);
+  if (isOfUnsettled(filter)) return fold.unsettled();
+  return filter.since === undefined ? fold.entries() : fold.since(filter.since);
 }
 
 /** What is done to entries that stand in this journal: another journal would not have them. */
@@ -103,7 +105,7 @@ export class FileJournal implements Journal {
   }
 
   async count(): Promise<number> {
-    return this.#read().ids().length;
+    return this.#read().count();
   }
 
   async history(id: string): Promise<Step[]> {
@@ -111,7 +113,7 @@ export class FileJournal implements Journal {
   }
 
   async find(idOrPrefix: string): Promise<Entry> {
-    return findEntry(this.#read().entries(), idOrPrefix);
+    return entryMeant(idOrPrefix, this.#read());
   }
 
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
@@ -174,7 +176,8 @@ export class FileJournal implements Journal {
     assertCurrent(fold, this.path);
     const key = keyOf(intent, options);
     if (key !== undefined) {
-      const holder = admission.entryOfKey(fold.entries(), intent, { key, scope: "machine" });
+      const holders = [...fold.named(keyName(intent.base_url, key))];
+      const holder = admission.entryOfKey(holders, intent, { key, scope: "machine" });
       return holder && this.#take("same_key", holder);
     }
     if (options.fresh === true) return undefined;
@@ -225,12 +228,12 @@ export class FileJournal implements Journal {
   }
 
   #leaseNow(typed: string): EntryLease | Busy {
-    const { id } = admission.changeable(findEntry(this.#read().entries(), typed));
+    const { id } = admission.changeable(entryMeant(typed, this.#read()));
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
       // Again: its last holder may have changed it.
-      return this.#lease(admission.changeable(findEntry(this.#read().entries(), id)), lock);
+      return this.#lease(admission.changeable(entryMeant(id, this.#read())), lock);
     } catch (error) {
       lock.release();
       throw error;
@@ -294,29 +297,41 @@ export class FileJournal implements Journal {
 
   async verify(): Promise<Finding[]> {
     try {
-      let reading = this.#file.read();
-      if (reading.size === 0) return findings(this.path, reading);
-      let scan = this.#file.scan();
+      if (this.#file.read().size === 0) return new Verification(this.path).findings(this.#file.read());
       const found: Finding[] = [];
+      let lock: HeldLock | undefined;
       try {
-        const lock = this.#locks.holdFile({ atMostMs: 1000 });
-        try {
-          reading = this.#file.read();
-          scan = this.#file.scan();
-          this.#file.setAside(reading);
-        } finally {
-          lock.release();
-        }
+        lock = this.#locks.holdFile({ atMostMs: 1000 });
       } catch (error) {
-        const failure = this.#failure(error, "lock the journal");
-        if (!(failure instanceof Failure)) throw failure;
-        const message = `it was read without its lock: ${failure.message}`;
-        found.push({ severity: "warning", where: this.path, message });
+        found.push(this.#unlocked(error));
       }
-      return [...findings(this.path, reading), ...chainFindings(this.path, scan), ...found];
+      try {
+        const verification = new Verification(this.path);
+        const reading = this.#file.readWhole(verification.watch);
+        if (lock) found.push(...this.#setAside(reading));
+        return [...verification.findings(reading), ...found];
+      } finally {
+        lock?.release();
+      }
     } catch (error) {
       throw this.#failure(error, "read the journal");
     }
+  }
+
+  #setAside(reading: Reading): Finding[] {
+    try {
+      this.#file.setAside(reading);
+      return [];
+    } catch (error) {
+      return [this.#unlocked(error)];
+    }
+  }
+
+  #unlocked(error: unknown): Finding {
+    const failure = this.#failure(error, "lock the journal");
+    if (!(failure instanceof Failure)) throw failure;
+    const message = `it was read without its lock: ${failure.message}`;
+    return { severity: "warning", where: this.path, message };
   }
 
   async condition(): Promise<Condition> {
@@ -344,11 +359,11 @@ export class FileJournal implements Journal {
 
   #pruneNow(olderThanMs: number, { includeLive = false }: PruneOptions): Pruned {
     this.#locks.sweep();
-    const reading = this.#file.read();
+    const reading = this.#file.readWhole();
     assertCurrent(reading.fold, this.path);
     const before = new Date(this.#now() - olderThanMs).toISOString();
     const leased = this.#locks.leased();
-    const { going, live, keptLive } = prunable(reading.fold.entries(), { before, leased, includeLive });
+    const { going, live, keptLive } = prunable([...reading.fold.entries()], { before, leased, includeLive });
     const { damage, misplaced } = reading.fold;
     const isWhole = damage.length + misplaced.length + reading.damage.length === 0;
     if (going.size > 0 || !isWhole) {

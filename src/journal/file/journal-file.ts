@@ -3,26 +3,33 @@ import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { createFile, removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { failedCall, isMissing } from "../../disk/error-words.ts";
+import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { careful, syncFolder, writeAll } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
-import { historyFindings } from "../history.ts";
-import { digestOf, headerLine, type KeptPart, seal, type Slice, sumIn } from "../record.ts";
-import { type Damage, type Scan, scanBytes } from "./scan.ts";
+import { headerLine, type KeptPart, seal, sumIn } from "../record.ts";
+import { type LineStart, type Piece, readBytes, scanPieces } from "./bytes.ts";
+import { IndexFiles } from "./index/index-files.ts";
+import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
+import { writtenAnew } from "./rewriting.ts";
+import type { Damage, Found } from "./scan.ts";
 import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
 import { shell } from "../../next-step.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
 const newline = 10;
+/** So much is read faster than it is looked up: a journal, or the end of one, that is no longer needs no index. */
+const readAtOnce = 512 * 1024;
 
 /** What was read so far. The last record read is found again before anything behind it is believed. */
 interface Known {
   readonly fold: Fold;
   readonly head: Buffer;
-  readonly anchor: { readonly offset: number; readonly line: number; readonly bytes: Buffer };
+  readonly anchor: LineStart & { readonly bytes: Buffer; readonly isChained: boolean };
 }
+
+type Beginning = Pick<Known, "fold"> & { readonly anchor?: Known["anchor"] };
 
 export interface Reading {
   readonly fold: Fold;
@@ -43,12 +50,20 @@ export class JournalFile {
   #synced = "";
   /** Names of the damaged places that this process knows to be set aside. */
   readonly #aside = new Set<string>();
+  readonly #index: IndexFiles;
+  /** How far the index on disk reaches. */
+  #indexed = 0;
+  /** Open for good: an index looks up records in them. */
+  readonly #kept = new Set<number>();
+  /** Set while the file is read without its index. */
+  #whole: { readonly watch: ((piece: Piece, fold: Fold) => void) | undefined } | undefined;
   /** Set by a sync that failed: what the kernel then holds is not to be trusted, so nothing is written any more. */
   #broken = false;
 
   constructor(path: string, now: () => number) {
     this.path = path;
     this.#now = now;
+    this.#index = new IndexFiles(path);
   }
 
   /** Reads what is new; a missing file is an empty journal. Changes nothing. */
@@ -65,68 +80,103 @@ export class JournalFile {
       checkFile(fd, this.path);
       return this.#refresh(fd);
     } finally {
-      fs.closeSync(fd);
+      this.#close(fd);
     }
   }
 
-  /** All that stands in the file, in its order. */
-  scan(): Scan {
-    const fd = fs.openSync(this.path, O_RDONLY | careful);
+  /** Reads every byte, whatever an index says. @param watch is shown each piece, and what it came to */
+  readWhole(watch?: (piece: Piece, fold: Fold) => void): Reading {
+    this.#known = undefined;
+    this.#whole = { watch };
     try {
-      return scanBytes(readBytes(fd, 0, fs.fstatSync(fd).size), { offset: 0, line: 1 });
+      return this.read();
     } finally {
-      fs.closeSync(fd);
+      this.#whole = undefined;
     }
   }
 
   #refresh(fd: number): Reading {
     const { size } = fs.fstatSync(fd);
-    const head = readBytes(fd, 0, Math.min(headLength, size));
-    return this.#readOn(fd, head, size) ?? this.#readAll(fd, size);
+    const open = { fd, head: readBytes(fd, 0, Math.min(headLength, size)), size };
+    const reading = this.#readOn(open) ?? this.#readBehindIndex(open);
+    if (reading) return reading;
+    this.#known = undefined;
+    this.#indexed = 0;
+    return this.#readFrom(open, { fold: new Fold() });
   }
 
   /** What stands behind the last record read, where the file is the one that was read and that record still stands. */
-  #readOn(fd: number, head: Buffer, size: number): Reading | undefined {
+  #readOn(open: OpenFile): Reading | undefined {
     const known = this.#known;
-    if (!known || !head.subarray(0, known.head.length).equals(known.head)) return undefined;
-    const { anchor, fold } = known;
-    const bytes = readBytes(fd, anchor.offset, size - anchor.offset);
-    if (!bytes.subarray(0, anchor.bytes.length).equals(anchor.bytes)) return undefined;
-    const scan = scanBytes(bytes, anchor);
-    if (scan.found[0]?.text.end !== anchor.bytes.length) return undefined;
-    return this.#take({ ...scan, found: scan.found.slice(1) }, { fold, head, size });
+    if (!known || !open.head.subarray(0, known.head.length).equals(known.head)) return undefined;
+    const { offset, bytes } = known.anchor;
+    if (!readBytes(open.fd, offset, bytes.length).equals(bytes)) return undefined;
+    return this.#readFrom(open, known);
   }
 
-  #readAll(fd: number, size: number): Reading {
-    this.#known = undefined;
-    const bytes = readBytes(fd, 0, size);
-    const fold = new Fold();
-    const reading = this.#take(scanBytes(bytes, { offset: 0, line: 1 }), {
-      fold,
-      head: bytes.subarray(0, headLength),
-      size,
-    });
-    if (!fold.isJournal && size > 0) assertOurs(bytes, this.path);
-    return reading;
+  /** The same by the index, where there is one and it fits. */
+  #readBehindIndex(open: OpenFile): Reading | undefined {
+    if (this.#whole || open.size <= readAtOnce) return undefined;
+    const loaded = this.#index.load(open);
+    if (loaded === undefined) return undefined;
+    this.#kept.add(open.fd);
+    this.#indexed = loaded.anchor.offset;
+    return this.#readFrom(open, { fold: new Fold(loaded.index), anchor: { ...loaded.anchor, isChained: true } });
   }
 
-  #take(scan: Scan, at: { fold: Fold; head: Buffer; size: number }): Reading {
-    const { fold, head, size } = at;
-    const last = scan.found.at(-1);
-    const reach = last?.offset ?? 0;
+  /** @returns nothing where the last record known is another now */
+  #readFrom(open: OpenFile, from: { readonly fold: Fold; readonly anchor?: never }): Reading;
+  #readFrom(open: OpenFile, from: Beginning): Reading | undefined;
+  #readFrom(open: OpenFile, { fold: first, anchor: before }: Beginning): Reading | undefined {
+    const { fd, head, size } = open;
+    let [fold, anchor, torn] = [first, before, undefined as Damage | undefined];
     // Damage behind the last sound record is read again next time, so it is not the fold's yet.
-    fold.add({ found: scan.found, damage: scan.damage.filter((damage) => damage.offset < reach) });
-    if (last) {
-      const { offset, line, text } = last;
-      this.#known = { fold, head, anchor: { offset, line, bytes: text.bytes.subarray(text.start, text.end) } };
+    let behind: readonly Damage[] = [];
+    let isKnown = before !== undefined;
+    for (const piece of scanPieces(fd, before ?? { offset: 0, line: 1 }, size)) {
+      if (isKnown && piece.found[0]?.text.end !== before?.bytes.length) return undefined;
+      const found = isKnown ? piece.found.slice(1) : piece.found;
+      isKnown = false;
+      const last = found.at(-1);
+      const damage = [...behind, ...piece.damage];
+      const reach = last?.offset ?? 0;
+      fold.add({ found, damage: damage.filter(({ offset }) => offset < reach) });
+      behind = damage.filter(({ offset }) => offset >= reach);
+      torn = piece.torn;
+      if (last) anchor = anchorAt(last);
+      if (!fold.isJournal && size > 0) assertOurs(piece.bytes, this.path);
+      this.#whole?.watch?.(piece, fold);
+      if (!piece.isLast) fold = this.#foldBehind(fold, { fd, end: piece.end });
     }
-    return {
-      fold,
-      damage: scan.damage.filter((damage) => damage.offset >= reach),
-      torn: scan.torn,
-      size,
-      isEmptied: size === 0,
-    };
+    this.#known = anchor && { fold, head, anchor };
+    return { fold, damage: behind, torn, size, isEmptied: size === 0 };
+  }
+
+  /** A fold for what comes after that one: a long file is never in memory as a whole. */
+  #foldBehind(fold: Fold, part: IndexedPart): Fold {
+    const index = indexBehind(fold, part);
+    if (index === undefined) return fold;
+    this.#kept.add(part.fd);
+    return new Fold(index);
+  }
+
+  /**
+   * Brings the index up to what is known, once that has grown by so much that reading it takes time. It only saves time:
+   * that it cannot be written changes nothing. The caller holds the journal's lock.
+   */
+  #keepIndex(fd: number): void {
+    const known = this.#known;
+    if (!known?.anchor.isChained || known.anchor.offset - this.#indexed <= readAtOnce || known.fold.isNewer) return;
+    const { offset, bytes } = known.anchor;
+    this.#indexed = offset; // whatever comes of it, not again for a while
+    try {
+      const index = indexBehind(known.fold, { fd, end: offset + bytes.length });
+      if (index === undefined) return;
+      this.#kept.add(fd);
+      this.#known = { ...known, fold: new Fold(this.#index.save(index, known)) };
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error;
+    }
   }
 
   /** Makes the journal's folder where it is missing, and refuses one that is not safe. */
@@ -160,11 +210,16 @@ export class JournalFile {
         return line;
       });
       this.#write(fd, { bytes: Buffer.from(`${start}${lines.join("")}`), size });
+      this.#keepIndex(fd);
     } catch (error) {
       throw this.#noteFailedSync(error);
     } finally {
-      if (fd !== undefined) fs.closeSync(fd);
+      if (fd !== undefined) this.#close(fd);
     }
+  }
+
+  #close(fd: number): void {
+    if (!this.#kept.has(fd)) fs.closeSync(fd);
   }
 
   /** Sets aside what is damaged or torn. @returns what stays, and its size */
@@ -266,34 +321,28 @@ export class JournalFile {
   replace(reading: Reading, going: ReadonlySet<string>): void {
     this.#assertTrusted();
     try {
-      assertCurrent(reading.fold, this.path);
+      const { fold } = reading;
+      assertCurrent(fold, this.path);
       this.#keepDamage(reading);
       if (reading.torn) this.#keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: nobody else writes one under this lock
-      const staying = reading.fold.ids().filter((id) => !going.has(id));
-      const lines = staying.flatMap((id) => reading.fold.lines(id)).map(textOf);
-      const gaps = staying.filter((id) => historyFindings(id, reading.fold.lines(id)).length > 0);
-      const kept = { records: lines.length, digest: digestOf(lines.map(sumIn)), gaps };
-      replaceFile(this.path, Buffer.from(`${this.#header(kept)}${lines.map((line) => `${line}\n`).join("")}`));
+      const header = (kept: KeptPart): string => this.#header(kept);
+      replaceFile(this.path, writtenAnew(fold, { going, header }));
+      this.#index.remove();
     } catch (error) {
       throw this.#noteFailedSync(error);
     }
   }
 }
 
-function textOf({ bytes, start, end }: Slice): string {
-  return bytes.toString("utf8", start, end);
+interface OpenFile {
+  readonly fd: number;
+  /** How it begins. */
+  readonly head: Buffer;
+  readonly size: number;
 }
 
-/** Up to `length` bytes from `offset`; fewer if the file ends before. */
-function readBytes(fd: number, offset: number, length: number): Buffer {
-  if (length <= 0) return Buffer.alloc(0);
-  const bytes = Buffer.allocUnsafeSlow(length);
-  let done = 0;
-  while (done < length) {
-    const count = fs.readSync(fd, bytes, done, length - done, offset + done);
-    if (count === 0) break;
-    done += count;
-  }
-  return bytes.subarray(0, done);
+function anchorAt({ offset, line, text, record }: Found): Known["anchor"] {
+  const bytes = Buffer.from(text.bytes.subarray(text.start, text.end));
+  return { offset, line, bytes, isChained: record.after !== undefined };
 }

@@ -24,6 +24,8 @@ export interface Scan {
   readonly damage: Damage[];
   /** What stands after the last newline and is no sound record: an append that a crash cut short, or one under way. */
   readonly torn: Damage | undefined;
+  /** How many lines they were, blank ones too. */
+  readonly lines: number;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface Scan {
  * @param from where the bytes begin in the file
  */
 export function scanBytes(bytes: Buffer, from: { readonly offset: number; readonly line: number }): Scan {
-  const scan: Draft = { found: [], damage: [], torn: undefined };
+  const scan: Draft = { found: [], damage: [], torn: undefined, lines: 0 };
   let line = from.line;
   for (let start = 0; start < bytes.length; line += 1) {
     const cut = bytes.indexOf(newline, start);
@@ -44,6 +46,7 @@ export function scanBytes(bytes: Buffer, from: { readonly offset: number; readon
     }
     start = end + 1;
   }
+  scan.lines = line - from.line;
   return scan;
 }
 
@@ -51,6 +54,7 @@ interface Draft {
   readonly found: Found[];
   readonly damage: Damage[];
   torn: Damage | undefined;
+  lines: number;
 }
 
 /**

@@ -1,18 +1,39 @@
 // What `journal verify` reports: damage with its place, contradictions, newer formats, modes, what was set aside.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Entry, formatVersion } from "../entry.ts";
 import type { Finding } from "../journal.ts";
-import type { Misplaced } from "../fold.ts";
-import { historyFindings } from "../history.ts";
+import type { Fold, Misplaced } from "../fold.ts";
+import type { Piece } from "./bytes.ts";
+import { ChainCheck } from "./chain.ts";
+import { EntriesCheck } from "./entries-check.ts";
 import type { Reading } from "./journal-file.ts";
 import type { Damage } from "./scan.ts";
 import { octal } from "./safety.ts";
 
-/** All findings of what was read; the file's own modes and what stands beside it are looked at here. */
-export function findings(path: string, reading: Reading): Finding[] {
-  const entries = reading.fold.entries();
-  return [...bytesFindings(path, reading), ...entryFindings(entries), ...folderFindings(path)];
+/** Looks at a journal while it is read, piece by piece: of a long one only a little is kept of each entry. */
+export class Verification {
+  readonly #path: string;
+  readonly #chain = new ChainCheck();
+  readonly #entries = new EntriesCheck();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  readonly watch = (piece: Piece, fold: Fold): void => {
+    this.#chain.add(piece);
+    this.#entries.add(fold);
+  };
+
+  /** All findings; the file's own modes and what stands beside it are looked at here. */
+  findings(reading: Reading): Finding[] {
+    return [
+      ...bytesFindings(this.#path, reading),
+      ...this.#entries.findings(reading.fold),
+      ...folderFindings(this.#path),
+      ...this.#chain.findings(this.#path),
+    ];
+  }
 }
 
 function place(path: string, damage: Damage): string {
@@ -48,17 +69,6 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
     });
   }
   found.push(...misplacedFindings(path, fold.misplaced));
-  for (const id of fold.ids()) {
-    const severity: Finding["severity"] = fold.gaps.has(id) ? "warning" : "problem";
-    found.push(...historyFindings(id, fold.lines(id)).map((finding) => ({ ...finding, severity })));
-  }
-  for (const id of fold.unreadable()) {
-    found.push({
-      severity: "problem",
-      where: `entry ${id}`,
-      message: "its records are complete and do not form an entry",
-    });
-  }
   return found;
 }
 
@@ -74,34 +84,6 @@ function misplacedFindings(path: string, misplaced: readonly Misplaced[]): Findi
       message: `${what} is repeated or out of order; it is ignored, \`integ journal prune --older-than 90d\` writes a new journal without it`,
     };
   });
-}
-
-function entryFindings(entries: readonly Entry[]): Finding[] {
-  const found: Finding[] = [];
-  const ids = new Set(entries.map((entry) => entry.id));
-  const keys = new Map<string, string>();
-  for (const entry of entries.toReversed()) {
-    const where = `entry ${entry.id}`;
-    if (entry.format > formatVersion) {
-      found.push({
-        severity: "warning",
-        where,
-        message: "written by a newer integ: shown, never changed; upgrade integ",
-      });
-    }
-    for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
-      if (other !== null && !ids.has(other)) {
-        found.push({ severity: "warning", where, message: `it names entry ${other}, which is not in the journal` });
-      }
-    }
-    if (entry.idempotency_key === null) continue;
-    const key = JSON.stringify([entry.base_url, entry.idempotency_key]);
-    const first = keys.get(key);
-    if (first !== undefined) {
-      found.push({ severity: "problem", where, message: `it has the idempotency key of entry ${first}` });
-    } else keys.set(key, entry.id);
-  }
-  return found;
 }
 
 function folderFindings(path: string): Finding[] {

@@ -6,7 +6,7 @@ import * as admission from "../admission.ts";
 import { type Entry, isSettled, requestKey } from "../entry.ts";
 import { findEntry, newEntryId, normalizeId } from "../entry-id.ts";
 import type { EntryFilter } from "../filter.ts";
-import { entryOfContent } from "../fold.ts";
+import { entryOfContent } from "../read-entry.ts";
 import { type Step, stepOfContent } from "../history.ts";
 import type {
   Admission,

@@ -1,6 +1,6 @@
 // Forgets settled entries with their records: the one thing that deletes, for a role that may.
 import type { Pruned } from "../journal.ts";
-import { entryOfContent } from "../fold.ts";
+import { entryOfContent } from "../read-entry.ts";
 import { prunable } from "../prunable.ts";
 import type { LeaseParts } from "./lease.ts";
 

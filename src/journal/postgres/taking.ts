@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { changeable } from "../admission.ts";
-import { entryOfContent } from "../fold.ts";
+import { entryOfContent } from "../read-entry.ts";
 import { describeHolder, holderIn, isHolderGone, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
 import { durably, type Row } from "./session.ts";

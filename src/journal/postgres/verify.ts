@@ -1,6 +1,6 @@
 // What `journal verify` and `doctor` report of a team's journal: records that do not stand on each other, and a server that
 // may forget what it acknowledged.
-import { entryOfContent } from "../fold.ts";
+import { entryOfContent } from "../read-entry.ts";
 import { historyFindings } from "../history.ts";
 import type { Finding } from "../journal.ts";
 import { recordHash, seal, type Slice } from "../record.ts";

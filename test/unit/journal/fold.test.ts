@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { recordContent, seal } from "../../../src/journal/record.ts";
-import { readEntry } from "../../../src/journal/fold.ts";
+import { readEntry } from "../../../src/journal/read-entry.ts";
 import { ada, intent } from "./intent.ts";
 
 const file = { kind: "file", path: "/s", as: "env", force: false } as const;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
 import {
-  contentIn,
+  hashOfRecord,
   headerLine,
   readLine,
   recordContent,
@@ -11,7 +11,7 @@ import {
   seal,
   type Slice,
 } from "../../../src/journal/record.ts";
-import { readEntry } from "../../../src/journal/fold.ts";
+import { readEntry } from "../../../src/journal/read-entry.ts";
 import { ada, intent } from "./intent.ts";
 
 const at = "2026-11-21T00:00:00.000Z";
@@ -104,7 +104,7 @@ test("the hash of a record is the same wherever it stands, and another for every
   const entry = newEntry(intent(), { id: "1rs6rsqksj", key: "k", at });
   const content = recordContent(entry, { by: ada, prev: "0".repeat(64) });
   const lines = [seal(content), seal(content, "0123456789abcdef")].map((line) => Buffer.from(line.slice(0, -1)));
-  expect(lines.map((line) => contentIn(all(line)))).toEqual([content, content]);
+  expect(lines.map((line) => hashOfRecord(all(line)))).toEqual([recordHash(content), recordHash(content)]);
   expect(lines.map((line) => readLine(all(line))?.after)).toEqual([undefined, "0123456789abcdef"]);
   for (const line of lines) expect(readLine(all(line))).toMatchObject({ kind: "entry", sequence: 1 });
   for (const by of [

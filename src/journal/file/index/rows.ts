@@ -1,0 +1,146 @@
+// Pairs of whole numbers (below 2^53), sorted, in pages of one size: one of a million is found by reading a few pages.
+
+export const rowsOfPage = 255;
+
+/** Pages are wherever they are: in memory, or in a file that is read a page at a time. */
+export interface Rows {
+  readonly count: number;
+  /** Keys and values in turn; the last page may have room behind its rows. */
+  page(number: number): Float64Array;
+}
+
+export function pagesOf(count: number): number {
+  return Math.ceil(count / rowsOfPage);
+}
+
+/** Stands at a row, or behind the last (or before the first) where `isAt` is false. */
+export class Cursor {
+  readonly #rows: Rows;
+  #at: number;
+  #page: Float64Array = new Float64Array(0);
+  #number = -1;
+
+  constructor(rows: Rows, at: number) {
+    this.#rows = rows;
+    this.#at = at;
+  }
+
+  get isAt(): boolean {
+    return this.#at >= 0 && this.#at < this.#rows.count;
+  }
+
+  get key(): number {
+    return this.#cell(0);
+  }
+
+  get value(): number {
+    return this.#cell(1);
+  }
+
+  move(by: 1 | -1): void {
+    this.#at += by;
+  }
+
+  #cell(column: 0 | 1): number {
+    const number = Math.floor(this.#at / rowsOfPage);
+    if (number !== this.#number) {
+      this.#page = this.#rows.page(number);
+      this.#number = number;
+    }
+    return this.#page[2 * (this.#at - number * rowsOfPage) + column] ?? Number.NaN;
+  }
+}
+
+/** The first row whose key is not below the wanted one: its number, or the count of all where there is none. */
+function firstFrom(rows: Rows, wanted: number): number {
+  let low = 0;
+  let high = pagesOf(rows.count);
+  // Of the pages that begin below it the last one has the place, or the end of that one is it.
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((rows.page(middle)[0] ?? 0) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  if (low === 0) return 0;
+  const page = rows.page(low - 1);
+  const start = (low - 1) * rowsOfPage;
+  const end = Math.min(rowsOfPage, rows.count - start);
+  let at = 0;
+  for (let rest = end; at < rest; ) {
+    const middle = (at + rest) >>> 1;
+    if ((page[2 * middle] ?? 0) < wanted) at = middle + 1;
+    else rest = middle;
+  }
+  return start + at;
+}
+
+/** At the first row whose key is not below that one. */
+export function cursorFrom(rows: Rows, key: number): Cursor {
+  return new Cursor(rows, firstFrom(rows, key));
+}
+
+export function cursorAtEnd(rows: Rows): Cursor {
+  return new Cursor(rows, rows.count - 1);
+}
+
+/** The values of a key, in their order. */
+export function valuesOf(rows: Rows, key: number): number[] {
+  const values: number[] = [];
+  for (const cursor = cursorFrom(rows, key); cursor.isAt && cursor.key === key; cursor.move(1))
+    values.push(cursor.value);
+  return values;
+}
+
+/** Each different row of several, in order. */
+export function merge(parts: readonly Rows[], take: (key: number, value: number) => void): void {
+  let left = parts.map((rows) => new Cursor(rows, 0)).filter(({ isAt }) => isAt);
+  let [lastKey, lastValue] = [Number.NaN, Number.NaN];
+  while (left.length > 0) {
+    let first = left[0]!;
+    for (const cursor of left)
+      if (cursor.key < first.key || (cursor.key === first.key && cursor.value < first.value)) first = cursor;
+    const { key, value } = first;
+    if (key !== lastKey || value !== lastValue) take(key, value);
+    [lastKey, lastValue] = [key, value];
+    first.move(1);
+    if (!first.isAt) left = left.filter((cursor) => cursor !== first);
+  }
+}
+
+/** Rows in memory, to be filled in any order before the first of them is read. */
+export class Table implements Rows {
+  #pairs: (readonly [number, number])[] = [];
+  #pages: Float64Array[] | undefined;
+  #count = 0;
+
+  add(key: number, value: number): void {
+    this.#pairs.push([key, value]);
+  }
+
+  get count(): number {
+    this.#sort();
+    return this.#count;
+  }
+
+  page(number: number): Float64Array {
+    return this.#sort()[number] ?? new Float64Array(0);
+  }
+
+  #sort(): Float64Array[] {
+    if (this.#pages) return this.#pages;
+    const sorted = this.#pairs.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const pages: Float64Array[] = [];
+    let last: readonly [number, number] = [Number.NaN, Number.NaN];
+    for (const pair of sorted) {
+      if (pair[0] === last[0] && pair[1] === last[1]) continue;
+      const at = this.#count % rowsOfPage;
+      if (at === 0) pages.push(new Float64Array(2 * rowsOfPage));
+      pages.at(-1)!.set(pair, 2 * at);
+      this.#count += 1;
+      last = pair;
+    }
+    this.#pairs = [];
+    this.#pages = pages;
+    return pages;
+  }
+}

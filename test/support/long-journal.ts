@@ -1,0 +1,68 @@
+// A journal that is long enough to have an index, written without a program: entries with links, steps apart from each other,
+// some of them unsettled.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { newEntry } from "../../src/journal/admission.ts";
+import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
+import { idOf } from "../../src/journal/entry-id.ts";
+import { headerLine, recordContent, recordHash, seal, sumIn } from "../../src/journal/record.ts";
+import { ada, intent } from "../unit/journal/intent.ts";
+
+const started = Date.UTC(2026, 5, 1);
+
+export function idAt(number: number): string {
+  return idOf(1_500_000_000_000 + number * 1_000_003);
+}
+
+/** Entry `number` in the state that its steps end with. */
+function lifeOf(number: number): Partial<EntryProgress>[] {
+  const made = { resource_id: `oac_${number}`, detail: { client_id: `cid_${number}` } };
+  if (number % 50 === 7) return [{ state: "unknown", attempts: 1 }];
+  if (number % 50 === 8) return [{ state: "secret_lost", ...made }];
+  return [
+    { state: "unknown", attempts: 1 },
+    { state: "done", ...made },
+  ];
+}
+
+function firstOf(number: number): Entry {
+  const at = new Date(started + number * 60_000).toISOString();
+  const links = {
+    parent: number % 20 === 3 ? idAt(number - 2) : null,
+    replaces: number % 20 === 4 ? idAt(number - 3) : null,
+  };
+  const made = { id: idAt(number), key: `key-${number}`, at };
+  return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links }), made);
+}
+
+/** The lines of a journal of so many entries: the last step of every tenth comes a hundred entries later. */
+export function longJournal(entries: number): string[] {
+  const file = `long-${entries}`;
+  const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];
+  const late: (() => void)[] = [];
+  const add = (entry: Entry, prev: string | undefined): string => {
+    const content = recordContent(entry, { by: ada, prev });
+    lines.push(seal(content, sumIn(lines.at(-1) ?? file)));
+    return recordHash(content);
+  };
+  for (let number = 0; number < entries; number += 1) {
+    let entry = firstOf(number);
+    let prev = add(entry, undefined);
+    for (const [index, step] of lifeOf(number).entries()) {
+      const work = (): void => {
+        const sequence = entry.sequence + 1;
+        entry = { ...entry, ...step, sequence, updated_at: new Date(started + lines.length * 30_000).toISOString() };
+        prev = add(entry, prev);
+      };
+      if (number % 10 === 0 && index > 0) late[number + 100] = work;
+      else work();
+    }
+    late[number]?.();
+  }
+  return lines;
+}
+
+export function writeJournal(path: string, lines: readonly string[]): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(path, lines.join(""), { mode: 0o600 });
+}
