@@ -1,0 +1,224 @@
+// In which other world a recovery may run: every variable and flag, profiles, folders, clocks, hosts, the journal by another path.
+import { cpSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import type { Home } from "../support/program.ts";
+import { type Dimension, shifted, type Table } from "./recovery-table-cells.ts";
+
+const day = 24 * 60 * 60_000;
+const otherOrganization = "00000000-0000-4000-8000-000000000000";
+
+const gone =
+  /not found|No journal entry|no longer exists|is gone|another profile of the same name|No entry|does not exist/i;
+const moved = /points at|now, and the entry was|another organization|Organization|was given for/;
+
+/** The variable alone, or with what it is of no use without. */
+function set(env: Dimension["env"], more: Omit<Dimension, "env"> = {}): Dimension {
+  return { env, ...more };
+}
+
+const value = (name: string, text: string, more: Omit<Dimension, "env"> = {}): Dimension =>
+  set(() => ({ [name]: text }), more);
+
+/** A whole other account in the environment. */
+const elsewhere = ({ trap, us }: Table): Record<string, string> => ({
+  INTEG_BASE_URL: trap.origin,
+  INTEG_REGION: "us",
+  INTEG_API_KEY: us.other_account_api_key,
+});
+
+/** One for each variable that the program knows, whether it should change anything or not. */
+export const variables: Readonly<Record<string, Dimension>> = {
+  INTEG_PROFILE: value("INTEG_PROFILE", "other"),
+  INTEG_OUTPUT: value("INTEG_OUTPUT", "csv"),
+  INTEG_SERVICE_VERSION: value("INTEG_SERVICE_VERSION", "2020-01-01"),
+  INTEG_TIMEOUT: value("INTEG_TIMEOUT", "29s"),
+  INTEG_RETRY_FOR: value("INTEG_RETRY_FOR", "1m"),
+  INTEG_NO_INPUT: value("INTEG_NO_INPUT", "1"),
+  INTEG_DEBUG: value("INTEG_DEBUG", "1"),
+  INTEG_REGION: value("INTEG_REGION", "eu"),
+  INTEG_BASE_URL: set(elsewhere),
+  INTEG_API_KEY: value("INTEG_API_KEY", "another", { refuses: /INTEG_BASE_URL/ }),
+  INTEG_CLIENT_ID: set(({ trap }) => ({
+    INTEG_BASE_URL: trap.origin,
+    INTEG_REGION: "us",
+    INTEG_CLIENT_ID: "cid_1",
+    INTEG_CLIENT_SECRET: "another",
+    INTEG_TOKEN_ENDPOINT: `${trap.origin}/token`,
+  })),
+  INTEG_CLIENT_SECRET: value("INTEG_CLIENT_SECRET", "another", { refuses: /INTEG_BASE_URL/ }),
+  INTEG_TOKEN_ENDPOINT: set(({ trap }) => ({ INTEG_TOKEN_ENDPOINT: `${trap.origin}/token` })),
+  INTEG_AUDIENCE: value("INTEG_AUDIENCE", "another"),
+  INTEG_ORGANIZATION_ID: value("INTEG_ORGANIZATION_ID", otherOrganization),
+  INTEG_ACCESS_TOKEN: value("INTEG_ACCESS_TOKEN", "another", { refuses: /INTEG_BASE_URL/ }),
+  INTEG_CONFIG_DIR: set((_table, at) => ({ INTEG_CONFIG_DIR: at.path("empty") }), { refuses: gone }),
+  INTEG_STATE_DIR: set((_table, at) => ({ INTEG_STATE_DIR: at.path("empty") }), { refuses: gone }),
+  INTEG_JOURNAL: set((_table, at) => ({ INTEG_JOURNAL: at.path("empty", "j") }), { refuses: gone }),
+  NO_COLOR: value("NO_COLOR", "1"),
+  FORCE_COLOR: value("FORCE_COLOR", "1"),
+  CLICOLOR: value("CLICOLOR", "0"),
+  CLICOLOR_FORCE: value("CLICOLOR_FORCE", "1"),
+  TERM: value("TERM", "dumb"),
+  CI: value("CI", "true"),
+  GITHUB_ACTIONS: value("GITHUB_ACTIONS", "true"),
+  CI_JOB_URL: value("CI_JOB_URL", "https://ci.example/1"),
+  CI_PIPELINE_URL: value("CI_PIPELINE_URL", "https://ci.example/2"),
+  BUILD_URL: value("BUILD_URL", "https://ci.example/3"),
+  // A loopback address is not asked for by a proxy.
+  HTTPS_PROXY: set(({ trap }) => ({ HTTPS_PROXY: trap.origin })),
+  NO_PROXY: value("NO_PROXY", "*"),
+  NODE_EXTRA_CA_CERTS: value("NODE_EXTRA_CA_CERTS", "/nowhere.pem"),
+  XDG_CONFIG_HOME: set((_table, at) => ({ XDG_CONFIG_HOME: at.path("empty") })),
+  XDG_STATE_HOME: set((_table, at) => ({ XDG_STATE_HOME: at.path("empty") })),
+};
+
+const flag = (...words: string[]): Dimension => ({ words: () => words });
+
+/** The flags of `journal recover` and of every command. */
+export const flags: Readonly<Record<string, Dimension>> = {
+  "--profile": flag("--profile", "other"),
+  "--output": flag("--output", "csv"),
+  "--json": flag("--json"),
+  "--ndjson": flag("--ndjson"),
+  "--fields": flag("--fields", "id"),
+  "--service-version": flag("--service-version", "2020-01-01"),
+  "--timeout": flag("--timeout", "29s"),
+  "--retry-for": flag("--retry-for", "1m"),
+  "--no-input": flag("--no-input"),
+  "--quiet": flag("--quiet"),
+  "--debug": flag("--debug"),
+  "--no-color": flag("--no-color"),
+  "--wait": flag("--wait", "1s"),
+  "--now": { words: () => ["--now"], refuses: /no overlap/i },
+  "--replace-lost-secret": flag("--replace-lost-secret"),
+  "--secret-file": flag("--secret-file", "another"),
+  "--secret-command": flag("--secret-command", "cat > another"),
+  // Another account's, and one that is not there.
+  "--secret-profile": { ...flag("--secret-profile", "other"), refuses: /cannot become|belongs to/ },
+  "--secret-to": { ...flag("--secret-to", "keychain:integ-table/secret"), refuses: /keychain/ },
+  "--secret-format": flag("--secret-file", "another", "--secret-format", "line"),
+  "--secret-env": flag("--secret-file", "another", "--secret-format", "env", "--secret-env", "A=secret"),
+  "--secret-check-command": flag("--secret-command", "cat > another", "--secret-check-command", "cat another"),
+  "--secret-check": flag("--secret-command", "cat > x", "--secret-check-command", "true", "--secret-check", "exit"),
+  "--secret-command-timeout": flag("--secret-command", "cat > another", "--secret-command-timeout", "9s"),
+  "--force": flag("--secret-file", "another", "--force"),
+};
+
+const edit =
+  (...words: string[]): Dimension["before"] =>
+  async (_table, at) => {
+    for (const name of ["p", "k"]) {
+      const { code, stderr } = await at.integ(["profiles", "edit", name, ...words]);
+      if (code !== 0) throw new Error(stderr);
+    }
+  };
+
+function profilesIn(at: Home): { readonly path: string; readonly text: string } {
+  const path = at.path("config", "profiles.json");
+  return { path, text: readFileSync(path, "utf8") };
+}
+
+/** The profiles' file is put back as it was. */
+function undone(before: (table: Table, at: Home) => unknown, more: Omit<Dimension, "before" | "undo"> = {}): Dimension {
+  let kept: string | undefined;
+  return {
+    ...more,
+    async before(table, at) {
+      cpSync(at.path("config"), at.path("kept"), { recursive: true });
+      kept = at.path("kept");
+      await before(table, at);
+    },
+    undo(_table, at) {
+      cpSync(kept!, at.path("config"), { recursive: true });
+    },
+  };
+}
+
+export const worlds: Readonly<Record<string, Dimension>> = {
+  "another default profile": { before: (_table, at) => at.integ(["profiles", "use", "other"]) },
+  "an edited service version": { before: edit("--service-version", "2020-01-01") },
+  "an edited token endpoint": {
+    before: ({ trap }, at) => at.integ(["profiles", "edit", "p", "--token-endpoint", `${trap.origin}/token`]),
+  },
+  "an edited audience": { before: async (_table, at) => at.integ(["profiles", "edit", "p", "--audience", "another"]) },
+  "an edited key id": { before: edit("--api-key-id", "key_somebody"), mayDoubt: true },
+  "an edited address": undone(({ trap }, at) => edit("--base-url", trap.origin)!(undefined as never, at), {
+    refuses: moved,
+  }),
+  "an edited organization": undone((table, at) => edit("--organization-id", otherOrganization)!(table, at), {
+    refuses: moved,
+  }),
+  "a renamed profile": undone(
+    (_table, at) => {
+      const { path, text } = profilesIn(at);
+      writeFileSync(path, text.replaceAll(/"(p|k)"/g, '"renamed-$1"'));
+    },
+    { refuses: gone },
+  ),
+  "a removed profile": undone(
+    async (_table, at) => {
+      for (const name of ["p", "k"]) await at.integ(["profiles", "remove", name, "--yes"]);
+    },
+    { refuses: gone },
+  ),
+  "a profile that was removed and added again": undone(
+    async (table, at) => {
+      for (const name of ["p", "k"]) {
+        await at.integ(["profiles", "remove", name, "--yes"]);
+        await table.add(at, name);
+      }
+    },
+    { refuses: gone },
+  ),
+  "another working folder": {
+    before: (_table, at) => mkdirSync(at.path("work")),
+    cwd: (at) => at.path("work"),
+  },
+  "a moved state folder": {
+    before: (_table, at) => {
+      renameSync(at.path("state"), at.path("moved"));
+      at.env.INTEG_STATE_DIR = at.path("moved");
+    },
+    mayDoubt: true,
+  },
+  "a copied state folder": {
+    before: (_table, at) => {
+      cpSync(at.path("state"), at.path("copied"), { recursive: true });
+      at.env.INTEG_STATE_DIR = at.path("copied");
+    },
+    mayDoubt: true,
+  },
+  "a moved home": {
+    before: (_table, at) => {
+      for (const folder of ["state", "config"]) cpSync(at.path(folder), at.path("moved", folder), { recursive: true });
+      Object.assign(at.env, {
+        INTEG_STATE_DIR: at.path("moved", "state"),
+        INTEG_CONFIG_DIR: at.path("moved", "config"),
+      });
+    },
+    mayDoubt: true,
+  },
+  "another host": { under: ["unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"], mayDoubt: true },
+  "a clock three days behind": { env: () => shifted(-3 * day), mayDoubt: true },
+  "a clock three days ahead": { env: () => shifted(3 * day), mayDoubt: true },
+  "a clock that was three days behind": { firstClock: -3 * day, mayDoubt: true },
+  "a clock that was three days ahead": { firstClock: 3 * day, mayDoubt: true },
+  "the journal by a symbolic link": {
+    env: (_table, at) => ({ INTEG_JOURNAL: at.path("link") }),
+    before: (_table, at) => symlinkSync(at.path("state", "journal.ndjson"), at.path("link")),
+    refuses: /link/i,
+  },
+  "the journal by a second name": {
+    env: (_table, at) => ({ INTEG_JOURNAL: at.path("second") }),
+    before: (_table, at) => linkSync(at.path("state", "journal.ndjson"), at.path("second")),
+  },
+  "the journal's folder by a symbolic link": {
+    env: (_table, at) => ({ INTEG_JOURNAL: at.path("folder", "journal.ndjson") }),
+    before: (_table, at) => symlinkSync(at.path("state"), at.path("folder")),
+  },
+  "the journal copied elsewhere": {
+    env: (_table, at) => ({ INTEG_JOURNAL: at.path("journal-copy") }),
+    before: (_table, at) => cpSync(at.path("state", "journal.ndjson"), at.path("journal-copy")),
+    mayDoubt: true,
+  },
+};
+
+export const dimensions: Readonly<Record<string, Dimension>> = { ...variables, ...flags, ...worlds };

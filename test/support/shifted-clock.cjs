@@ -1,0 +1,10 @@
+// Loaded before a program: its clock is wrong by INTEG_TEST_SHIFT milliseconds. Monotonic time stays.
+const shift = Number(process.env.INTEG_TEST_SHIFT);
+const now = Date.now.bind(Date);
+Date.now = () => now() + shift;
+globalThis.Date = class extends Date {
+  constructor(...given) {
+    super(...(given.length === 0 ? [now() + shift] : given));
+  }
+};
+globalThis.Date.now = () => now() + shift;
