@@ -37,7 +37,7 @@ function checkScope(scope: string): void {
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
     refuse(`"${scope}" is not one scope: give each its own --scope.`, suggested(parts));
-  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard: name each scope.`);
+  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard.`, "Name each scope by itself.");
 }
 
 function suggested(parts: readonly string[]): Advice {
@@ -47,7 +47,7 @@ function suggested(parts: readonly string[]): Advice {
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
 export function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
-    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces.");
+    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces.", "Use a key like build-42.");
 }
 
 function refuse(message: string, hint?: Advice): never {

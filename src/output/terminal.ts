@@ -177,7 +177,10 @@ function writeFailure(error: unknown): Error {
   if (gone.has(code)) return new BrokenPipe(error);
   const said = error instanceof Error ? error.message : String(error);
   return new Failure("failed", `Cannot write to standard output: ${said}.`, {
-    meaning: code === "ENOSPC" ? "The disk is full; what was written so far is not the whole result." : undefined,
+    ...(code === "ENOSPC" && {
+      meaning: "What was written so far is not the whole result.",
+      hint: "Free space on the disk, then run the command again.",
+    }),
     cause: error,
   });
 }

@@ -11,7 +11,7 @@ export function isLoopback(hostname: string): boolean {
 
 function parseAddress(text: string, label: string): URL {
   const refuse = (why: string): never => {
-    throw new Failure("usage", `${label} ${why}.`, { meaning: "An address looks like https://api.example.com." });
+    throw new Failure("usage", `${label} ${why}.`, { hint: "Write it like https://api.example.com." });
   };
   // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");

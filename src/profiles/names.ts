@@ -14,6 +14,7 @@ export function checkProfileName(name: string): string {
   if (reservedNames.has(name)) {
     throw new Failure("usage", `"${name}" is a reserved profile name.`, {
       meaning: "sandbox, sandbox-eu and env always mean the same.",
+      hint: "Choose another name.",
     });
   }
   if (!namePattern.test(name)) {

@@ -124,6 +124,7 @@ function refuseTwice(parts: readonly Part[]): void {
   if (twice === undefined) return;
   throw new Failure("usage", `${describeDestination(twice).name} is given twice as a destination of the secret.`, {
     meaning: "Nothing was sent.",
+    hint: "Name another destination for one of them.",
   });
 }
 

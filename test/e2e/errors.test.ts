@@ -329,6 +329,7 @@ function settled(text: string): string {
 
 it("tells what was wrong, where, and what to type instead", async () => {
   const told: string[] = [];
+  const steps: Step[] = [];
   const golden = join(root, "test/e2e/errors.golden.txt");
   for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs(), ...fullDiskWrongs()]) {
     if (under?.[0] === "strace" && !hasStrace) {
@@ -345,9 +346,62 @@ it("tells what was wrong, where, and what to type instead", async () => {
     expect(stderr, what).toMatch(/^Error: |"error":/m);
     expect(stderr, what).not.toMatch(/^ +at .+:\d+:\d+\b|undefined|\[object/m);
     told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
+    steps.push(stepIn({ what, env, stderr }));
   }
   await expect(told.join("\n")).toMatchFileSnapshot(golden);
-});
+  await typeEach(steps);
+}, 120_000);
+
+interface Step extends Pick<Wrong, "what" | "env"> {
+  readonly message: string;
+  readonly command: string | undefined;
+  readonly sentence: string | undefined;
+}
+
+/** What an error says to do, as a person or as a program reads it. */
+function stepIn({ what, env, stderr }: Pick<Wrong, "what" | "env"> & { readonly stderr: string }): Step {
+  const [, message = "", command, sentence] = stderr.includes('{"error":')
+    ? ofProgram(stderr)
+    : [
+        "",
+        /^Error: (.*)$/m.exec(stderr)?.[1],
+        /^ {2}Next: (.*)$/m.exec(stderr)?.[1],
+        /^ {2}Fix: (.*)$/m.exec(stderr)?.[1],
+      ];
+  return { what, env, message, command, sentence };
+}
+
+function ofProgram(stderr: string): [string, string, string | undefined, string | undefined] {
+  const { error } = JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: Record<string, string> };
+  return ["", error.message!, error.next_command, error.hint];
+}
+
+/** The words that a POSIX shell makes of a command. */
+function shellWords(command: string): string[] {
+  const { stdout, status } = spawnSync("sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${command}`]);
+  expect(status, command).toBe(0);
+  return stdout.toString("utf8").split("\0").slice(0, -1);
+}
+
+/** Every next step is typed: the command exists, its words are understood, and it does not end as the one before it did. */
+async function typeEach(steps: readonly Step[]): Promise<void> {
+  let typed = 0;
+  for (const { what, env, message, command, sentence } of steps) {
+    if (sentence !== undefined) expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
+    if (command === undefined) continue;
+    typed += 1;
+    if (!command.startsWith("integ ")) {
+      expect(spawnSync("sh", ["-c", command], { cwd: at.folder }).status, `${what}: ${command}`).toBe(0);
+      continue;
+    }
+    const { code, stderr } = await integHere(at, shellWords(command), { env, input: "some-key\n" });
+    expect(stderr, `${what}: ${command}`).not.toMatch(/^Error: (?:Unknown|Missing|Too many|Option|Required|Invalid)/m);
+    if (code !== 0) expect(stepIn({ what, env, stderr }).message, `${what}: ${command}`).not.toBe(message);
+  }
+  const without = steps.filter((step) => step.command === undefined && step.sentence === undefined);
+  expect(without.map(({ what }) => what)).toEqual([]);
+  console.info(`next steps: ${steps.length} errors, each with one; ${typed} commands typed`);
+}
 
 /** The JSON on the last line of standard error, which holds nothing else. */
 function lastError(stderr: string): { exit_code: number } {

@@ -143,7 +143,7 @@ const fromTheStart: NextStep = {
 function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
   if (status === 404) return notFound(resource);
   if (status === 409) return problem.code === "idempotency_key_reuse" ? keyReuse : conflict(resource);
-  return refusals[status] ?? ["failed", "the request is not accepted"];
+  return refusals[status] ?? ["failed", "the request is not accepted", { hint: "Correct what the service names." }];
 }
 
 const refusals: Readonly<Record<number, Refusal>> = {

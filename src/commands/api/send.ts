@@ -55,7 +55,10 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
     return readFileSync(resolve(context.settings.cwd, file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") throw new Failure("usage", `--input: there is no file "${file}".`);
+    if (code === "ENOENT")
+      throw new Failure("usage", `--input: there is no file "${file}".`, {
+        hint: "Name a file that exists, or - for standard input.",
+      });
     throw new Failure("usage", `--input: "${file}" cannot be read (${code ?? "unknown"}).`);
   }
 }

@@ -87,7 +87,8 @@ function textOf(context: Context, path: string): string {
   } catch (error) {
     if (error instanceof Failure) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") throw new Failure("usage", `--waivers: there is no file ${path}.`);
+    if (code === "ENOENT")
+      throw new Failure("usage", `--waivers: there is no file ${path}.`, { hint: "Name a file that exists." });
     throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
   }
 }

@@ -73,7 +73,7 @@ export function createQuestions(
   };
   const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {
     const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
-    begin(missing);
+    begin(missing, flag === undefined ? {} : { hint: `Add ${flag}.` });
     const { askText } = await import("./prompts.ts");
     const problem = (given: string): string | undefined =>
       given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
@@ -99,12 +99,12 @@ const nothingKnown: Picked = { values: [], somethingElse: true };
 
 function picks(
   context: PromptContext,
-  { begin, ask }: Pick<Questions, "ask"> & { begin: (refused: string) => void },
+  { begin, ask }: Pick<Questions, "ask"> & { begin: (refused: string, step?: NextStep) => void },
 ): Pick<Questions, "pick" | "pickSome"> {
   return {
     async pick(question, { choices, flag, other }) {
       const missing = `${flag} is missing.`;
-      begin(missing);
+      begin(missing, { hint: `Add ${flag}.` });
       const { pickOne } = await import("./pick-list.ts");
       const list = { question, choices, other: other?.label };
       const picked = choices.length === 0 ? nothingKnown : await pickOne(context, list);
@@ -115,7 +115,7 @@ function picks(
     },
     async pickSome(question, { choices, flag, other, chosen, split }) {
       const missing = `${flag} is missing.`;
-      begin(missing);
+      begin(missing, { hint: `Add ${flag}.` });
       const { pickSome } = await import("./pick-list.ts");
       const list = { question, choices, other: other.label, chosen };
       const picked = choices.length === 0 ? nothingKnown : await pickSome(context, list);

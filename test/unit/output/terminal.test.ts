@@ -74,7 +74,7 @@ describe("writing to a file", () => {
     expect(error).toMatchObject({
       kind: "failed",
       message: expect.stringContaining("ENOSPC"),
-      details: { meaning: expect.stringContaining("disk is full") },
+      details: { hint: expect.stringContaining("Free space on the disk") },
     });
   });
 
