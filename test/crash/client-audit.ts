@@ -155,8 +155,11 @@ export async function auditRecovered(watched: Watched, before: string | undefine
   if (wasBegun && ours.length === 0) findings.unfinished.push(`${where}: begun, and no client after recovery`);
   if (place.keepsTrace && before !== undefined && (secret !== before || opened === undefined))
     findings.revokedAfterDelivery.push(`${where}: the delivered secret ${opened ? "was replaced" : "no longer opens"}`);
-  for (const file of filesWithSecrets(at.folder))
+  for (const text of place.wrong?.() ?? []) findings.duplicates.push(`${where}: ${text}`);
+  const tokens = place.tokens?.() ?? [];
+  for (const file of filesWithSecrets(at.folder, tokens))
     if (!place.holds(at, file)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
+  if (tokens.some((token) => printed.includes(token))) findings.strayedSecrets.push(`${where}: a token was printed`);
 }
 
 function isOwned(entries: readonly ReadEntry[], id: string): boolean {
@@ -167,12 +170,13 @@ function isOwned(entries: readonly ReadEntry[], id: string): boolean {
 }
 
 /** Every file under a folder that holds a client secret, or room that was kept for one and not given back. */
-export function filesWithSecrets(folder: string): string[] {
+export function filesWithSecrets(folder: string, tokens: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     const path = join(folder, name);
     if (!lstatSync(path).isFile()) continue;
-    if (readFileSync(path).includes(secretStart) || /\.integ-|undelivered\//.test(name))
+    const text = readFileSync(path);
+    if ([secretStart, ...tokens].some((secret) => text.includes(secret)) || /\.integ-|undelivered\//.test(name))
       found.push(relative(folder, path));
   }
   return found;

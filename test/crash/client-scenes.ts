@@ -152,16 +152,19 @@ export const createToCommand: ClientWork = { ...createTo(command), childKilled: 
 
 export const createToThree: ClientWork = { ...createTo(three), childKilled: 12 };
 
-export const rotateToThree: ClientWork = {
-  name: `oauth-clients rotate to ${three.name}`,
-  place: three,
-  childKilled: 12,
-  arrange: async (at, account) => {
-    await three.arrange?.(at, account);
-    const old = await account.make(["entity:read"]);
-    return { words: ["oauth-clients", "rotate", old.id, ...three.words], old };
-  },
-};
+export function rotateTo(place: Place): ClientWork {
+  return {
+    name: `oauth-clients rotate to ${place.name}`,
+    place,
+    arrange: async (at, account) => {
+      await place.arrange?.(at, account);
+      const old = await account.make(["entity:read"]);
+      return { words: ["oauth-clients", "rotate", old.id, ...place.words], old };
+    },
+  };
+}
+
+export const rotateToThree: ClientWork = { ...rotateTo(three), childKilled: 12 };
 
 /** The first answer brings no secret, so that the same run revokes that client and makes another. */
 export const replace: ClientWork = {

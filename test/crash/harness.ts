@@ -283,12 +283,26 @@ export async function playEach(
   expect(missed).toEqual([]);
 }
 
-/** A test that kills the scene's command everywhere, or at `sample` points where not all of them are asked for. */
-export function killTest(scene: Scene, { sample }: { sample: number }): void {
+/** From the response that brings a secret to the request that revokes the credential before it. */
+export function deliveryPoints(points: readonly Point[]): Point[] {
+  const first = points.findIndex(({ call, text }) => call === "read" && text.includes("HTTP/1.1 201"));
+  const last = points.findLastIndex(({ text }) => text.includes("DELETE /v1/oauth_clients"));
+  if (first < 0 || last < first) throw new Error("the recorded run has no delivery");
+  return points.slice(first, last + 1);
+}
+
+/**
+ * A test that kills the scene's command everywhere, or at `sample` points where not all of them are asked for.
+ * @param options.of the points that matter; all where nothing else is said
+ */
+export function killTest(
+  scene: Scene,
+  { sample, of = (points) => [...points] }: { sample: number; of?: (points: readonly Point[]) => Point[] },
+): void {
   const isTraced = sayWhetherTraced(`SIGKILL at every call of ${scene.name}`);
   describe.runIf(isTraced)(`${scene.name}, killed`, () => {
     it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
-      const points = await pointsOf(scene);
+      const points = of(await pointsOf(scene));
       const killed = (point: Point): Fault => ({ point });
       await playEach(scene, { all: points.map(killed), sample: sampleOf(points, sample).map(killed) });
     });

@@ -22,6 +22,10 @@ export interface Place {
   delivered(at: Home, printed: string): string | undefined;
   /** Whether a file (relative to the home) is the place, or belongs to it. */
   holds(at: Home, file: string): boolean;
+  /** What is wrong there although the secret is: written twice, or something of somebody else changed. */
+  wrong?(): string[];
+  /** Credentials that open the place: they may stand nowhere. */
+  tokens?(): string[];
   /** False where the program cannot know afterwards that the secret arrived. */
   readonly keepsTrace: boolean;
 }

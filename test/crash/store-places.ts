@@ -1,0 +1,99 @@
+// Secret stores among the places of a secret, with servers of their own: each is looked at from its own side.
+import { afterAll } from "vitest";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import type { Home } from "../support/program.ts";
+import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { type Place, rawFile, three } from "./secret-places.ts";
+
+const path = "secret/apps/ci";
+
+export class Stores {
+  #vault: VaultServer | undefined;
+  #github: GitHubServer | undefined;
+  /** Where the program finds a server instead of at its own address, such as a proxy. */
+  readonly leads = new Map<"vault" | "github", (origin: string) => Promise<string>>();
+
+  get vault(): VaultServer {
+    return this.#vault!;
+  }
+
+  get github(): GitHubServer {
+    return this.#github!;
+  }
+
+  /** Empty stores, and an environment that leads to them. */
+  async arrange(at: Home): Promise<void> {
+    this.#vault ??= await startVault();
+    this.#github ??= await startGitHub();
+    const { vault, github } = this;
+    vault.calm();
+    vault.secrets.clear();
+    vault.put(path, { other: "kept" });
+    github.calm();
+    github.forgetSecrets();
+    const through = async (name: "vault" | "github", origin: string): Promise<string> =>
+      (await this.leads.get(name)?.(origin)) ?? origin;
+    Object.assign(at.env, {
+      VAULT_ADDR: await through("vault", vault.origin),
+      VAULT_TOKEN: vault.root,
+      GITHUB_API_URL: await through("github", github.origin),
+      GH_TOKEN: github.token,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#vault?.close();
+    await this.#github?.close();
+  }
+
+  /** A field of Vault. */
+  inVault(): string | undefined {
+    const held = this.vault.current(path)?.client_secret;
+    return typeof held === "string" ? held : undefined;
+  }
+
+  inGitHub(): string | undefined {
+    return this.github.secret("CLIENT_SECRET");
+  }
+
+  /** What was written twice, or in place of something else. */
+  wrong(): string[] {
+    const versions = this.vault.secrets.get(path) ?? [];
+    const written = versions.map(({ fields }) => fields.client_secret).filter((secret) => secret !== undefined);
+    const doubled = written.filter((secret, index) => written.indexOf(secret) < index);
+    return [
+      ...doubled.map(() => "a second version of one secret in Vault"),
+      ...versions.filter(({ fields }) => fields.other !== "kept").map(() => "a field of somebody else was changed"),
+    ];
+  }
+}
+
+const storeWords = ["--secret-to", `vault:${path}#client_secret`, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+
+/** @returns places of which some are stores; their servers end with the file of tests */
+export function storePlaces(): { readonly stores: Stores; readonly withFile: Place; readonly withAll: Place } {
+  const stores = new Stores();
+  afterAll(() => stores.close());
+  const beside = (place: Place, name: string): Place => ({
+    ...place,
+    name,
+    words: [...place.words, ...storeWords],
+    arrange: async (at, account) => {
+      await place.arrange?.(at, account);
+      await stores.arrange(at);
+    },
+    delivered: (at, printed) => {
+      const secrets = [place.delivered(at, printed), stores.inVault(), stores.inGitHub()];
+      if (secrets.includes(undefined)) return undefined;
+      return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
+    },
+    wrong: () => stores.wrong(),
+    tokens: () => [stores.vault.root, stores.github.token],
+    keepsTrace: true,
+  });
+  return {
+    stores,
+    withFile: beside(rawFile, "a file, Vault and GitHub"),
+    withAll: beside(three, "a file, a command, a profile, Vault and GitHub"),
+  };
+}
