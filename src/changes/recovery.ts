@@ -10,7 +10,7 @@ import { recoverKeyRotation } from "./access-key/rotate.ts";
 import { finishOrReplace } from "./oauth-client/replace.ts";
 import { finishClientRevocation } from "./oauth-client/revoke.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
-import { detailsOf, isInterruption, saysNothingWasDone, type Account, type Workbench } from "./workbench.ts";
+import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
 import { shell } from "../next-step.ts";
 
 export interface RecoveryOptions {
@@ -84,7 +84,7 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
     if (isSettled(lease.entry.state)) return { entry: lease.entry };
     isSkipped = options.isOptional?.(lease.entry) === true;
     const bench = await options.benchFor(lease.entry);
-    checkBinding(lease.entry, bench.account);
+    checkBinding(lease.entry, bench);
     isSkipped = false;
     await finish(bench, lease, options);
     return { entry: (await reread(journal, given.id)) ?? lease.entry };
@@ -116,7 +116,7 @@ export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional">;
  * @throws Failure `auth` if that is another account now; nothing was sent
  */
 export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
-  checkBinding(lease.entry, bench.account);
+  checkBinding(lease.entry, bench);
   await finish(bench, lease, options);
 }
 
@@ -148,13 +148,17 @@ function asEntryStands(entry: Entry, failure: Failure): Failure {
 }
 
 /** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */
-function checkBinding(entry: Entry, account: Account): void {
+function checkBinding(entry: Entry, { account, journal }: Workbench): void {
+  // A profile's id is one machine's.
+  const isOther = journal.isShared
+    ? account.principal !== undefined && entry.principal !== undefined && account.principal !== entry.principal
+    : account.profileId !== entry.profile_id;
   const moved =
     (account.baseUrl !== entry.base_url &&
       `points at ${account.baseUrl} now, and the entry was made for ${entry.base_url}`) ||
     (account.organizationId?.toLowerCase() !== entry.organization_id?.toLowerCase() &&
       "is bound to another organization now") ||
-    (account.profileId !== entry.profile_id && "is another profile of the same name");
+    (isOther && "is another profile of the same name");
   if (!moved) return;
   throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
     ...detailsOf(entry),

@@ -2,10 +2,19 @@
 // may want two. Each says so at its end, since the second one may have begun after the first one looked.
 import { Failure } from "../errors.ts";
 import { type Entry, isSameRequest } from "../journal/entry.ts";
+import type { Admission } from "../journal/journal.ts";
 import type { Workbench } from "./workbench.ts";
 
 /** States in which nothing was made, or is in use. */
 const nothing: ReadonlySet<string> = new Set(["refused", "abandoned", "replaced", "unusable"]);
+
+/** Says who is at the same request at this moment: each makes its own. */
+export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
+  for (const { entry, holder } of alongside)
+    tell.warn(
+      `${holder.user} on ${holder.host} (process ${holder.pid}) has been making the same since ${holder.since} (journal entry ${entry}). This makes another one.`,
+    );
+}
 
 /** When a creation began, by the clock that the journal's records have. */
 export function beginning({ clock }: Workbench): string {

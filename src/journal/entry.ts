@@ -276,15 +276,15 @@ function requestJson(text: string): string {
 }
 
 /** The entry as `journal show --json` shows it: the row of the list, with its history last. */
-export function publicHistory(entry: Entry, history: readonly object[]): string {
-  return `${publicEntry(entry).slice(0, -1)},"history":${JSON.stringify(history)}}`;
+export function publicHistory(entry: Entry, history: readonly object[], holder?: object): string {
+  return `${publicEntry(entry, holder).slice(0, -1)},"history":${JSON.stringify(history)}}`;
 }
 
 /**
  * The entry as `journal list --json` shows it: JSON text with the keys of docs/design/journal.md in that order, then `due_at`,
  * `replaces`, `replaced_by`, `parent` and `policy_name` where they are set. `request` is the body as it was sent, not parsed and written again.
  */
-export function publicEntry(entry: Entry): string {
+export function publicEntry(entry: Entry, holder?: object): string {
   const before = {
     id: entry.id,
     object: "journal_entry",
@@ -309,6 +309,7 @@ export function publicEntry(entry: Entry): string {
     replaced_by: entry.replaced_by ?? undefined,
     parent: entry.parent ?? undefined,
     policy_name: entry.detail.policy_name,
+    holder,
   };
   return `${JSON.stringify(before).slice(0, -1)},"request":${requestJson(entry.request_text)},${JSON.stringify(after).slice(1)}`;
 }

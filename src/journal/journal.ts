@@ -47,6 +47,11 @@ export interface Journal {
   /** Who works on which entry now, by its id. Of a file only its locks know it. */
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /**
+   * Takes an entry away from the holder that was seen; its process records nothing more.
+   * @throws Failure `usage` for a file, whose locks end with their processes; `conflict` if another holds it by now
+   */
+  takeAway(id: string, seen: Holder | undefined): Promise<void>;
+  /**
    * Makes sure that every lease of this process outlasts one request, before that is sent.
    * @throws Failure if another has one of them now: nothing may be sent
    */

@@ -152,8 +152,9 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   };
 }
 
-function environmentWays(resolution: Resolution, env: Environment): Ways {
+function environmentWays(resolution: Resolution, env: Environment): Ways & Pick<ActiveProfile, "principal"> {
   return {
+    principal: variable(env, "INTEG_API_KEY") === undefined ? variable(env, "INTEG_CLIENT_ID") : undefined,
     credential: async () => {
       const key = variable(env, "INTEG_API_KEY");
       if (key !== undefined) return { kind: "api_key", key, style: "apikey-user" };
@@ -197,6 +198,7 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
   const keyExchange = legacy && exchangeOf(legacy);
   return {
     keyId,
+    principal: profile.credential?.kind === "client_credentials" ? profile.credential.client_id : undefined,
     keyExchange,
     credential: () => storedCredential(profile, tools),
     legacy: () => storedLegacy(profile, tools),

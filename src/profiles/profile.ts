@@ -91,6 +91,8 @@ export interface ProfileFacts {
 export interface ActiveProfile extends ProfileFacts {
   /** Resource id of the profile's own access key, where it is known. */
   readonly keyId?: string;
+  /** The client that acts, if the profile has client credentials: the same on every machine. */
+  readonly principal?: string;
   /** How the profile exchanges a key's secret for a token; absent if it knows no way. The sandbox's endpoint has no address. */
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
   /** @throws Failure `auth` where there is none, it cannot be had, or it belongs to another origin */

@@ -15,7 +15,7 @@ import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellSimultaneous } from "../simultaneous.ts";
+import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -68,6 +68,11 @@ export interface KeyCreated {
 /** Appended to a name by `--name-marker`: unguessable, so that nobody else's key has it. */
 function newMark(): string {
   return `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
+}
+
+/** Whether a name leaves room for its mark. */
+export function leavesRoomForMark(name: string): boolean {
+  return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 
 /**
@@ -141,7 +146,9 @@ export async function admitKeyCreation(
 ): Promise<EntryLease> {
   const wanted = keyCreationIntent(bench, creation, creation.marked ? newMark() : "");
   const intent = { ...wanted, ...(begun && madeAs(begun)), ...about };
-  const { kind, lease } = await bench.journal.admit(intent, { fresh });
+  const admission = await bench.journal.admit(intent, { fresh });
+  const { kind, lease } = admission;
+  tellAlongside(bench, admission);
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
     // Nobody knows how that one ended: a second key is not made by itself.

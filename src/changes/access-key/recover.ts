@@ -8,6 +8,7 @@ import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
+import { assertQuiet } from "./quiet.ts";
 import { finishKeyDelivery, resumeDelivery } from "../delivery-recovery.ts";
 import { assertAsAsked, secretLost } from "../secret-delivery.ts";
 import {
@@ -52,6 +53,7 @@ export async function recoverKeyCreation(
   options: KeyRecoveryOptions,
 ): Promise<KeyEnd> {
   assertAsAsked(lease.entry);
+  assertQuiet(lease);
   const work = { bench, lease, destination: options.destination };
   if (await resumeDelivery(work, options.prove)) return { kind: "delivered", entry: lease.entry };
   if (lease.entry.state !== "secret_lost") {

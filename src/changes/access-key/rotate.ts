@@ -9,6 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
+import { assertQuiet } from "./quiet.ts";
 import { type SecretDelivery, secretLost } from "../secret-delivery.ts";
 import {
   detailsOf,
@@ -142,6 +143,7 @@ export async function recoverKeyRotation(
   lease: EntryLease,
   { destination, mayReplace }: KeyRotationRecovery,
 ): Promise<KeyRotated> {
+  assertQuiet(lease);
   const work = { bench, lease, destination };
   if (await resumeDelivery(work, ownProof(bench, lease.entry))) return { entry: lease.entry };
   const isLost = lease.entry.state === "secret_lost";

@@ -15,7 +15,7 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
 import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellSimultaneous } from "../simultaneous.ts";
+import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
 import { noSlot } from "./full-account.ts";
 import { stillPending, untilNotPending } from "./pending.ts";
 import { belonging, wasClaimed } from "../kept-secret.ts";
@@ -67,8 +67,10 @@ export async function createOAuthClient<T>(
 ): Promise<T> {
   checkCreation({ ...request, idempotencyKey: options.key });
   const since = beginning(bench);
-  const { kind, lease } = await admitCreation(bench, creationIntent(bench, request), options);
+  const admission = await admitCreation(bench, creationIntent(bench, request), options);
+  const { kind, lease } = admission;
   try {
+    tellAlongside(bench, admission);
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`);
     const concluded = await options.conclude(await finishCreation(bench, lease, options), lease);

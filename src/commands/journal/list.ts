@@ -6,7 +6,7 @@ import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/values.ts";
 import { mentionDamage } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
-import { entriesView, entriesPage } from "./view.ts";
+import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
 
 const addFilters = sharedOptions((command) =>
   command
@@ -22,7 +22,7 @@ const addFilters = sharedOptions((command) =>
 );
 
 export const command = defineVerb({
-  fields: entriesView.columns.map(({ path }) => path),
+  fields: sharedEntriesView.columns.map(({ path }) => path),
   configure: (command) => addFilters(command),
   examples: [
     { line: "integ journal list", does: "what is unsettled, newest first, and what to type next" },
@@ -36,8 +36,9 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
-    const list = context.output.list({ ...entriesView, empty });
-    await list.page(entriesPage(shown));
+    const view = journal.isShared ? sharedEntriesView : entriesView;
+    const list = context.output.list({ ...view, empty });
+    await list.page(entriesPage(shown, await journal.holders()));
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });

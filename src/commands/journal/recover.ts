@@ -12,6 +12,7 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { TakenPlaces } from "./taken-places.ts";
+import { fittingProfile } from "../running/entry-profile.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -116,7 +117,15 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
 }
 
 /** A profile that was removed: nobody typed its name now, and one added anew under it is another one. */
-async function refuseGone(context: Context, { id, profile }: Entry): Promise<void> {
+async function refuseGone(context: Context, entry: Entry): Promise<void> {
+  const { id, profile, base_url } = entry;
+  if ((await context.journal()).isShared) {
+    if (await fittingProfile(context, entry)) return;
+    throw new Failure("auth", `No profile of this machine is bound to the account of ${id} (${base_url}).`, {
+      meaning: `Nothing was sent. It was asked for as profile "${profile}", perhaps on another machine.`,
+      nextCommand: shell`integ help profiles add`,
+    });
+  }
   const { sandboxRegions } = await import("../../profiles/resolution.ts");
   if (profile === "env" || sandboxRegions.has(profile)) return;
   if ((await context.profiles.store()).get(profile) !== undefined) return;

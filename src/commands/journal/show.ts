@@ -1,7 +1,7 @@
 import { publicEntry, publicHistory } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
-import { entryView, historyView } from "./view.ts";
+import { entryView, heldEntryView, historyView } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
@@ -16,9 +16,13 @@ export const command = defineVerb({
     const journal = await context.journal();
     const entry = await journal.find(id);
     const history = await journal.history(entry.id);
+    const holder = (await journal.holders()).get(entry.id);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
-    await output.resource(isTable ? publicEntry(entry) : publicHistory(entry, history), { ...entryView, isRead: true });
+    await output.resource(isTable ? publicEntry(entry, holder) : publicHistory(entry, history, holder), {
+      ...(holder === undefined ? entryView : heldEntryView),
+      isRead: true,
+    });
     if (!isTable) return;
     await output.text("\n");
     const steps = output.list(historyView);

@@ -18,6 +18,15 @@ const columns = [
 
 export const entriesView: ListView = { columns: [...columns], singular: "entry", plural: "entries" };
 
+/** Of a journal that others work in too: who is at an entry now. */
+const holderColumns = [
+  { path: "holder.user", heading: "held by" },
+  { path: "holder.host", heading: "on" },
+  { path: "holder.since", heading: "since", kind: "time" },
+] as const;
+
+export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
+
 export const entryView: ResourceView = {
   columns: [
     ...columns.slice(0, 3),
@@ -39,6 +48,8 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
+export const heldEntryView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };
+
 /** The steps of one entry. */
 export const historyView: ListView = {
   columns: [
@@ -59,6 +70,6 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
 }
 
 /** Entries as one page of a list: the same bytes in every format. */
-export function entriesPage(entries: readonly Entry[]): RowPage {
-  return pageOf(entries.map(publicEntry));
+export function entriesPage(entries: readonly Entry[], holders: ReadonlyMap<string, object> = new Map()): RowPage {
+  return pageOf(entries.map((entry) => publicEntry(entry, holders.get(entry.id))));
 }

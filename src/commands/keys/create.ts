@@ -5,7 +5,7 @@ import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { showRequest, showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
-import { addKeyOptions, expiryOf, type KeyFlags } from "./new-key.ts";
+import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
 
 export const command = defineVerb({
@@ -68,7 +68,7 @@ async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreatio
       scopes: flags.scope,
     },
     expiry: expiry?.fingerprint,
-    marked: flags.nameMarker === true,
+    marked: await isMarked(context, { nameMarker: flags.nameMarker, name }),
   };
 }
 

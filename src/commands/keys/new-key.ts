@@ -1,5 +1,6 @@
 // The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
+import type { Context } from "../../context.ts";
 import { parseLifetime } from "../options/values.ts";
 import { fullTime } from "../../api/json/iso-time.ts";
 import { Failure } from "../../errors.ts";
@@ -15,9 +16,28 @@ export const addKeyOptions = sharedOptions((command) =>
         .choices(["user_bound", "service_account"] as const),
     )
     .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
-    .option("--name-marker", "Add a short random mark to the name: a lost answer can then be settled for certain"),
+    .option(
+      "--name-marker",
+      "Add a short random mark to the name: a lost answer can then be settled for certain (default with a team's journal)",
+    )
+    .option("--no-name-marker", "Send the name as given"),
 );
 export type KeyFlags = FlagsOf<typeof addKeyOptions>;
+
+/**
+ * Whether the name gets a mark. With a team's journal it does unless it is asked not to: who finishes a lost creation there
+ * may be somebody else, elsewhere.
+ */
+export async function isMarked(
+  { journal, output }: Pick<Context, "journal" | "output">,
+  { nameMarker, name }: { readonly nameMarker?: boolean | undefined; readonly name: string },
+): Promise<boolean> {
+  if (nameMarker !== undefined || !(await journal()).isShared) return nameMarker === true;
+  const { leavesRoomForMark } = await import("../../changes/access-key/create.ts");
+  if (leavesRoomForMark(name)) return true;
+  output.note("The name is too long for a random mark, and is sent as given.");
+  return false;
+}
 
 /** An expiry as it was asked for. */
 export interface Expiry {

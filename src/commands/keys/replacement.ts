@@ -5,7 +5,7 @@ import type { KeyCreation } from "../../changes/access-key/create.ts";
 import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
 import type { Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
-import { type KeyFlags, expiryOf } from "./new-key.ts";
+import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/values.ts";
 import {
@@ -92,7 +92,9 @@ async function requestOf(
   const overlapMs = options.overlap === undefined ? 0 : parseLifetime(options.overlap, "--overlap");
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = oldKeyOf(value, id);
-  const creation = replacementOf(old, options, context.clock.now());
+  const asked = replacementOf(old, options, context.clock.now());
+  const { nameMarker } = options;
+  const creation = { ...asked, marked: await isMarked(context, { nameMarker, name: asked.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
   return {
     oldId: id,

@@ -9,6 +9,7 @@ import {
   type Tell,
   type Workbench,
 } from "../../changes/workbench.ts";
+import { profileOf } from "./entry-profile.ts";
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -21,11 +22,12 @@ import { shell } from "../../next-step.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
-  const profile = await (entry ? context.profiles.named(entry.profile) : context.profiles.active());
+  const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
   return {
     profile: profile.name,
     profileId: profile.id,
+    principal: profile.principal,
     region: profile.region,
     baseUrl: profile.baseUrl,
     organizationId: profile.organizationId ?? null,

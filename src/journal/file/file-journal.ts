@@ -286,6 +286,12 @@ export class FileJournal implements Journal {
     return new Map();
   }
 
+  async takeAway(): Promise<never> {
+    throw new Failure("usage", "The lock of an entry in a file ends with its process.", {
+      hint: "Wait for that process, or end it, then run the command again.",
+    });
+  }
+
   /** A lock lasts as long as its process. */
   async extendLeases(): Promise<void> {}
 

@@ -27,7 +27,7 @@ import { type LeaseParts, moment, plain, PostgresLease, resourcesIn } from "./le
 import { pruneTables } from "./prune.ts";
 import { selectionOf } from "./selection.ts";
 import { durably, type Row } from "./session.ts";
-import { Busy, takeLease, waitForHolder } from "./taking.ts";
+import { Busy, takeAway, takeLease, waitForHolder } from "./taking.ts";
 import { verifyTables } from "./verify.ts";
 
 export interface PostgresJournalParts extends Omit<LeaseParts, "held"> {
@@ -271,6 +271,14 @@ export class PostgresJournal implements Journal {
         return holder === undefined ? [] : [[String(row.id), holder]];
       }),
     );
+  }
+
+  async takeAway(id: string, seen: Holder | undefined): Promise<void> {
+    try {
+      if (seen !== undefined) await takeAway(this.#lease, id, seen);
+    } catch (error) {
+      throw this.#failure(error);
+    }
   }
 
   async extendLeases(): Promise<void> {

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { changeable } from "../admission.ts";
+import type { Holder } from "../journal.ts";
 import { entryOfContent } from "../read-entry.ts";
 import { describeHolder, holderIn, isHolderGone, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
@@ -92,6 +93,26 @@ function timedOut({ id, row }: Busy, waitMs: number): Failure {
     meaning: "Nothing was sent, nothing changed.",
     hint: "Wait for that process, or take the entry from it if it has ended.",
     nextCommand: shell`integ journal release ${id}`,
+    entry: id,
+  });
+}
+
+/** Ends the lease of a holder that was seen. What it has sent may still arrive until that lease would have ended. */
+export async function takeAway({ session, tables }: LeaseParts, id: string, seen: Holder): Promise<void> {
+  const text = `WITH ${durably} UPDATE ${tables.entries} SET epoch = epoch + 1, holder = NULL, held_since = NULL,
+                  lease_until = NULL, quiet_until = greatest(quiet_until, lease_until)
+                FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
+  const [row] = await session.read(`SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`, [id]);
+  const holder = row && holderIn(row);
+  if (holder === undefined) return;
+  const isSame = holder.since === seen.since && holder.pid === seen.pid && holder.host === seen.host;
+  const values = [id, row?.epoch];
+  // A repeated one changes nothing: the epoch is another by then.
+  const rows = isSame ? await session.write({ text, values, settle: async () => [] }) : [];
+  if (rows.length > 0 || isSame) return;
+  throw new Failure("conflict", `Journal entry ${id} is held by ${describeHolder(holder)} now.`, {
+    meaning: "Nothing changed.",
+    nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
 }

@@ -1,0 +1,28 @@
+import { Failure } from "../../errors.ts";
+import { askEntry } from "../options/known-names.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<id>", "The entry whose lease is to end"),
+  examples: [
+    { line: "integ journal release 6k2f9", does: "asks first, and names the process that holds it" },
+    { line: "integ journal release 6k2f9 --yes", does: "without the question" },
+  ],
+  more: "For an entry of a team's journal whose process has ended or hangs on another machine. A lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
+  asks: (context) => askEntry(context, { question: "Which entry is to be released?" }),
+  async run(context, { args: [id] }) {
+    const { output } = context;
+    const journal = await context.journal();
+    const entry = await journal.find(id);
+    const holder = (await journal.holders()).get(entry.id);
+    if (holder === undefined && journal.isShared) {
+      output.note(`Nobody holds the entry ${entry.id}.`);
+    } else if (holder !== undefined) {
+      const who = `process ${holder.pid} of ${holder.user} on ${holder.host}, since ${holder.since}`;
+      if (!(await output.confirm(`Take the entry ${entry.id} away from ${who}?`, { destructive: true })))
+        throw new Failure("usage", "Nothing was released: the answer was no.");
+    }
+    await journal.takeAway(entry.id, holder);
+    await output.document({ object: "journal_release", entry: entry.id, holder: holder ?? null });
+  },
+});

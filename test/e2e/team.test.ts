@@ -1,0 +1,191 @@
+// A journal in PostgreSQL that several administrators share: each has a home, a profile and an id of it of their own.
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Account } from "../support/account.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+let schemas = 0;
+
+interface Row {
+  readonly id: string;
+  readonly state: string;
+  readonly profile: string;
+  readonly resource_id: string | null;
+  readonly idempotency_key: string;
+  readonly holder?: { readonly user: string; readonly host: string; readonly pid: number; readonly until: string };
+}
+
+/** An administrator of the same organization, at a machine of their own. */
+async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
+  const home = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+  onTestFinished(() => home.remove());
+  const { base_url, organization_id } = service.us;
+  const words = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
+  const exchange = ["--access-token-endpoint", service.us.access_token_endpoint, "--no-verify"];
+  const added = await home.integ(["profiles", "add", name, ...words, ...exchange], { input: key });
+  expect(added.code, added.stderr).toBe(0);
+  return home;
+}
+
+async function team(): Promise<string> {
+  const schema = `team_${(schemas += 1)}`;
+  const home = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+  expect((await home.integ(["journal", "init"])).code).toBe(0);
+  home.remove();
+  return schema;
+}
+
+const create = (...more: string[]): string[] => [
+  "oauth-clients",
+  "create",
+  "--service-account",
+  service.us.service_account_id,
+  "--scope",
+  "entity:read",
+  "--secret-file",
+  "s",
+  ...more,
+];
+
+async function rows(home: Home, ...words: string[]): Promise<Row[]> {
+  const { stdout, stderr, code } = await home.integ(["journal", "list", "--all", "--json", ...words]);
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { data: Row[] }).data;
+}
+
+const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
+
+describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+  });
+  afterAll(async () => {
+    await service.stop();
+    await server.remove();
+  });
+
+  it("is made once, however often and at once it is asked for; its address is shown without a password", async () => {
+    const home = new Home({ INTEG_JOURNAL: server.address("made").replace("@", `:${role.password}@`) });
+    onTestFinished(() => home.remove());
+    const all = await Promise.all(Array.from({ length: 4 }, () => home.spawned(["journal", "init", "--json"])));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(all.filter(({ stdout }) => (JSON.parse(stdout) as { created: boolean }).created)).toHaveLength(1);
+    const path = await home.integ(["journal", "path"]);
+    expect(path.stdout).toBe(`${server.address("made")}\n`);
+    expect(JSON.stringify([...all, path])).not.toContain(role.password);
+  });
+
+  it("what one began another finishes, as a profile of another name with another id", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const eve = await administrator(schema, { name: "work", key: service.us.second_api_key });
+    const before = await clientCount();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const lost = await ada.integ(create("--retry-for", "0"));
+    expect(lost.code, lost.stderr).toBe(7);
+    const [seen] = await rows(eve);
+    expect(seen).toMatchObject({ state: "unknown", profile: "prod" });
+    const recovered = await eve.integ(["journal", "recover", "--replace-lost-secret", "--secret-file", "t", "--yes"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect((await rows(ada)).map(({ state }) => state)).toEqual(["done", "replaced"]);
+    expect(await clientCount()).toBe(before + 2);
+    expect((await ada.integ(["journal", "verify"])).code).toBe(0);
+  });
+
+  it("the same request again, by another administrator: the unfinished one is resumed, with its key", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const eve = await administrator(schema, { name: "work" });
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    const failed = await ada.integ(create("--retry-for", "0"));
+    expect(failed.code, failed.stderr).toBe(7);
+    const resumed = await eve.integ(create());
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(await rows(ada)).toMatchObject([{ state: "done" }]);
+  });
+
+  it("nobody takes what belongs to another address or organization", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    expect((await ada.integ(create("--retry-for", "0"))).code).toBe(7);
+    const eve = new Home({ INTEG_JOURNAL: server.address(schema), PGPASSWORD: role.password });
+    onTestFinished(() => eve.remove());
+    const elsewhere = ["--region", "eu", "--base-url", service.eu.base_url, "--api-key-stdin", "--no-verify"];
+    await eve.integ(["profiles", "add", "prod", ...elsewhere], { input: service.eu.api_key });
+    const refused = await eve.integ(["journal", "recover"]);
+    expect([refused.code, refused.stderr]).toEqual([7, expect.stringContaining("No profile of this machine is bound")]);
+  });
+
+  it("names who holds an entry, waits for them, and takes it away when asked to", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const eve = await administrator(schema);
+    await service.fault("POST /v1/oauth_clients latency=25s times=1");
+    const child = ada.start(create());
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let held: Row | undefined;
+    for (let round = 0; held?.holder === undefined && round < 100; round += 1) {
+      await sleep(100);
+      [held] = await rows(eve);
+    }
+    expect(held?.holder).toMatchObject({ pid: child.pid, host: expect.any(String), user: expect.any(String) });
+    const { id = "" } = held ?? {};
+    const busy = await eve.integ(["journal", "recover", id]);
+    expect([busy.code, busy.stderr]).toEqual([7, expect.stringContaining(`in use by process ${child.pid}`)]);
+    expect(busy.stderr).toContain("its lease ends at");
+    const other = await eve.integ(create());
+    expect([other.code, other.stderr]).toEqual([
+      0,
+      expect.stringContaining(`(process ${child.pid}) has been making the same since`),
+    ]);
+    expect((await eve.integ(["journal", "release", id])).code).toBe(2);
+    expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);
+    expect((await rows(eve)).find((row) => row.id === id)?.holder).toBeUndefined();
+    child.kill("SIGKILL");
+  });
+
+  it("marks the names of keys, unless it is asked not to or the name is too long", async () => {
+    const schema = await team();
+    const ada = await administrator(schema, { key: service.us.access_key_secret });
+    const name = async (...words: string[]): Promise<string> => {
+      const { stdout, stderr, code } = await ada.integ(["keys", "create", "--expires-in", "1d", "--json", ...words]);
+      expect(code, stderr).toBe(0);
+      return (JSON.parse(stdout) as { name: string }).name;
+    };
+    expect(await name("--name", "a")).toMatch(/^a-[0-9a-f]{12}$/);
+    expect(await name("--name", "b", "--no-name-marker")).toBe("b");
+    expect(await name("--name", "c".repeat(250))).toBe("c".repeat(250));
+  });
+
+  it("asks nothing of a key's lost request before its holder's lease is over, lists included", async () => {
+    const schema = await team();
+    const ada = await administrator(schema, { key: service.us.access_key_secret });
+    const eve = await administrator(schema, { key: service.us.access_key_secret });
+    await service.fault("POST /api/v1/access-keys latency=20s times=1");
+    const child = ada.start(["keys", "create", "--name", "k", "--secret-file", "s"], {
+      env: { INTEG_TIMEOUT: "6s", INTEG_LEASE: "7s" },
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let seen: Row | undefined;
+    for (
+      let round = 0;
+      round < 100 && (seen?.holder === undefined || !JSON.stringify(seen).includes('"attempts":1'));
+      round += 1
+    ) {
+      await sleep(50);
+      [seen] = await rows(eve);
+    }
+    child.kill("SIGKILL");
+    await new Promise((resolve) => child.once("close", resolve));
+    const requests = async (): Promise<number> => (await new Account(service).requests()).length;
+    const before = await requests();
+    const early = await eve.integ(["journal", "recover", "--secret-file", "t"]);
+    expect([early.code, early.stderr]).toEqual([7, expect.stringContaining("may still be sending the request")]);
+    expect(await requests()).toBe(before);
+  });
+});
