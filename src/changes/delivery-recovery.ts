@@ -2,7 +2,7 @@
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { SingleRecord } from "../secrets/destination.ts";
+import type { Destination, SingleRecord } from "../secrets/destination.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -109,6 +109,25 @@ export async function resumeDelivery(
     return await finishKeyDelivery(delivery, prove);
   } finally {
     await releaseReserved(bench, lease.entry, destination);
+  }
+}
+
+/**
+ * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret is there already.
+ * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
+ */
+export async function reserveBeforeRevocation(
+  bench: Workbench,
+  replacement: EntryLease,
+  destination: Destination,
+): Promise<void> {
+  if (await completeDelivery(bench, replacement)) return;
+  try {
+    await reserveDestination(bench, replacement, { destination });
+  } catch (error) {
+    await releaseReserved(bench, replacement.entry, destination);
+    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
+    throw error;
   }
 }
 

@@ -197,6 +197,7 @@ async function ofRotation(
   { destinationOf }: FinishOptions,
 ): Promise<Destination> {
   const steps = await journal.select({ all: true, parent: rotation.id });
-  const child = steps.find((entry) => entry.destination !== null);
-  return destinationOf(child ?? rotation);
+  const wanted = steps.filter(({ destination }) => destination !== null);
+  // A replacement that was refused may have been so for its destination.
+  return destinationOf(wanted.find(({ state }) => state !== "refused") ?? wanted[0] ?? rotation);
 }

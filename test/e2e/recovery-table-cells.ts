@@ -258,10 +258,10 @@ export async function cell(table: Table, name: string, { end, dimension = {} }: 
   }
 }
 
-export async function rows(at: Home): Promise<Row[]> {
+export async function rows(at: Home, env: RunOptions["env"] = {}): Promise<Row[]> {
   const words = ["journal", "list", "--all", "--json"];
   // A full run gives what it tests a process of its own; this only looks.
-  const { stdout } = await (runHere(at, words, {}) ?? at.integ(words));
+  const { stdout } = await (runHere(at, words, { env }) ?? at.integ(words, { env }));
   return (JSON.parse(stdout) as { data: Row[] }).data.reverse();
 }
 
@@ -292,7 +292,8 @@ async function recovered(table: Table, at: Home, [words, how]: [readonly string[
   const { code, stderr }: Ended = await at.integ(words, how);
   const wire = [...table.gate.met];
   const broken = table.trap.met.map(({ method, path }) => `another service met ${method} ${path}`);
-  const entries = await rows(at).catch(() => []);
+  const { INTEG_JOURNAL = "" } = how.env ?? {};
+  const entries = await rows(at, { INTEG_JOURNAL }).catch(() => []);
   const live = await table.live();
   const file = at.path("s");
   if (existsSync(file) && readFileSync(file, "utf8") === "") broken.push("the secret's file is empty");

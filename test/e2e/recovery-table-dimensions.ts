@@ -25,7 +25,7 @@ const elsewhere = ({ trap, us }: Table): Record<string, string> => ({
   INTEG_API_KEY: us.other_account_api_key,
 });
 
-/** One for each variable that the program knows, whether it should change anything or not. */
+/** Variables with a value that could change something; the others that the program knows are set to 1. */
 export const variables: Readonly<Record<string, Dimension>> = {
   INTEG_PROFILE: value("INTEG_PROFILE", "other"),
   INTEG_OUTPUT: value("INTEG_OUTPUT", "csv"),
@@ -52,6 +52,7 @@ export const variables: Readonly<Record<string, Dimension>> = {
   INTEG_CONFIG_DIR: set((_table, at) => ({ INTEG_CONFIG_DIR: at.path("empty") }), { refuses: gone }),
   INTEG_STATE_DIR: set((_table, at) => ({ INTEG_STATE_DIR: at.path("empty") }), { refuses: gone }),
   INTEG_JOURNAL: set((_table, at) => ({ INTEG_JOURNAL: at.path("empty", "j") }), { refuses: gone }),
+  INTEG_LEASE: value("INTEG_LEASE", "1m"),
   NO_COLOR: value("NO_COLOR", "1"),
   FORCE_COLOR: value("FORCE_COLOR", "1"),
   CLICOLOR: value("CLICOLOR", "0"),

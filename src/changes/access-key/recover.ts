@@ -9,7 +9,7 @@ import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
 import { assertQuiet } from "./quiet.ts";
-import { finishKeyDelivery, resumeDelivery } from "../delivery-recovery.ts";
+import { finishKeyDelivery, reserveBeforeRevocation, resumeDelivery } from "../delivery-recovery.ts";
 import { assertAsAsked, secretLost } from "../secret-delivery.ts";
 import {
   beganAt,
@@ -222,6 +222,7 @@ async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRec
     ? await bench.journal.lease(begun.id)
     : await admitKeyReplacement(bench, lost.entry, destination);
   try {
+    if (replacement.entry.attempts === 0) await reserveBeforeRevocation(bench, replacement, options.destination);
     await revokeOrphan(bench, lost);
     await settleReplaced(bench, lost, replacement.entry);
     if (isSettled(replacement.entry.state)) return { kind: "delivered", entry: replacement.entry };

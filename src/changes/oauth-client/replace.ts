@@ -6,8 +6,8 @@ import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced } from "../overlap.ts";
 import { goneOnPurpose, markRevoking } from "../revocation.ts";
-import { completeDelivery, settleIfFound } from "../delivery-recovery.ts";
-import { assertAsAsked, reserveDestination, secretLost, undelivered } from "../secret-delivery.ts";
+import { reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
+import { assertAsAsked, secretLost, undelivered } from "../secret-delivery.ts";
 import {
   detailsOf,
   madeAs,
@@ -111,7 +111,7 @@ async function replaceNow(
     ? await bench.journal.lease(begun.id)
     : await admitReplacement(bench, lost.entry, { ...(await options.destination.check()) });
   try {
-    await reserveBeforeRevocation(bench, replacement, options);
+    await reserveBeforeRevocation(bench, replacement, options.destination);
     await revokeLost(bench, lost).catch(async (error: unknown) => {
       await releaseReserved(bench, replacement.entry, options.destination);
       throw error;
@@ -125,22 +125,6 @@ async function replaceNow(
     throw error;
   } finally {
     await replacement.release();
-  }
-}
-
-/** The destination of the new secret is ready before the old client goes, unless the secret is there already. */
-async function reserveBeforeRevocation(
-  bench: Workbench,
-  replacement: EntryLease,
-  options: CreationOptions,
-): Promise<void> {
-  if (await completeDelivery(bench, replacement)) return;
-  try {
-    await reserveDestination(bench, replacement, options);
-  } catch (error) {
-    await releaseReserved(bench, replacement.entry, options.destination);
-    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
-    throw error;
   }
 }
 

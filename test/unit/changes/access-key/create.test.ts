@@ -200,6 +200,21 @@ describe("recovery of a key that may have been made", () => {
     }
   });
 
+  it("revokes nothing for a destination that can take no secret", async () => {
+    const world = worldWithOwn(lost);
+    await create(world, true);
+    await world.recover({ mayReplace: async () => false });
+    const destinationOf = async () =>
+      Object.assign(world.destination("store"), {
+        prepare: async () => Promise.reject(new Failure("usage", "The store takes nothing.")),
+      });
+    const { value } = await world.recover({ destinationOf });
+    expect([value![0]!.failure?.kind, value![0]!.entry.state]).toEqual(["secret_lost", "secret_lost"]);
+    expect(world.account.requests).not.toContain("revoke ak_2");
+    await world.recover();
+    expect(world.entries.map(({ state }) => state)).toEqual(["replaced", "refused", "done"]);
+  });
+
   it("never revokes one that was used, before or after it was found", async () => {
     const used = worldWithOwn(lost);
     await create(used);
