@@ -2,7 +2,7 @@
 // requests. A POST that may have arrived is never sent again from here.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
+import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
 import { isTime } from "./json/iso-time.ts";
 import { segment } from "./http/request-rules.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
@@ -162,8 +162,8 @@ export function createAccessKeys(legacy: Caller): AccessKeys {
       ),
     // @assumed The response is not shown (§4.4): 200 with the rows, wrapped or not.
     list: () =>
-      legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], resource }, (answer) =>
-        readRows(jsonOf(answer)),
+      legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], resource, page: true }, (answer) =>
+        readRows(jsonBytesOf(answer)),
       ),
     // @assumed Request and response are not shown (§4.4): no body; 200 or 201 with `secret`.
     rotate: async (id) =>

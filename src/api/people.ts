@@ -2,7 +2,7 @@
 // or a membership is, is handed on as it came.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
-import { type Caller, jsonOf } from "./http/caller.ts";
+import { type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
 import { type Pair, query, segment } from "./http/request-rules.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell } from "../next-step.ts";
@@ -27,7 +27,7 @@ export function createPeople(legacy: Caller): People {
     search: async (request) =>
       legacy.send(
         { method: "GET", path: `/api/v1/people/search${query(parametersOf(request))}`, success: [200] },
-        (answer) => readRows(jsonOf(answer)),
+        (answer) => readRows(jsonBytesOf(answer)),
       ),
     // @assumed The response is not shown (§4.4): any JSON.
     membership: async (personId) =>

@@ -168,9 +168,14 @@ export function readProfileFile(path: string): ProfileFile {
     if (isMissing(error)) return { version: formatVersion, default: null, profiles: [] };
     throw fileFailure(error, "read", { path });
   }
-  // A byte order mark, as some editors leave it, is no error.
-  return parseFile(text.replace(/^\uFEFF/, ""), path);
+  if (lastRead?.text !== text || lastRead.path !== path)
+    // A byte order mark, as some editors leave it, is no error.
+    lastRead = { path, text, file: parseFile(text.replace(/^\uFEFF/, ""), path) };
+  return lastRead.file;
 }
+
+/** The file is read each time; the same text is not checked again, since thousands of profiles take a while. */
+let lastRead: { readonly path: string; readonly text: string; readonly file: ProfileFile } | undefined;
 
 /** What conf does to a candidate of an older format: an entry for each new one, which sets `version` too. */
 const migrations = {};

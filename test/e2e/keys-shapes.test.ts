@@ -51,6 +51,22 @@ function list(body: unknown): void {
 const row = { id: "ak_1", name: "one", status: "active", unknown: { deep: [1] } };
 const key = '{"id":"ak_1","count":12345678901234567890,"name":"one"}';
 
+describe("a list of many keys", () => {
+  const many = Array.from({ length: 12_000 }, (_, index) => ({ ...row, id: `ak_${index}`, name: "x".repeat(100) }));
+
+  it("is listed and judged as a whole: more than a megabyte, each row once", async () => {
+    list({ data: many });
+    const listed = await integHere(home(), ["keys", "list", "--ndjson"]);
+    const ids = listed.stdout
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { id: string }).id);
+    expect(ids).toEqual(many.map(({ id }) => id));
+    const audited = await integHere(home(), ["keys", "audit", "--json"]);
+    expect((JSON.parse(audited.stdout) as { audit: { keys: number } }).audit.keys).toBe(many.length);
+  });
+});
+
 describe("keys list finds the rows", () => {
   it.each([
     ["a bare array", [row]],

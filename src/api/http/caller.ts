@@ -124,9 +124,14 @@ function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> 
 }
 
 /** @throws BrokenBody for an answer that is not JSON */
-export function jsonOf({ headers, body }: Answer): JsonBody {
+export function jsonOf(answer: Answer): JsonBody {
+  return parseJson(jsonBytesOf(answer));
+}
+
+/** The same before anybody has looked at it. @throws BrokenBody for an answer that does not say it is JSON */
+export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
-  return parseJson(body);
+  return body;
 }
 
 interface Reading<T> extends Pick<CallRequest, "success" | "secretField" | "resource"> {

@@ -30,10 +30,11 @@ export function parseJson(body: Buffer): JsonBody {
   if (nestingOf(body) > maxNesting)
     throw new BrokenBody(`the response is nested deeper than ${maxNesting}`, "too_large");
   const text = body.toString("utf8");
-  return { text, value: parseSafely(text) };
+  return { text, value: parseText(text) };
 }
 
-function parseSafely(text: string): unknown {
+/** A text that was checked to be UTF-8 and not too deep. @throws BrokenBody if it is no JSON */
+export function parseText(text: string): unknown {
   try {
     // The key itself may be written with escapes.
     if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);

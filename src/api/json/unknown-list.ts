@@ -1,6 +1,8 @@
-// The rows of lists whose shape the API document does not show (§4.4), in the API's own text.
-import { BrokenBody, isObject, type JsonBody, type JsonObject } from "./json-body.ts";
-import { closeBrace, closeBracket, comma, scanValue, skipSpace } from "./json-scanner.ts";
+// The rows of lists whose shape the API document does not show (§4.4), in the API's own text. A list may have 100,000 rows:
+// every byte is checked once, and a row is parsed when somebody looks at it.
+import { isUtf8 } from "node:buffer";
+import { BrokenBody, type JsonObject, parseJson, parseText } from "./json-body.ts";
+import { closeBrace, closeBracket, comma, openBrace, openBracket, scanValue, skipSpace } from "./json-scanner.ts";
 
 /** A row of a legacy list: the API's own text, and the same parsed. */
 export interface Row {
@@ -8,13 +10,59 @@ export interface Row {
   readonly value: JsonObject;
 }
 
+/** What an array of rows has in common with rows that are parsed one by one. */
+export interface RowList extends Iterable<Row> {
+  readonly length: number;
+  map<T>(make: (row: Row) => T): T[];
+  flatMap<T>(make: (row: Row) => T[]): T[];
+}
+
 export interface Rows {
-  readonly rows: readonly Row[];
+  readonly rows: RowList;
   /** Name of the member that wrapped the rows; nothing if the body was the array itself. */
   readonly wrappedIn: string | undefined;
   /** True if the answer says that there are more: none of the names is documented, so it is a hint and no promise. */
   readonly saysMore: boolean;
 }
+
+/** Rows where they stand in the body; a pair of offsets for each. */
+class RowsInBody implements RowList {
+  readonly #body: Buffer;
+  readonly #spans: Spans;
+
+  constructor(body: Buffer, spans: Spans) {
+    this.#body = body;
+    this.#spans = spans;
+  }
+
+  get length(): number {
+    return this.#spans.length / 2;
+  }
+
+  *[Symbol.iterator](): Iterator<Row> {
+    for (let at = 0; at < this.#spans.length; at += 2) {
+      const text = this.#body.toString("utf8", this.#spans[at], this.#spans[at + 1]);
+      yield {
+        text,
+        get value() {
+          return parseText(text) as JsonObject;
+        },
+      };
+    }
+  }
+
+  map<T>(make: (row: Row) => T): T[] {
+    return Array.from(this, make);
+  }
+
+  flatMap<T>(make: (row: Row) => T[]): T[] {
+    const all: T[] = [];
+    for (const row of this) all.push(...make(row));
+    return all;
+  }
+}
+
+type Spans = readonly number[];
 
 /** Names that lists are wrapped in, the likely ones first. */
 const usualNames = ["data", "items", "results", "rows", "records"];
@@ -22,34 +70,71 @@ const usualNames = ["data", "items", "results", "rows", "records"];
 /**
  * The rows of a list whose shape is not shown: the body is an array, or an object that wraps one under any name.
  * @assumed §4.4 shows no list of the legacy contract.
+ * @param body as it came; it stays with the rows
  * @throws BrokenBody where no array of objects, or more than one that could be meant, is found
  */
-export function readRows({ text, value }: JsonBody): Rows {
-  const { array, name } = arrayIn(value);
-  const body = Buffer.from(text, "utf8");
-  const spans = elementSpans(body, name === undefined ? 0 : memberSpan(body, name).start);
-  const rows = array.map((row, index) => {
-    if (!isObject(row)) throw new BrokenBody("a row of the list is not an object");
-    const { start, end } = spans[index]!;
-    return { text: body.toString("utf8", start, end), value: row };
-  });
-  return { rows, wrappedIn: name, saysMore: isObject(value) && mentionsMore(value) };
+export function readRows(body: Buffer): Rows {
+  if (!isUtf8(body)) throw new BrokenBody("the response is not in UTF-8");
+  const start = skipSpace(body, 0);
+  const members = body[start] === openBrace ? membersOf(body, start) : undefined;
+  const end = members?.end ?? scanValue(body, start, 1);
+  if (skipSpace(body, end) !== body.length) throw new BrokenBody("the response is not JSON, or is incomplete");
+  const whole: FoundArray[] =
+    body[start] === openBracket ? [{ name: undefined, spans: elementSpans(body, start) }] : [];
+  if (members === undefined && whole.length === 0) throw new BrokenBody("the response is not a list");
+  const { name, spans } = whole[0] ?? chosen(body, members?.arrays ?? []);
+  for (let at = 0; at < spans.length; at += 2)
+    if (body[spans[at]!] !== openBrace) throw new BrokenBody("a row of the list is not an object");
+  return {
+    rows: new RowsInBody(body, spans),
+    wrappedIn: name,
+    saysMore: members !== undefined && mentionsMore(members.others),
+  };
 }
 
 interface FoundArray {
-  readonly array: readonly unknown[];
   /** Of the member that it is; nothing if it is the body itself. */
   readonly name: string | undefined;
+  readonly spans: Spans;
 }
 
-function arrayIn(value: unknown): FoundArray {
-  if (Array.isArray(value)) return { array: value, name: undefined };
-  if (!isObject(value)) throw new BrokenBody("the response is not a list");
-  const arrays = Object.entries(value).flatMap(([name, array]): FoundArray[] =>
-    Array.isArray(array) ? [{ array, name }] : [],
-  );
+interface Members {
+  readonly arrays: readonly FoundArray[];
+  /** Members that are no arrays. */
+  readonly others: JsonObject;
+  /** The index after the closing brace. */
+  readonly end: number;
+}
+
+/** The members of the object that begins there; of two with the same name the last counts, as for `JSON.parse`. */
+function membersOf(body: Buffer, start: number): Members {
+  const found = new Map<string, readonly [number, number]>();
+  const end = scanValue(body, start, 1);
+  for (let at = skipSpace(body, start + 1); body[at] !== closeBrace; ) {
+    const keyEnd = scanValue(body, at, 2);
+    const key = String(parseJson(body.subarray(at, keyEnd)).value);
+    const from = skipSpace(body, skipSpace(body, keyEnd) + 1);
+    const to = scanValue(body, from, 2);
+    found.set(key, [from, to]);
+    at = skipSpace(body, to);
+    if (body[at] === comma) at = skipSpace(body, at + 1);
+  }
+  found.delete("__proto__");
+  const all = [...found];
+  const isArray = ([from]: readonly [number, number]): boolean => body[from] === openBracket;
+  const others = all.filter(([, span]) => !isArray(span) && body[span[0]] !== openBrace);
+  return {
+    arrays: all.flatMap(([name, span]) => (isArray(span) ? [{ name, spans: elementSpans(body, span[0]) }] : [])),
+    others: Object.fromEntries(others.map(([name, [from, to]]) => [name, parseJson(body.subarray(from, to)).value])),
+    end,
+  };
+}
+
+function chosen(body: Buffer, arrays: readonly FoundArray[]): FoundArray {
   const usual = usualNames.flatMap((name) => arrays.filter((found) => found.name === name));
-  const ofObjects = arrays.filter(({ array }) => array.some(isObject));
+  const ofObjects = arrays.filter(({ spans }) =>
+    spans.some((place, index) => index % 2 === 0 && body[place] === openBrace),
+  );
   const candidates = [usual.slice(0, 1), ofObjects, arrays].find((found) => found.length > 0) ?? [];
   if (candidates.length !== 1) throw new BrokenBody("the response contains no list, or more than one");
   return candidates[0]!;
@@ -62,43 +147,14 @@ function mentionsMore(value: JsonObject): boolean {
   );
 }
 
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * The elements of the array that begins at or after `from`.
- * @param body sound JSON in UTF-8: it was parsed before
- */
-function elementSpans(body: Buffer, from: number): Span[] {
-  const spans: Span[] = [];
-  let at = skipSpace(body, skipSpace(body, from) + 1);
-  while (body[at] !== closeBracket) {
-    const end = scanValue(body, at, 1);
-    spans.push({ start: at, end });
+/** Where each element of the array that begins there begins and ends. @param body sound JSON: it was scanned before */
+function elementSpans(body: Buffer, start: number): number[] {
+  const spans: number[] = [];
+  for (let at = skipSpace(body, start + 1); body[at] !== closeBracket; ) {
+    const end = scanValue(body, at, 2);
+    spans.push(at, end);
     at = skipSpace(body, end);
     if (body[at] === comma) at = skipSpace(body, at + 1);
   }
   return spans;
-}
-
-/**
- * The value of a member of the object at the beginning of the text; of two with the same name the last, as `JSON.parse`.
- * @throws Error if there is none: the caller has seen it in the parsed value
- */
-function memberSpan(body: Buffer, name: string): Span {
-  let found: Span | undefined;
-  let at = skipSpace(body, skipSpace(body, 0) + 1);
-  while (body[at] !== closeBrace) {
-    const keyEnd = scanValue(body, at, 1);
-    const key: unknown = JSON.parse(body.toString("utf8", at, keyEnd));
-    const start = skipSpace(body, skipSpace(body, keyEnd) + 1);
-    const end = scanValue(body, start, 1);
-    if (key === name) found = { start, end };
-    at = skipSpace(body, end);
-    if (body[at] === comma) at = skipSpace(body, at + 1);
-  }
-  if (!found) throw new Error(`no member "${name}"`);
-  return found;
 }

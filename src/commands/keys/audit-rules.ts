@@ -98,13 +98,15 @@ function unjudged(reason: string): Verdict {
  * @param at `now`: milliseconds since 1970, this machine's clock
  */
 export function auditKeys(
-  rows: readonly Readonly<Record<string, unknown>>[],
+  rows: Iterable<Readonly<Record<string, unknown>>>,
   at: { readonly now: number; readonly limits: Thresholds; readonly caller: Caller },
 ): Judgement {
   const findings: Finding[] = [];
   const open: Unjudged[] = [];
   let judged = 0;
-  for (const [index, row] of rows.entries()) {
+  let place = 0;
+  for (const row of rows) {
+    place += 1;
     const key = readAccessKey(row);
     if (key.status === "revoked") continue;
     const facts = { key_id: key.id ?? null, key_name: key.name ?? null };
@@ -122,7 +124,7 @@ export function auditKeys(
       if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
       if (verdict.kind !== "finding") continue;
       const { severity, message, remedy } = verdict;
-      const id = `${rule}:${key.id ?? `row-${index + 1}`}`;
+      const id = `${rule}:${key.id ?? `row-${place}`}`;
       findings.push({ object: "finding", id, rule, severity, ...facts, message, remedy });
     }
   }

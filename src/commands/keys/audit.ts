@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import type { Caller, Finding, Judgement, Severity, Thresholds } from "./audit-rules.ts";
 import type { Waived } from "./audit-waivers.ts";
 import { findingColumns } from "./keys.ts";
-import { callerOf, isKept, ownershipOf } from "./own-key.ts";
+import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/values.ts";
 import { read, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import type { Rows } from "../../api/json/unknown-list.ts";
+import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -51,10 +51,7 @@ export const command = defineVerb({
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    const judgement = auditKeys(
-      value.rows.map((row) => row.value),
-      { now, limits, caller: callerIn(profile, value, now) },
-    );
+    const judgement = auditKeys(valuesOf(value), { now, limits, caller: callerIn(profile, value, now) });
     const report = {
       ...judgement,
       ...applyWaivers(judgement.findings, waivers, now),
@@ -71,9 +68,13 @@ export const command = defineVerb({
   },
 });
 
+function* valuesOf({ rows }: Rows): Iterable<Row["value"]> {
+  for (const { value } of rows) yield value;
+}
+
 function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   const own = { keyId: profile.keyId, rows, now };
-  return { name: callerOf(profile), takesSecret: isKept(profile), ownership: (id) => ownershipOf(id, own) };
+  return { name: callerOf(profile), takesSecret: isKept(profile), ownership: ownershipIn(own) };
 }
 
 /** A waiver file of this size is another file. */

@@ -20,30 +20,48 @@ export interface OwnKey {
   readonly now: number;
 }
 
-/**
- * @returns ids of the keys of which one is the caller's, undefined if the list may leave it out
- * @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys
- */
-function candidatesIn({ rows, now }: OwnKey): string[] | undefined {
-  const keys = rows?.rows.map((row) => readAccessKey(row.value)) ?? [];
-  const found = keys.filter((key) => mayAdminister(key, now)).map(({ id }) => id);
-  const isWhole = rows?.saysMore === false && found.every((id) => id !== undefined);
-  return isWhole && found.length > 0 ? found.filter((id) => id !== undefined) : undefined;
-}
-
 function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): boolean {
   const hasExpired = typeof expiresAt === "string" && Date.parse(expiresAt) <= now;
   return status !== "revoked" && !hasExpired && (scopes === undefined || scopes.includes("*"));
 }
 
+interface Candidates {
+  /** Ids of the keys of which one is the caller's; undefined if the list may leave it out. */
+  readonly ids: ReadonlySet<string> | undefined;
+  /** Ids of keys that cannot be the caller's. */
+  readonly powerless: ReadonlySet<string>;
+}
+
+/** @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys */
+function candidatesIn({ rows, now }: OwnKey): Candidates {
+  // Of two rows with the same id the first one counts.
+  const [ids, powerless] = [new Set<string>(), new Set<string>()];
+  let isWhole = rows?.saysMore === false;
+  for (const { value } of rows?.rows ?? []) {
+    const key = readAccessKey(value);
+    const mayBe = mayAdminister(key, now);
+    if (mayBe && key.id === undefined) isWhole = false;
+    if (mayBe && key.id !== undefined) ids.add(key.id);
+    if (!mayBe && key.id !== undefined && !ids.has(key.id)) powerless.add(key.id);
+  }
+  return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
+}
+
+/** Tells it of each key of a list that may have 100,000. */
+export function ownershipIn(own: OwnKey): (id: string) => Ownership {
+  const { keyId } = own;
+  if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
+  const { ids, powerless } = candidatesIn(own);
+  return (id) => {
+    if (powerless.has(id)) return "other";
+    if (ids === undefined) return "maybe";
+    if (!ids.has(id)) return "other";
+    return ids.size === 1 ? "own" : "maybe";
+  };
+}
+
 export function ownershipOf(id: string, own: OwnKey): Ownership {
-  if (own.keyId !== undefined) return own.keyId === id ? "own" : "other";
-  const row = own.rows?.rows.map(({ value }) => readAccessKey(value)).find((key) => key.id === id);
-  if (row !== undefined && !mayAdminister(row, own.now)) return "other";
-  const candidates = candidatesIn(own);
-  if (candidates === undefined) return "maybe";
-  if (!candidates.includes(id)) return "other";
-  return candidates.length === 1 ? "own" : "maybe";
+  return ownershipIn(own)(id);
 }
 
 /** The list of keys in one attempt, for what can do without it. */
@@ -62,7 +80,7 @@ export async function learnKeyId(context: Context, { name, credential, legacy }:
   if (credential?.kind !== "api_key" || credential.source === "command" || legacy === undefined) return undefined;
   if (credential.key_id !== undefined) return undefined;
   const rows = await keysSeenBy(context, await context.profiles.named(name));
-  const candidates = candidatesIn({ rows, now: context.clock.now() }) ?? [];
+  const candidates = [...(candidatesIn({ rows, now: context.clock.now() }).ids ?? [])];
   return candidates.length === 1 ? candidates[0] : undefined;
 }
 

@@ -11,11 +11,12 @@ export const command = defineVerb({
   ],
   async run(context) {
     const store = await context.profiles.store();
+    const { default: chosen } = store;
     const list = context.output.list({ columns: [...profileColumns], singular: "profile", plural: "profiles" });
     const rows = [
-      ...store.list().map((profile) => profileRow(profile, store.default)),
-      sandboxRow("sandbox", "us", store.default),
-      sandboxRow("sandbox-eu", "eu", store.default),
+      ...store.list().map((profile) => profileRow(profile, chosen)),
+      sandboxRow("sandbox", "us", chosen),
+      sandboxRow("sandbox-eu", "eu", chosen),
     ];
     await list.page(pageOf(rows));
     await list.end({ nextPageToken: null, hasMore: false });

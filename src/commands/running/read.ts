@@ -63,6 +63,8 @@ export async function whereOf(context: Context): Promise<string> {
 
 /** Columns are chosen from so many rows at most. */
 const sample = 200;
+/** So many rows are printed at once: enough for a table to fit what most lists have. */
+const rowsAtOnce = 5000;
 /** More columns than this nobody reads. */
 const mostColumns = 10;
 
@@ -72,12 +74,13 @@ export async function printRows(
   rows: Rows,
   view: { readonly columns: readonly Column[]; readonly singular: string; readonly plural: string },
 ): Promise<void> {
-  const columns = columnsFor(
-    rows.rows.map(({ value }) => value),
-    view.columns,
-  );
+  const first: Value[] = [];
+  for (const { value } of rows.rows) if (first.push(value) === sample) break;
+  const columns = columnsFor(first, view.columns);
   const writer = context.output.list({ ...view, columns });
-  await writer.page(pageOf(rows.rows.map(({ text }) => text)));
+  let texts: string[] = [];
+  for (const { text } of rows.rows) if (texts.push(text) === rowsAtOnce) await writer.page(pageOf(texts.splice(0)));
+  if (texts.length > 0 || rows.rows.length === 0) await writer.page(pageOf(texts));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
     context.output.warn(

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BrokenBody } from "../../../../src/api/json/json-body.ts";
 import { readRows } from "../../../../src/api/json/unknown-list.ts";
 
-const read = (text: string) => readRows({ text, value: JSON.parse(text) as unknown });
+const read = (text: string) => readRows(Buffer.from(text));
 
 describe("readRows", () => {
   test.each([
@@ -21,12 +21,25 @@ describe("readRows", () => {
     expect(rest).toEqual({ wrappedIn, saysMore: false });
   });
 
-  test.each(["{}", "null", "5", '"x"', '{"a":[{}],"b":[{}]}', "[1]", '{"data":[null]}', '{"data":{"id":1}}', "[[]]"])(
-    "%s is no list",
-    (text) => {
-      expect(() => read(text)).toThrow(BrokenBody);
-    },
-  );
+  test.each([
+    "{}",
+    "null",
+    "5",
+    '"x"',
+    '{"a":[{}],"b":[{}]}',
+    "[1]",
+    '{"data":[null]}',
+    '{"data":{"id":1}}',
+    "[[]]",
+    "[{}]x",
+    '{"data":[{}]}}',
+    '[{"a":}]',
+    "[{},]",
+    "",
+    "[{}",
+  ])("%s is no list", (text) => {
+    expect(() => read(text)).toThrow(BrokenBody);
+  });
 
   test.each(['{"data":[],"has_more":true}', '{"data":[],"nextPageToken":"x"}', '{"data":[],"next":"/x"}'])(
     "%s says that there are more",
@@ -42,6 +55,12 @@ describe("readRows", () => {
       '{"n":12345678901234567890,"s":"}]\\""}',
       '{ "é" : [1,{"x":[]}] }',
     ]);
+  });
+
+  test("what is not UTF-8, or nested too deep, is refused before any row is looked at", () => {
+    expect(() => readRows(Buffer.from([0x5b, 0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d, 0x5d]))).toThrow(BrokenBody);
+    expect(() => read(`[{"a":${"[".repeat(300)}${"]".repeat(300)}}]`)).toThrow(BrokenBody);
+    expect(read('[{"__proto__":{"x":1},"a":1}]').rows.map(({ value }) => Object.keys(value))).toEqual([["a"]]);
   });
 
   test("every row of every list parses to its value", () => {
