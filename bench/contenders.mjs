@@ -27,7 +27,7 @@ export class Workplace {
   /** @param node the file of the Node that is measured from now on */
   use(node) {
     const { status, stdout, error } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" });
-    if (status !== 0) throw new Error(`--node: ${node} is no Node`, { cause: error });
+    if (status !== 0) throw new Error(`--node: ${node} is not a Node binary`, { cause: error });
     this.node = node;
     this.nodeVersion = stdout.trim();
   }

@@ -62,7 +62,7 @@ async function bench() {
   const chosen = flags.only?.split(",") ?? Object.keys(sections);
   const unknown = chosen.filter((name) => !(name in sections));
   if (unknown.length > 0)
-    throw new Error(`--only: there is no ${unknown.join(", ")}; only ${Object.keys(sections).join(", ")}`);
+    throw new Error(`--only: ${unknown.join(", ")} not found; choose from ${Object.keys(sections).join(", ")}`);
   const missing = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
   if (missing.length > 0) throw new Error(`the benchmark compares with ${missing.join(" and ")}: install it`);
   const server = await startServer();

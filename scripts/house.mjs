@@ -125,7 +125,7 @@ function documents() {
       .map((name) => ({ name: relative(root, join(folder, name)), text: readFileSync(join(folder, name), "utf8") })),
   );
   const foreign = places(named, among).filter((line) => !known(line.split(" ").slice(1).join(" ")));
-  show("references to documents not here", foreign.length, "*.md, «design:», «quality» in src, test, bench", foreign);
+  show("references to documents not here", foreign.length, "names of documents in src, test, bench", foreign);
 }
 
 /** Runs a creation against the sandbox from the sources, with the Node that can. */

@@ -84,7 +84,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["recover", "Finish interrupted changes", () => import("./commands/journal/recover.ts")],
           ["claim", "Deliver a secret that is kept on this machine", () => import("./commands/journal/claim.ts")],
           ["forget", "Stop tracking a change", () => import("./commands/journal/forget.ts")],
-          ["prune", "Remove old settled entries", () => import("./commands/journal/prune.ts")],
+          ["prune", "Remove old finished entries", () => import("./commands/journal/prune.ts")],
           ["verify", "Check every record of the journal", () => import("./commands/journal/verify.ts")],
           ["path", "Print the path or the address of the journal", () => import("./commands/journal/path.ts")],
           [
@@ -104,7 +104,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
       ["apply", "Make a policy true: create, rotate and revoke", () => import("./commands/policy/apply.ts")],
       {
         name: "adopt",
-        summary: "Bring what exists under a policy, without a new secret",
+        summary: "Adopt existing credentials into a policy",
         verbs: [
           ["oauth-client", "Adopt an OAuth client", () => import("./commands/policy/adopt-client.ts")],
           ["access-key", "Adopt an access key", () => import("./commands/policy/adopt-key.ts")],
@@ -152,7 +152,11 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
         summary: "Show the published contract and check it for drift",
         verbs: [
           ["show", "Print the published specification", () => import("./commands/spec/show.ts")],
-          ["check", "Compare the published contract with what integ speaks", () => import("./commands/spec/check.ts")],
+          [
+            "check",
+            "Compare the published contract with what integ supports",
+            () => import("./commands/spec/check.ts"),
+          ],
         ],
       },
       ["schema", "Print the JSON Schema of a file or an output", () => import("./commands/schema/print.ts")],

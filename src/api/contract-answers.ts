@@ -97,7 +97,7 @@ function compareShape(root: JsonObject, { name, schema, shape, at }: Place): Fin
   }
   for (const field of published.keys())
     if (!Object.hasOwn(shape, field))
-      findings.push({ severity: "addition", subject: name, detail: `answers with the field ${at}${word(field)}` });
+      findings.push({ severity: "addition", subject: name, detail: `responds with the field ${at}${word(field)}` });
   return findings;
 }
 
@@ -109,12 +109,12 @@ function compareField(
   const foreign = types.filter((type) => !expected.types.includes(type));
   if (foreign.length > 0)
     return [
-      drift(name, `answers with ${label} as ${foreign.map(word).join(" or ")}, not as ${expected.types.join(" or ")}`),
+      drift(name, `responds with ${label} as ${foreign.map(word).join(" or ")}, not as ${expected.types.join(" or ")}`),
     ];
   const values = valuesOf(root, schema);
   const unknown = expected.only === undefined ? [] : values.filter((value) => !expected.only!.includes(String(value)));
   if (unknown.length > 0)
-    return [drift(name, `may answer ${unknown.map(word).join(" or ")} as ${label}, which integ does not know`)];
+    return [drift(name, `may respond with ${unknown.map(word).join(" or ")} as ${label}, which integ does not know`)];
   const { rows } = expected;
   if (rows === undefined) return [];
   const { items } = alternatives(root, schema).find((one) => one.items !== undefined) ?? {};

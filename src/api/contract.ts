@@ -123,7 +123,7 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
   return [
     ...(version === contractVersion
       ? []
-      : [drift(subject, `is ${word(version)}, and integ speaks ${contractVersion}`)]),
+      : [drift(subject, `is ${word(version)}, and integ supports ${contractVersion}`)]),
     ...(asked === undefined || version === asked
       ? []
       : [drift(subject, `is ${word(version)}, and ${asked} was asked for`)]),
@@ -256,7 +256,7 @@ function compareBody(root: JsonObject, { name, expected, operation: { operation 
 
 function compareSuccess(root: JsonObject, { name, expected, operation: { operation } }: Comparison): Finding[] {
   const responses = asObject(operation.responses);
-  if (!Object.hasOwn(responses, expected.success)) return [drift(name, `does not answer with ${expected.success}`)];
+  if (!Object.hasOwn(responses, expected.success)) return [drift(name, `does not respond with ${expected.success}`)];
   return compareAnswer(root, { name, response: responses[expected.success], shape: expected.answer });
 }
 

@@ -113,7 +113,7 @@ export async function resumeDelivery(
 }
 
 /**
- * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret is there already.
+ * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret already exists.
  * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
  */
 export async function reserveBeforeRevocation(

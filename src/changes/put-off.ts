@@ -40,7 +40,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
   if (leftMs > retryForMs)
-    throw new Failure("rate_limited", `The service asked for a wait until ${until}.`, {
+    throw new Failure("rate_limited", `The service asked to wait until ${until}.`, {
       ...detailsOf(entry, { unsent: true }),
       meaning: "Nothing was sent now, and nothing was changed before. The request and its key are saved.",
       ...stepAfter(entry, { leftMs, until }),

@@ -162,7 +162,7 @@ function checkBinding(entry: Entry, { account, journal }: Workbench): void {
   if (!moved) return;
   throw new Failure("auth", `Profile "${entry.profile}" ${moved}.`, {
     ...detailsOf(entry),
-    meaning: "Nothing was sent: the key and the client belong to the account of that time.",
+    meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
     hint: "Put the profile back as it was, or stop tracking the change.",
     nextCommand: shell`integ journal forget ${entry.id}`,
   });

@@ -206,7 +206,7 @@ export function assertAsAsked(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
-  throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} is not what was asked for: ${detail.differs}.`, {
+  throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} differs from the request: ${detail.differs}.`, {
     ...detailsOf(entry),
     meaning: `Nothing was revoked, and a secret that arrived was delivered. Do not use this ${noun} before you know why the service responded so.`,
     hint: `Report the request id to the service's operator, then revoke this ${noun} or keep it.`,
@@ -265,9 +265,7 @@ export function secretLost(
   if (others.length > 0) return withRequestId(perhapsKept(entry, others), requestId);
   const noun = kindOf(entry) === "oauth_client" ? "client" : "key";
   const wayOut =
-    entry.operation === "access_key.rotate"
-      ? "rotate the key again."
-      : `revoke this ${noun} and create another in its place.`;
+    entry.operation === "access_key.rotate" ? "rotate the key again." : `revoke this ${noun} and create another.`;
   const failure = new Failure(
     "secret_lost",
     `The ${noun} ${entry.resource_id ?? ""} exists, and its one-time secret is lost.`,
@@ -292,7 +290,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
 
 /** The failure of a client that is older than the first request of its entry: whoever made it has its secret. */
 function notLostHere(entry: Entry): Failure {
-  return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was made before, with the same key.`, {
+  return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was created before, with the same key.`, {
     ...detailsOf(entry),
     meaning: "Its secret was shown then, and may be in use. --yes alone does not revoke it.",
     nextCommand: nextStep(entry) ?? undefined,

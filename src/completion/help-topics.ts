@@ -5,7 +5,7 @@ export const helpTopics = {
   "exit-codes": "What each exit code means",
   environment: "Environment variables",
   states: "States of a change in the journal",
-  secrets: "Where a one-time secret can go",
+  secrets: "Destinations of a one-time secret",
 } as const;
 
 export type HelpTopic = keyof typeof helpTopics;

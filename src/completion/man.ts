@@ -101,7 +101,7 @@ function aliasLines({ path, aliases }: Node): string[] {
 
 function globalsLine({ path }: Node): string[] {
   if (path.length === 0) return [];
-  return [".PP", "The global options, the environment and the exit status are told in", ".BR integ (1)."];
+  return [".PP", "The global options, the environment and the exit status are described in", ".BR integ (1)."];
 }
 
 function reference(node: Node): string {

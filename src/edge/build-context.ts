@@ -271,7 +271,7 @@ const longestInputBytes = 64 * 1024 * 1024;
 async function readSecret(terminal: Terminal, what: string): Promise<string> {
   const bytes = await readStdin(terminal, { what, longest: longestSecretBytes });
   const text = decoded(bytes, what).replace(/\r?\n$/, "");
-  if (text.trim() === "") throw new Failure("usage", `Standard input held no ${what}.`);
+  if (text.trim() === "") throw new Failure("usage", `Standard input had no ${what}.`);
   return text;
 }
 

@@ -122,7 +122,7 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
   if (instead !== undefined)
     return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
       meaning:
-        "No flag takes a secret as its value: it would stand in the shell's history and in the list of processes.",
+        "No flag takes a secret as its value: it would appear in the shell's history and in the list of processes.",
       hint: instead,
     });
   const known = knownWords(words);

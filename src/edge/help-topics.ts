@@ -51,7 +51,10 @@ const output: Text = [
   {
     heading: "Formats (-o, --output):",
     items: [
-      ["table", "For people. On a terminal it fits the width and shows relative times; on a pipe nothing is cut."],
+      [
+        "table",
+        "For people. On a terminal it fits the width and shows relative times; on a pipe nothing is shortened.",
+      ],
       ["json", "One document: the resource as the service sent it, or a list envelope with the rows in data."],
       ["ndjson", "One row on each line, written as its page arrives."],
       ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
@@ -68,13 +71,12 @@ const states: Readonly<Record<EntryState, string>> = {
   unknown: "Sent, and may or may not have happened: integ journal recover",
   pending: "Accepted by the API and not complete, or a new credential is not proven: integ journal recover",
   waiting: "Done as asked; the old credential works until due_at: integ journal recover then, or --now",
-  secret_lost:
-    "The client or key exists and its secret cannot be had: integ journal recover <id> --replace-lost-secret",
+  secret_lost: "The client or key exists and its secret is lost: integ journal recover <id> --replace-lost-secret",
   undelivered: "The secret is kept on this machine: integ journal claim <id>",
   done: "Finished as asked",
-  refused: "Nothing was made: the API refused every attempt, or nothing was sent",
+  refused: "Nothing was created: the API refused every attempt, or nothing was sent",
   unusable: "The resource is revoked, disabled or expired",
-  replaced: "Its client or key was revoked and another one took its place",
+  replaced: "Its client or key was revoked and replaced by another",
   abandoned: "No longer tracked (integ journal forget)",
 };
 const formats: Readonly<Record<(typeof secretFormats)[number], string>> = {
@@ -89,7 +91,7 @@ function secretsText(program: Command, helper: Help): Text {
   const declared = program.createCommand();
   addSecretOptions(declared as unknown as Parameters<typeof addSecretOptions>[0]);
   return [
-    "The API shows the secret of a new client or key once. Without any of these options it is printed with the rest of the result. Where it goes is tested before the request is sent.",
+    "The API shows the secret of a new client or key once. Without any of these options it is printed with the rest of the result. The destination is tested before the request is sent.",
     optionsSection("Options:", declared.options, helper),
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
     "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",

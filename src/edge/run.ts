@@ -35,7 +35,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const interruption = listenForInterruption(process, () => tellWait());
     const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
     tellWait = () =>
-      context.output.note("Waiting a few seconds for the end of what is under way; Ctrl-C again leaves at once.");
+      context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
       await typed.verb.run(context, { args: await wholeArguments(context, typed), options: typed.options });
       context.output.assertFields();
@@ -131,7 +131,7 @@ async function render(
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
-    meaning: "Whatever was begun is in the journal.",
+    meaning: "Every change that was started is in the journal.",
     ...(isDiskFull(error)
       ? { hint: "Free space on the disk, then run the command again." }
       : { nextCommand: "path" in error ? shell`integ doctor` : shell`integ journal list` }),

@@ -7,7 +7,7 @@ import { shell } from "../next-step.ts";
 /** What to type for a first word that people bring from other programs. */
 const known: Readonly<Record<string, FailureDetails>> = {
   auth: {
-    meaning: "A profile holds the region, the address and the credential.",
+    meaning: "A profile has the region, the address and the credential.",
     nextCommand: shell`integ help profiles add`,
   },
   clients: { meaning: "OAuth clients are the noun oauth-clients.", nextCommand: shell`integ help oauth-clients` },

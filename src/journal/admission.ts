@@ -124,9 +124,9 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, s
     isOther ? `as profile "${name}"` : of === null ? "without an organization" : `for the organization ${of}`;
   const [begun, now] = [said(profile, organization_id), said(intent.profile, intent.organization_id)];
   const way = isOther
-    ? `Recover it as the profile that began it: integ journal recover ${id}`
-    : "Set or unset INTEG_ORGANIZATION_ID as it was";
-  throw new Failure("conflict", `The same request is unfinished ${begun}, and is asked for ${now}.`, {
+    ? `Recover it with the profile that started it: integ journal recover ${id}`
+    : "Set or unset INTEG_ORGANIZATION_ID as before";
+  throw new Failure("conflict", `The same request is unfinished ${begun}, and is now requested ${now}.`, {
     meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
     nextCommand: shell`integ journal show ${id}`,
     entry: id,
@@ -160,7 +160,7 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   changeable(lost);
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
   const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret is kept until you claim it";
-  throw new Failure(kind, `The same request was made before, and ${what}.`, {
+  throw new Failure(kind, `The same request was sent before, and ${what}.`, {
     meaning: "Nothing was sent, nothing changed; --new creates another one anyway.",
     entry: lost.id,
     nextCommand: nextStep(lost) ?? undefined,

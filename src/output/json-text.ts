@@ -192,7 +192,7 @@ function decoded(text: string): string {
 }
 
 function broken(what: string): Failure {
-  return new Failure("unreachable", `the answer is not the JSON it should be: ${what}`);
+  return new Failure("unreachable", `the response is not valid JSON: ${what}`);
 }
 
 /** JSON text on one line, no white space outside of strings; every token as it came. @throws Failure as `parseJson` */
@@ -238,7 +238,7 @@ function enclose(brackets: string, parts: readonly string[], layout: { indent: n
  */
 export function withNulls(text: string, keys: readonly string[]): string {
   const { root } = parseJson(text);
-  if (root.kind !== "object") throw new Failure("unreachable", "the answer is not the JSON object it should be");
+  if (root.kind !== "object") throw new Failure("unreachable", "the response is not a JSON object");
   let result = "";
   let from = 0;
   for (const { key, value } of root.members) {

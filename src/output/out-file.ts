@@ -141,7 +141,7 @@ export class OutFile implements Sink {
   }
 
   #note(): void {
-    this.#try("note the place in", () => {
+    this.#try("record the position in", () => {
       fdatasyncSync(this.#open());
       writeResumePoint(this.path, { identity: this.#options.identity, ...this.#resumePoint! });
       this.#notedAt = this.#options.elapsed();
@@ -176,7 +176,7 @@ function existsAsFile(path: string): boolean {
     throw new Failure("usage", `--out: ${path} cannot be used (${codeOf(error)}).`, { hint: "Name another file." });
   }
   if (stats.isFile()) return true;
-  const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "no regular file";
+  const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "not a regular file";
   throw new Failure("usage", `--out: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
@@ -209,12 +209,12 @@ const withResume: SameCommand = { add: ["--resume"], without: ["--force"] };
 
 function inTheWay(path: string, resume: boolean): Failure {
   return resume
-    ? new Failure("usage", `--resume: ${path} is there, and nothing says where its walk stopped.`, {
-        meaning: "It is whole, or its walk could not go on, or something else wrote it.",
+    ? new Failure("usage", `--resume: ${path} exists, and its resume information is missing.`, {
+        meaning: "It is complete, or its list cannot be resumed, or another program wrote it.",
         hint: "Use --force to start again.",
         nextCommand: withForce,
       })
-    : new Failure("usage", `--out: ${path} is there already.`, {
+    : new Failure("usage", `--out: ${path} already exists.`, {
         hint: "Name a new file, add --force to replace it, or add --resume to continue an interrupted walk.",
       });
 }
@@ -240,7 +240,7 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
   if (differs.length > 0)
     throw new Failure(
       "usage",
-      `--resume: ${path} belongs to another walk (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
+      `--resume: ${path} belongs to another list (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
       {
         meaning: differs
           .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${known.identity[name] ?? "none"} now`)
@@ -261,7 +261,7 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
       hint: "Use --force to start again.",
       nextCommand: withForce,
     });
-  throw new Failure("usage", `--resume: ${path} is shorter than when its walk stopped.`, {
+  throw new Failure("usage", `--resume: ${path} is shorter than when its list stopped.`, {
     hint: "Use --force to start again.",
     nextCommand: withForce,
   });

@@ -142,8 +142,7 @@ function createPrinting(
     const chosen = new ChosenFields(target.fields);
     chosen.see(() => parseJson(text));
     chosen.tellMissing(undefined, (view.isRead ? readTarget : target).tellMissing);
-    if (secretField !== undefined)
-      note(`${secretField} is shown this once and cannot be had again: keep it in a safe place`);
+    if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place`);
   };
   return {
     resource: (text, view) =>

@@ -29,7 +29,7 @@ export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
   constructor(cause?: unknown) {
-    super("the reader of standard output is gone", { cause });
+    super("the program reading standard output has exited", { cause });
   }
 }
 

@@ -22,7 +22,7 @@ export function draftPolicy(
     return mine.length === 0 ? [] : [`${heading}:`, ...mine.flatMap((item) => linesOf(item, names.get(item)!))];
   };
   return [
-    "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Make it so: integ apply.",
+    "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),

@@ -45,7 +45,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   const isFirst =
     rotate.beforeExpiryMs === undefined &&
     (expiresAt !== undefined || (expiresInMs ?? Infinity) <= (rotate.everyMs ?? 0));
-  if (isFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer life");
+  if (isFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer lifetime");
   return found;
 }
 

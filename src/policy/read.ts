@@ -88,11 +88,11 @@ function yamlDefects(document: Document, positions: Positions): LocatedDefect[] 
 function wordsOf({ code, message }: YAMLError): string {
   switch (code) {
     case "DUPLICATE_KEY":
-      return "the key stands twice in this map. Allowed: each key once";
+      return "the key is used twice in this map. Allowed: each key once";
     case "TAB_AS_INDENT":
       return "a tab indents the line. Allowed: spaces";
     case "MULTIPLE_DOCS":
-      return "a second document begins. Allowed: one document";
+      return "a second document starts. Allowed: one document";
     case "NON_STRING_KEY":
       return "the key is not a text. Allowed: a name";
     default:

@@ -96,7 +96,7 @@ class Rules {
     const { nowMs } = this.#about;
     this.#scopes(path, scopes, (some) => checkAccessKey({ name, scopes: some }, nowMs));
     const expiresInMs = this.#duration([...path, "expires_in"], expires_in);
-    if (expiresInMs === 0) this.#add([...path, "expires_in"], expires_in, "a duration longer than nothing");
+    if (expiresInMs === 0) this.#add([...path, "expires_in"], expires_in, "a duration longer than zero");
     if (expires_at !== undefined && expires_in !== undefined)
       this.#add([...path, "expires_at"], expires_at, "expires_in or expires_at, not both");
     if (expires_at !== undefined && (!isTime(expires_at) || Date.parse(expires_at) <= nowMs))
@@ -141,7 +141,7 @@ class Rules {
       rotate.before_expiry === undefined
     )
       this.#add(path, rotate, "every or before_expiry");
-    if (everyMs === 0) this.#add([...path, "every"], rotate.every, "a duration longer than nothing");
+    if (everyMs === 0) this.#add([...path, "every"], rotate.every, "a duration longer than zero");
     for (const [key, ms] of [
       ["every", everyMs],
       ["before_expiry", beforeExpiryMs],
@@ -205,7 +205,7 @@ class Rules {
         this.defects.push({
           path,
           isKey: true,
-          message: `the name "${name}" stands twice. Allowed: names that are unique in the file`,
+          message: `the name "${name}" is used twice. Allowed: names that are unique in the file`,
         });
       names.add(name);
       for (const destination of destinations) {
@@ -215,7 +215,7 @@ class Rules {
         const wrong =
           other === name
             ? `the secret of ${name} goes to one destination twice. Allowed: each destination once`
-            : `the secret of ${name} goes where that of ${other} goes. Allowed: a destination of its own for each item`;
+            : `the secrets of ${name} and ${other} go to the same destination. Allowed: a destination of its own for each item`;
         if (other !== undefined) this.#say([...path, "secret"], wrong);
         else places.set(text, name);
       }

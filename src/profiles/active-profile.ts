@@ -123,7 +123,7 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
   if (legacy === undefined) {
-    throw new Failure("auth", `Profile ${name} does not say how its key becomes a legacy bearer token.`, {
+    throw new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
       meaning: "The API document does not show that exchange: name a command or an endpoint.",
       hint: `Name a command that prints the token: ${shell`integ profiles edit ${name}`} --access-token-command '<command>'.`,
     });
@@ -166,7 +166,7 @@ function environmentWays(resolution: Resolution, env: Environment): Ways & Pick<
     legacy: async () => {
       const token = variable(env, "INTEG_ACCESS_TOKEN");
       if (token !== undefined) return { kind: "access_token", token };
-      throw new Failure("auth", "The environment holds no legacy bearer token.", {
+      throw new Failure("auth", "The environment has no legacy bearer token.", {
         meaning: "/api/v1 needs a bearer token, and the API document does not show how an API key becomes one.",
         hint: "Set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command.",
       });

@@ -15,7 +15,7 @@ function parseAddress(text: string, label: string): URL {
   };
   // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
-  if (/[\s\\\p{Cc}]/u.test(text)) refuse("holds white space, a backslash or a control character");
+  if (/[\s\\\p{Cc}]/u.test(text)) refuse("contains white space, a backslash or a control character");
   if (!URL.canParse(text)) refuse("is not a valid URL");
   const url = new URL(text);
   if (url.username !== "" || url.password !== "" || /^https?:\/\/[^/?#]*@/i.test(text)) {
@@ -48,8 +48,7 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");
   const base = checkBaseUrl(text, label);
   const bare = base.replace(/(\/api)?\/v1$/, "");
-  if (bare !== base)
-    throw new Failure("usage", `${label} is what stands before /v1.`, { hint: `Write ${typed}${bare}.` });
+  if (bare !== base) throw new Failure("usage", `${label} is the part before /v1.`, { hint: `Write ${typed}${bare}.` });
   return base;
 }
 
@@ -70,8 +69,8 @@ export function checkRegionOfHost(base: string, region: string): void {
   );
   const named = ["us", "eu"].filter((one) => words.has(one));
   if (named.length !== 1 || named[0] === region || isLoopback(hostname)) return;
-  throw new Failure("usage", `The host ${hostname} names the region ${named[0]}, and the profile is for ${region}.`, {
-    meaning: "A credential belongs on the host of its own region. If this host is right, --no-verify accepts it.",
+  throw new Failure("usage", `The host ${hostname} is in the region ${named[0]}, and the profile is for ${region}.`, {
+    meaning: "A credential works only on the host of its own region. If this host is correct, add --no-verify.",
     hint: `Use --region ${named[0]}, or the host of the region ${region}.`,
   });
 }

@@ -101,9 +101,9 @@ function withoutForeign(
   }
   if (hasMoved && settings.legacy === undefined && before.legacy !== undefined) {
     delete profile.legacy;
-    notes.push(`The way of profile ${name} to a legacy bearer token was given for ${host}`);
+    notes.push(`The legacy token settings of profile ${name} were given for ${host}`);
   }
-  return { profile, notes: notes.map((note) => `${note}: it was dropped.`) };
+  return { profile, notes: notes.map((note) => `${note}: removed.`) };
 }
 
 /** The settings of a token exchange that are there: `token endpoint, with its issuer`. */
@@ -126,9 +126,12 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
-    throw new Failure("usage", `The ${what} holds a line break or another control character.`);
+    throw new Failure("usage", `The ${what} contains a line break or another control character.`);
   if (/\p{Cs}/u.test(secret))
-    throw new Failure("usage", `The ${what} holds half a character (a lone surrogate), which no header can carry.`);
+    throw new Failure(
+      "usage",
+      `The ${what} contains half a character (a lone surrogate), which a header cannot contain.`,
+    );
   return secret;
 }
 
@@ -228,7 +231,7 @@ export async function editProfile(
     store.edit(name, (current) => {
       before = current;
       if (saved !== undefined && current.base_url !== seen?.base_url) {
-        throw new Failure("failed", `Profile ${name} was moved to another address at the same moment; try again.`);
+        throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);
       }
       const kept = withoutForeign(current, patched(current, settings), settings);
       notes.push(...kept.notes);

@@ -70,7 +70,7 @@ class LayeredCredentials {
       return { ref, kept: "file", note: absence || undefined };
     }
     const answer = await this.#keychain.set(ref, text);
-    if (!answer.ok) throw new Failure("failed", `The keychain did not take the credential: ${answer.why}.`);
+    if (!answer.ok) throw new Failure("failed", `The keychain did not store the credential: ${answer.why}.`);
     return { ref, kept: "keychain" };
   }
 
@@ -133,13 +133,13 @@ class LayeredCredentials {
       return this.destroy({ ref, kept: "file" });
     }
     const answer = await this.#keychain.probe(ref);
-    if (!answer.ok) throw new Failure("failed", `The keychain takes no credential: ${answer.why}.`);
+    if (!answer.ok) throw new Failure("failed", `The keychain stores no credentials: ${answer.why}.`);
   }
 
   async #readKeychain(ref: string): Promise<string | undefined> {
     const answer = await this.#keychain.get(ref);
     if (answer.ok) return answer.secret ?? undefined;
-    throw new Failure("auth", `The keychain did not give the profile's credential: ${answer.why}.`, {
+    throw new Failure("auth", `The keychain did not return the profile's credential: ${answer.why}.`, {
       meaning: "No other credential was used instead.",
       hint: "Unlock the keychain, then run the command again.",
     });
@@ -165,7 +165,7 @@ class LayeredCredentials {
   }
 
   #absenceWords(why: string): string {
-    return `No keychain can be used here (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
+    return `The keychain is not available (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
   }
 
   #pathOf(ref: string): string {

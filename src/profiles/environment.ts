@@ -35,7 +35,7 @@ export function variable(env: Environment, name: string): string | undefined {
   const value = env[name];
   if (value === undefined || value === "") return undefined;
   if (/[\p{Cc}\uFEFF]/u.test(value)) {
-    throw new Failure("usage", `${name} holds a line break, a byte order mark or another control character.`, {
+    throw new Failure("usage", `${name} contains a line break, a byte order mark or another control character.`, {
       meaning: "A value read from a file often keeps the newline at its end.",
     });
   }
@@ -75,10 +75,10 @@ function checkCredentials(env: Environment): void {
   const present = new Set(credentialVariablesIn(env));
   if (present.size === 0) {
     const empty = credentialVariables.filter((name) => env[name] === "");
-    throw new Failure("usage", "INTEG_BASE_URL is set, and no credential beside it.", {
+    throw new Failure("usage", "INTEG_BASE_URL is set without a credential.", {
       meaning:
         empty.length > 0
-          ? `${empty.join(" and ")} ${empty.length > 1 ? "are" : "is"} set, and empty.`
+          ? `${empty.join(" and ")} ${empty.length > 1 ? "are" : "is"} set but empty.`
           : "An address and its credential come from the same place: the environment or a profile, never one of each.",
       hint: "Set INTEG_API_KEY, or INTEG_CLIENT_ID with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT, or unset INTEG_BASE_URL.",
     });
@@ -106,7 +106,7 @@ function regionFrom(env: Environment): Region {
   const region = variable(env, "INTEG_REGION");
   if (region === "us" || region === "eu") return region;
   throw new Failure("usage", region === undefined ? "INTEG_REGION is not set." : "INTEG_REGION is neither us nor eu.", {
-    meaning: "INTEG_BASE_URL is the host of one region, and the journal keeps which.",
+    meaning: "INTEG_BASE_URL is the host of one region, and the journal records which one.",
     hint: "Set INTEG_REGION to us or eu.",
   });
 }

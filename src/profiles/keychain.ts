@@ -27,10 +27,10 @@ let text = "";
 process.stdin.setEncoding("utf8");
 process.stdin.on("data", (chunk) => (text += chunk));
 process.stdin.on("end", () => answer(JSON.parse(text)).then(
-  (secret) => tell({ ok: true, secret }),
-  (error) => tell({ ok: false, why: String(error && error.message) }),
+  (secret) => reply({ ok: true, secret }),
+  (error) => reply({ ok: false, why: String(error && error.message) }),
 ));
-function tell(reply) { process.stdout.write(JSON.stringify(reply)); }
+function reply(message) { process.stdout.write(JSON.stringify(message)); }
 async function answer({ action, service, account, secret }) {
   const entry = new AsyncEntry(service, account, { linux: { store: "secret-service" } });
   if (action === "get") return (await entry.getPassword()) ?? null;
@@ -103,7 +103,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
     signal?.addEventListener("abort", giveUp, { once: true });
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      resolve({ ok: false, why: `no answer within ${options.limitMs / 1000} s` });
+      resolve({ ok: false, why: `no response within ${options.limitMs / 1000} s` });
     }, options.limitMs);
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));

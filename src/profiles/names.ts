@@ -13,7 +13,7 @@ export const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-e
 export function checkProfileName(name: string): string {
   if (reservedNames.has(name)) {
     throw new Failure("usage", `"${name}" is a reserved profile name.`, {
-      meaning: "sandbox, sandbox-eu and env always mean the same.",
+      meaning: "sandbox, sandbox-eu and env are built in.",
       hint: "Choose another name.",
     });
   }

@@ -132,7 +132,7 @@ export type ProfileFile = z.infer<typeof ProfileFile>;
 function damaged(path: string, place: Place, what: string): Failure {
   return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}.`, {
     meaning:
-      "Nothing was changed, and no other profile or credential was used instead. Mend the line or move the file away.",
+      "Nothing was changed, and no other profile or credential was used instead. Fix the line or move the file away.",
     where: `${path}:${place.line}:${place.column}`,
   });
 }

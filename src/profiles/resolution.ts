@@ -144,11 +144,11 @@ function fromProfiles(input: ResolutionInput): Resolution {
 function nothingChosen(stored: StoredProfiles): Failure {
   const [first] = stored.list();
   if (first !== undefined) {
-    return new Failure("usage", "No profile is the default, and none was named.", {
+    return new Failure("usage", "No default profile is set, and no profile was named.", {
       nextCommand: shell`integ profiles use ${first.name}`,
     });
   }
-  return new Failure("auth", "No profile is set up.", {
+  return new Failure("auth", "No profiles are configured.", {
     meaning: "To try integ without an account, add --profile sandbox to the command.",
     nextCommand: shell`integ help profiles add`,
     hint: "Add a profile: integ profiles add <name> --region us|eu --base-url <url>.",
@@ -187,7 +187,7 @@ export function resolveProfile(input: ResolutionInput): Resolution {
   const stray = credentialVariablesIn(input.env);
   if (stray.length > 0) {
     const are = stray.length > 1 ? "are" : "is";
-    throw new Failure("usage", `${stray.join(" and ")} ${are} set, and INTEG_BASE_URL is not.`, {
+    throw new Failure("usage", `${stray.join(" and ")} ${are} set, but INTEG_BASE_URL is not.`, {
       meaning: "A credential is only used with its own address, never with that of a profile.",
       hint: "Set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>.",
     });

@@ -68,18 +68,18 @@ function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
   { timeLimitMs, signal, leadsGroup }: Patience,
-): Promise<ChildProcess | "late" | "called off"> {
+): Promise<ChildProcess | "late" | "cancelled"> {
   return new Promise((resolve, reject) => {
     const letGo = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
-    let givenUp: "late" | "called off" | undefined;
-    const give = (up: "late" | "called off") => (): void => {
+    let givenUp: "late" | "cancelled" | undefined;
+    const give = (up: "late" | "cancelled") => (): void => {
       clearTimeout(timer);
       givenUp = up;
       void killCommand(child, { leadsGroup });
     };
-    const callOff = give("called off");
+    const callOff = give("cancelled");
     const timer = setTimeout(give("late"), timeLimitMs);
     if (signal?.aborted) callOff();
     signal?.addEventListener("abort", callOff, { once: true });
@@ -139,11 +139,11 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const ended = await endOf(child, streams, { ...options, leadsGroup }).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
-  if (ended === "called off") throw options.signal?.reason;
+  if (ended === "cancelled") throw options.signal?.reason;
   if (ended === "late") {
     throw new Failure(
       "failed",
-      `The command was not done after ${Math.ceil(options.timeLimitMs / 1000)} s, and was ended.`,
+      `The command did not finish within ${Math.ceil(options.timeLimitMs / 1000)} s, and was stopped.`,
     );
   }
   if (options.echo !== true && size > outputLimitBytes) throw new Failure("failed", "The command printed over 64 KiB.");
@@ -180,7 +180,7 @@ export async function secretFromCommand(
     run = await runShell(command, options);
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Failure("auth", `The ${what} gave nothing. ${error instanceof Failure ? error.message : ""}`.trim(), {
+    throw new Failure("auth", `The ${what} printed nothing. ${error instanceof Failure ? error.message : ""}`.trim(), {
       ...details,
       cause: error,
     });
@@ -191,12 +191,12 @@ export async function secretFromCommand(
     .replace(/^\uFEFF/, "")
     .split("\n");
   if (options.alone === true && further.some((more) => more.trim() !== "")) {
-    throw new Failure("auth", `The ${what} printed more than one line: which of them is it?`, details);
+    throw new Failure("auth", `The ${what} printed more than one line.`, details);
   }
   const secret = line.replace(/\r$/, "");
   if (secret === "") throw new Failure("auth", `The ${what} printed nothing on its first line.`, details);
   if (/[\p{Cc}\uFFFD]/u.test(secret)) {
-    throw new Failure("auth", `The first line of the ${what} holds control characters or is not UTF-8.`, details);
+    throw new Failure("auth", `The first line of the ${what} contains control characters or is not UTF-8.`, details);
   }
   return secret;
 }

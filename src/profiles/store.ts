@@ -21,20 +21,23 @@ async function lock(path: string, waitMs: number | undefined): Promise<HeldLock>
 function heldFailure(path: string, owner: LockOwner | undefined): Failure {
   const nextCommand = shell`rm ${path}`;
   if (owner === undefined)
-    return new Failure("failed", `The lock ${path} names no owner.`, {
-      meaning: "It was not written by integ, or the disk lost it.",
+    return new Failure("failed", `The lock ${path} has no owner.`, {
+      meaning: "integ did not write it, or the disk lost it.",
       nextCommand,
     });
   return new Failure("failed", `${path} is held by process ${owner.pid} on ${owner.host}.`, {
-    meaning: "Another integ is changing the same file; if that process is certainly gone, remove the lock.",
+    meaning: "Another integ process is changing the same file. If that process no longer exists, remove the lock.",
     nextCommand,
   });
 }
 
 function notThere(name: string, file: ProfileFile): Failure {
   const names = file.profiles.map((profile) => profile.name);
-  return new Failure("usage", `There is no profile "${name}".`, {
-    meaning: names.length > 0 ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}.` : "There is none yet.",
+  return new Failure("usage", `Profile "${name}" not found.`, {
+    meaning:
+      names.length > 0
+        ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}.`
+        : "No profiles are configured.",
     nextCommand: shell`integ profiles list`,
   });
 }
@@ -47,8 +50,8 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
 }
 
 export function nameTaken(name: string): Failure {
-  return new Failure("usage", `There is a profile "${name}" already.`, {
-    meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
+  return new Failure("usage", `Profile "${name}" already exists.`, {
+    meaning: `integ profiles edit ${name} changes its settings.`,
     nextCommand: shell`integ profiles show ${name}`,
   });
 }

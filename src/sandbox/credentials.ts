@@ -161,7 +161,7 @@ function contractVersion(call: Call, account: ServiceAccount): string {
 
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;
-  throw new Problem(403, "permission_denied", `The credential does not hold the permission ${permission}.`);
+  throw new Problem(403, "permission_denied", `The credential does not have the permission ${permission}.`);
 }
 
 interface LegacyTokenFacts {

@@ -62,33 +62,33 @@ export const documentChanges = [
 
 /** Every key: how its value is read, how it is written, and what it does. The order is that of the documentation. */
 export const faultKeys = {
-  times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "only the first n requests that it would meet" },
+  times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "affects only the first n requests" },
   after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
-  probability: { read: probability, grammar: "<0..1>", meaning: "meets a matching request with this probability" },
-  status: { read: whole(200, 599), grammar: "<200..599>", meaning: "answers with this status and an error object" },
+  probability: { read: probability, grammar: "<0..1>", meaning: "affects a matching request with this probability" },
+  status: { read: whole(200, 599), grammar: "<200..599>", meaning: "responds with this status and an error object" },
   "retry-after": {
     read: headerText,
     grammar: "<seconds>|date|date+<seconds>|<text>",
-    meaning: "sends Retry-After: seconds, an HTTP date that many seconds ahead, or any text as it stands",
+    meaning: "sends Retry-After: seconds, an HTTP date that many seconds ahead, or any text unchanged",
   },
   latency: { read: duration, grammar: "<duration>", meaning: "waits before the request is handled" },
   drop: {
     read: oneOf("before", "after"),
     grammar: "before|after",
-    meaning: "closes the connection before or after it took effect",
+    meaning: "closes the connection before or after the request takes effect",
   },
   cut: {
     read: cut,
     grammar: "<bytes>|wire:<bytes>",
-    meaning: "closes the connection after so many bytes of the body, or of the full response",
+    meaning: "closes the connection after this many bytes of the body, or of the full response",
   },
-  slow: { read: whole(1, 1_000_000_000), grammar: "<bytes per second>", meaning: "sends the answer no faster" },
+  slow: { read: whole(1, 1_000_000_000), grammar: "<bytes per second>", meaning: "limits the speed of the response" },
   body: {
     read: oneOf("html", "truncated", "enormous", "empty", "deep", "gzip-bomb"),
     grammar: "html|truncated|enormous|empty|deep|gzip-bomb",
-    meaning: "replaces the body, after the request took effect",
+    meaning: "replaces the body after the request takes effect",
   },
-  redirect: { read: headerText, grammar: "<url>", meaning: "answers 307 to this address" },
+  redirect: { read: headerText, grammar: "<url>", meaning: "responds with 307 to this address" },
   envelope: {
     read: oneOf("broken", "token-at-end", "no-token-key", "empty-token", "no-data"),
     grammar: "broken|token-at-end|no-token-key|empty-token|no-data",
@@ -100,13 +100,13 @@ export const faultKeys = {
     meaning:
       "repeated: a later page begins with the last row of the page before; changed: rows of later pages were updated meanwhile",
   },
-  token: { read: oneOf("repeated"), grammar: "repeated", meaning: "gives the page token back that was sent" },
+  token: { read: oneOf("repeated"), grammar: "repeated", meaning: "returns the page token that was sent" },
   pending: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "a creation stays pending for n inspections" },
   secret: {
     read: oneOf("withheld", "replay"),
     grammar: "withheld|replay",
     meaning:
-      "withheld: the completing answer has no secret; replay: only a replay completes what is pending, and has it",
+      "withheld: the completing response has no secret; replay: only a replay completes what is pending, and has it",
   },
   "client-id": {
     read: oneOf("early"),
@@ -116,12 +116,12 @@ export const faultKeys = {
   lifetime: {
     read: duration,
     grammar: "<duration>",
-    meaning: "tokens that are issued live for so long",
+    meaning: "issued tokens are valid for this long",
   },
   retryable: {
     read: oneOf("true", "false"),
     grammar: "true|false",
-    meaning: "error objects say this, whatever the status",
+    meaning: "sets this in error objects, for any status",
   },
   document: {
     read: oneOf(...documentChanges),
@@ -132,18 +132,22 @@ export const faultKeys = {
     read: oneOf("none", "kept", "abandoned", "uncertain"),
     grammar: "none|kept|abandoned|uncertain",
     meaning:
-      "what an answer made by status or redirect leaves behind: nothing, the full effect, a given up reservation, an uncertain creation",
+      "what a response made by status or redirect leaves behind: nothing, the full effect, an abandoned reservation, an uncertain creation",
   },
   cleanup: {
     read: cleanup,
     grammar: "<duration>|open",
-    meaning: "a revoked client holds its slot for so long, or until told",
+    meaning: "a revoked client uses its slot for this long, or until a control request",
   },
-  rate: { read: rate, grammar: "<n>/<duration>", meaning: "answers 429 above so many requests a credential" },
+  rate: {
+    read: rate,
+    grammar: "<n>/<duration>",
+    meaning: "responds with 429 above this number of requests per credential",
+  },
   text: {
     read: oneOf("hostile"),
     grammar: "hostile",
-    meaning: "puts escape sequences, bidi controls and line ends into names and details",
+    meaning: "adds escape sequences, bidi controls and line ends to names and details",
   },
 } as const;
 
@@ -180,7 +184,7 @@ function pathOf(word: string | undefined, spec: string): RegExp {
   if (!word || !/^[/*]/.test(word))
     throw badFault(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
   if (!isServed(word))
-    throw badFault(`The fault "${spec}" can meet no request: this service has no path that ${word} stands for.`);
+    throw badFault(`The fault "${spec}" matches no request: this service has no path that ${word} matches.`);
   return new RegExp(
     `^${word
       .split("*")

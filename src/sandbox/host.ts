@@ -202,7 +202,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
     ...(retryAfter === undefined ? {} : { "Retry-After": retryAfterText(retryAfter, given.now) }),
     ...(effects.redirect === undefined ? {} : { Location: effects.redirect }),
   };
-  const answer = problemAnswer(problemOfStatus(status, "A fault of the sandbox made this answer."), given.requestId);
+  const answer = problemAnswer(problemOfStatus(status, "A fault of the sandbox made this response."), given.requestId);
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 

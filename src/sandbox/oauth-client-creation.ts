@@ -58,7 +58,7 @@ function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }
   if (!target || !isOwn(call, { caller, id })) throw notFound("No service account of this organization has this id.");
   if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
-  if (missing.length > 0) throw conflict(`The service account does not hold ${missing.join(", ")}.`, "scopes");
+  if (missing.length > 0) throw conflict(`The service account does not have ${missing.join(", ")}.`, "scopes");
   if (slotsHeld(call.here, { serviceAccountId: id, now: call.now }) >= mostClients)
     throw conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
 }
@@ -98,7 +98,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer {
       idempotencyKey === identity.idempotencyKey && isOwn(call, { caller, id: managementPrincipal }),
   );
   if (receipt && !isSame(receipt, identity))
-    throw new Problem(409, "idempotency_key_reuse", "Another request was made with this Idempotency-Key.");
+    throw new Problem(409, "idempotency_key_reuse", "This Idempotency-Key was used for another request.");
   const existing = oauthClients.find((client) => client.id === receipt?.oauthClientId);
   if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
   checkTarget(call, { caller, identity });

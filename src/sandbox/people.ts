@@ -36,7 +36,7 @@ function isFound(population: Population, looked: { index: number; text: string }
   );
 }
 
-/** GET /api/v1/people/search?query=… : people whose name or e-mail address holds the text. */
+/** GET /api/v1/people/search?query=… : people whose name or e-mail address contains the text. */
 export async function searchPeople(call: Call, caller: LegacyCaller): Promise<Answer> {
   requireAccess(call, caller);
   const text = call.query.get("query")?.trim().toLowerCase() ?? "";

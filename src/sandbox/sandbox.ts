@@ -52,7 +52,7 @@ function checkKept(settings: SandboxSettings, state: State): void {
     if (wanted === undefined || wanted === kept) continue;
     const message =
       `The sandbox's state was made with ${name} ${kept}, not ${wanted}. ` +
-      `Leave the setting out, or start afresh with: integ sandbox reset`;
+      `Leave the setting out, or start again with: integ sandbox reset`;
     throw Object.assign(new Error(message), { code: "settings_differ" });
   }
 }

@@ -58,7 +58,7 @@ export class Service {
     if (!changes) return await run(call);
     return await store.change((state) => {
       const answer = run(this.#callOf(request, { state, parts }));
-      if (answer instanceof Promise) throw new Error("A change of the state must be made at once.");
+      if (answer instanceof Promise) throw new Error("A change of the state must be made in one step.");
       return answer;
     });
   }

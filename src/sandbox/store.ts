@@ -26,14 +26,14 @@ function headOf(stateText: string): string {
 
 function corrupt(path: string, what: string): Error {
   return Object.assign(
-    new Error(`The sandbox's state file is damaged (${what}): ${path}. Start afresh with: integ sandbox reset`),
+    new Error(`The sandbox's state file is damaged (${what}): ${path}. Start again with: integ sandbox reset`),
     { code: "state_damaged" },
   );
 }
 
 /** The text of the state inside a file's text. @throws Error with code `state_damaged` */
 function stateTextOf(text: string, path: string): string {
-  if (!/^\{"format":\d+,/.test(text)) throw corrupt(path, "it does not begin as one");
+  if (!/^\{"format":\d+,/.test(text)) throw corrupt(path, "it does not start like a state file");
   if (!text.startsWith('{"format":1,')) throw corrupt(path, "it was written by another version");
   if (!text.endsWith(tail)) throw corrupt(path, "its end is missing");
   const stateText = text.slice(headLength, -tail.length);
@@ -83,7 +83,7 @@ async function whileLocked<T>(path: string, work: () => T): Promise<T> {
   const lock = await waitForLock(lockPath, {
     whenHeld: (owner) => {
       const who = owner === undefined ? "another process" : `process ${owner.pid}`;
-      return new Error(`The sandbox's state is held by ${who} and was not given back in time (${lockPath}).`);
+      return new Error(`The sandbox's state is held by ${who} and was not released in time (${lockPath}).`);
     },
   });
   try {

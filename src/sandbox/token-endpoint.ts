@@ -45,7 +45,7 @@ function credentialsOf(call: Call, form: URLSearchParams): { id: string; secret:
     if (posted === null) throw new Refusal("invalid_client", "The client does not authenticate.", 401);
     return { id: form.get("client_id") ?? "", secret: posted };
   }
-  if (posted !== null) throw new Refusal("invalid_request", "The client authenticates in two ways at once.");
+  if (posted !== null) throw new Refusal("invalid_request", "The client authenticates in two ways.");
   const pair = basicPair(header);
   if (!pair) throw new Refusal("invalid_client", "The Authorization header is not Basic.", 401);
   return { id: formDecoded(pair.user), secret: formDecoded(pair.password) };
@@ -66,7 +66,7 @@ function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: st
   const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
   const asked = given.asked === null ? held : given.asked.split(" ");
   if (asked.length === 0 || asked.some((scope) => !held.includes(scope)))
-    throw new Refusal("invalid_scope", "The client may not have the scope that is asked for.");
+    throw new Refusal("invalid_scope", "The client may not have the requested scope.");
   return asked;
 }
 

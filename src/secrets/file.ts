@@ -148,7 +148,7 @@ class FileDestination implements SingleDestinationPlace {
     try {
       const fd = reserveFile(path, (content, isCut) => {
         if (!isWhole(content, this.#target.as, isCut)) return;
-        throw new Failure("failed", `${path} holds the secret of an earlier run.`, {
+        throw new Failure("failed", `${path} contains the secret of an earlier run.`, {
           meaning: "It is complete and never got its name; recovery renames it.",
           nextCommand: shell`integ journal recover`,
         });

@@ -57,7 +57,7 @@ async function openStore(
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
     const forms = Object.values(storeKinds).map(({ form }) => form);
-    throw new Failure("usage", `--secret-to ${to} names no store that integ knows.`, {
+    throw new Failure("usage", `--secret-to ${to} is not a store that integ supports.`, {
       hint: `Write ${forms.join(" or ")}; for another store use --secret-command.`,
     });
   }
@@ -95,7 +95,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
 /** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
 function untoldCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
-    throw new Failure("usage", "The text of the command is not remembered: pass --secret-command again.");
+    throw new Failure("usage", "Commands are not stored: pass --secret-command again.");
   };
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }

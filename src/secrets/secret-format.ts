@@ -82,7 +82,7 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";
   if (!isJson && /\p{Cs}/u.test(secret.secret))
-    throw new Failure("failed", "The secret holds half a character (a lone surrogate), which only JSON can write.", {
+    throw new Failure("failed", "The secret contains half a character (a lone surrogate), which only JSON can write.", {
       hint: "Use --secret-format json.",
     });
   if (as === "raw") return secret.secret;

@@ -106,7 +106,7 @@ export class StoreClient {
   refuseRedirect(response: StoreResponse): StoreResponse {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;
-    throw new Failure("usage", `${name} answers with a redirect (${response.status}), which integ does not follow.`, {
+    throw new Failure("usage", `${name} responded with a redirect (${response.status}), which integ does not follow.`, {
       hint: "Give the address that it leads to, such as that of the active node.",
     });
   }

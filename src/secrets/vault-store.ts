@@ -130,7 +130,7 @@ class VaultStore implements Store {
         hint: `Name another field: --secret-to vault:${path}#<field>.`,
       });
     if (method === "replace" && hasInexactNumber(text))
-      throw new Failure("usage", `${this.#name}: ${path} holds a number that a rewrite could change.`, {
+      throw new Failure("usage", `${this.#name}: ${path} contains a number that a rewrite could change.`, {
         hint: "Give the token's policy the capability patch: then only the one field is sent.",
       });
   }
@@ -199,13 +199,13 @@ class VaultStore implements Store {
           ...details,
           hint: isKnown
             ? "Check the policies of the token and the namespace: vault token capabilities <path>."
-            : "Renew the login (vault login): VAULT_TOKEN, VAULT_TOKEN_FILE or ~/.vault-token holds an expired, revoked or foreign token.",
+            : "Renew the login (vault login): VAULT_TOKEN, VAULT_TOKEN_FILE or ~/.vault-token contains an expired, revoked or foreign token.",
         },
       );
     }
     if (status === 429) return new Failure("rate_limited", `${name}: the server limits the rate of requests.`, details);
     const kind = status === 400 || status === 404 || status === 405 ? "usage" : "unreachable";
-    return new Failure(kind, `${name} cannot ${what}: the server answered ${status}.`, details);
+    return new Failure(kind, `${name} cannot ${what}: the server responded with ${status}.`, details);
   }
 
   /** `<mount>data/<path>`, as the server's policies name it. */
@@ -292,7 +292,7 @@ function authorities(env: Environment): string | undefined {
 function tokenIn(path: string, isNeeded: boolean): string {
   const text = textOf(path, "the Vault token", isNeeded).trim();
   if (!/[\p{Cc}\s]/u.test(text)) return text;
-  throw new Failure("auth", `${path} holds more than a token.`);
+  throw new Failure("auth", `${path} contains more than a token.`);
 }
 
 function textOf(path: string, what: string, isNeeded = true): string {

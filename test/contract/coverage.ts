@@ -116,7 +116,8 @@ function belongsTo(section: string, one: string): boolean {
 function summaryOf(cases: readonly Covered[], [section, about]: (typeof sections)[number]): string {
   const own = cases.filter((one) => belongsTo(section, one.section));
   const told = beyond.filter(([one]) => belongsTo(section, one.replace(/^(9) rules .*/, "$1"))).length;
-  if (own.length === 0 && told === 0) throw new Error(`§${section} has no case, and nothing says why.`);
+  if (own.length === 0 && told === 0)
+    throw new Error(`§${section} has no case, and resume information is missing why.`);
   const requests = own.reduce((sum, one) => sum + one.requests, 0);
   const part = (leftOut: "unread" | "untyped"): number => requests - own.reduce((sum, one) => sum + one[leftOut], 0);
   return `| ${section} | ${about} | ${own.length} | ${requests} | ${part("unread")} | ${part("untyped")} | ${told} |`;

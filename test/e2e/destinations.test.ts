@@ -129,7 +129,7 @@ describe("bytes", () => {
       "--secret-command-timeout",
       "1s",
     );
-    expect([late.code, late.stderr]).toEqual([12, expect.stringContaining("after 1 s")]);
+    expect([late.code, late.stderr]).toEqual([12, expect.stringContaining("within 1 s")]);
   });
 });
 

@@ -77,7 +77,7 @@ function works(at: Home, program: readonly string[]): void {
   it("keeps a credential in the file, and says so", async () => {
     const words = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key-stdin"];
     const { code, stderr } = await run(words);
-    expect([code, stderr]).toEqual([0, expect.stringContaining("No keychain can be used here")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("The keychain is not available")]);
     expect(await json("profiles", "show", "p")).toMatchObject({ credential: { kept_in: "file" } });
     expect((await run(["profiles", "remove", "p", "-y"])).code).toBe(0);
   });

@@ -52,7 +52,7 @@ function through(env: Readonly<Record<string, string>> = {}): Home {
 /** The first signal: it was taken, and the answer is waited for. */
 async function interrupt({ child, stderr }: Running, signal: Signal): Promise<void> {
   child.kill(signal);
-  await until("the first signal", () => stderr().includes("Ctrl-C again leaves at once"));
+  await until("the first signal", () => stderr().includes("Ctrl-C again to exit immediately"));
 }
 
 interface Running {
@@ -332,6 +332,6 @@ describe("a command of the person's that hangs", () => {
     run.child.kill(signal);
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(interrupted);
-    expect(stderr).not.toContain("not done after");
+    expect(stderr).not.toContain("did not finish within");
   });
 });

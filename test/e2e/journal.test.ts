@@ -118,7 +118,7 @@ describe("who did what, and when", () => {
   it.each([
     [["--since", "yesterday"], "--since"],
     [["--since", "7"], "no unit"],
-    [["--since", "2026-11-01"], "no time with a zone"],
+    [["--since", "2026-11-01"], "not a time with a zone"],
     [["--state", "finished"], "Allowed choices"],
     [["--operation", "create"], "Allowed choices"],
   ])("%j is refused", async (words, told) => {
@@ -272,7 +272,7 @@ describe("forget and prune", () => {
     await integHere(at, ["profiles", "remove", "prod", "--yes"], { env: own });
     const { code, stderr } = await at.integ(["journal", "recover"], { env: own });
     expect(code).toBe(7);
-    expect(stderr).toContain('The profile "prod", as which it was asked for, is gone.');
+    expect(stderr).toContain('The profile "prod", which requested it, no longer exists.');
     const next = /^ {2}Next: integ (.+)$/m.exec(stderr)?.[1] ?? "";
     const forgotten = await at.integ([...next.split(" "), "--yes"], { env: own });
     expect([forgotten.code, forgotten.stderr.includes("An OAuth client may exist")]).toEqual([0, true]);
@@ -398,7 +398,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
       expect((await at.integ(words)).stderr).toContain("is empty");
     const made = await create(at, "--secret-file", "s");
     expect(made.code).toBe(0);
-    expect(made.stderr).toContain("put its copy back");
+    expect(made.stderr).toContain("restore a copy");
     expect(await entries(at)).toHaveLength(1);
     expect((await at.integ(["journal", "list"])).stderr).not.toContain("is empty");
   });

@@ -112,7 +112,7 @@ describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it",
     await add("p");
     lock();
     const { code, stderr } = await read("p");
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/keychain did not give[\s\S]*Unlock the keychain/)]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/keychain did not return[\s\S]*Unlock the keychain/)]);
   });
 
   it("is replaced by a file: said each time, remembered, looked at again by nobody for a day", async () => {
@@ -122,7 +122,7 @@ describe.skipIf(isSkipped)("a keyring that is locked, with nobody to unlock it",
     for (const name of ["q", "r"]) {
       const added = await add(name);
       expect([added.code, keptIn(added)]).toEqual([0, "file"]);
-      expect(added.stderr).toMatch(/No keychain can be used here \(.+\): credentials are kept in .*credentials/);
+      expect(added.stderr).toMatch(/The keychain is not available \(.+\): credentials are kept in .*credentials/);
       expect((await read(name)).code).toBe(0);
     }
     expect(JSON.parse(readFileSync(at.path("config", "keychain.json"), "utf8"))).toMatchObject({ keychain: "absent" });
@@ -135,7 +135,7 @@ describe.skipIf(isSkipped)("no keyring", () => {
     for (const name of ["p", "q"]) {
       const added = await add(name);
       expect([added.code, keptIn(added)]).toEqual([0, "file"]);
-      expect(added.stderr).toContain("No keychain can be used here");
+      expect(added.stderr).toContain("The keychain is not available");
     }
     expect((await read("p")).code).toBe(0);
   });
@@ -147,7 +147,7 @@ describe.skipIf(isSkipped)("no keyring", () => {
     at.env.DBUS_SESSION_BUS_ADDRESS = `unix:path=${at.path("bus")}`;
     const added = await add("p");
     expect([added.code, keptIn(added)]).toEqual([0, "file"]);
-    expect(added.stderr).toContain("no answer within 5 s");
+    expect(added.stderr).toContain("no response within 5 s");
     const before = asked;
     expect(keptIn(await add("q"))).toBe("file");
     expect([before > 0, asked]).toEqual([true, before]);

@@ -113,7 +113,7 @@ describe("keys audit", () => {
   it.each([
     ["Active", 'status "Active" is not documented'],
     ["suspended", 'status "suspended" is not documented'],
-    [7, "its status makes no sense"],
+    [7, "its status is invalid"],
   ])("says of a key with the status %j that it could not be judged", async (status, why) => {
     const row = { id: "ak_1", name: "ci", status, scopes: ["*"], expiresAt: null };
     const server = await startListServer(() => envelope([JSON.stringify(row)], null));

@@ -30,7 +30,7 @@ describe("in place", () => {
     const old = await desk.makeKey({ name: "in-place" });
     const ended = await rotate(at, old.id, "--secret-file", "new.secret", "--json");
     expect(ended.code, ended.stderr).toBe(0);
-    expect(ended.stderr).toContain("--by-replacement cannot end so");
+    expect(ended.stderr).toContain("--by-replacement avoids this");
     expect(JSON.parse(ended.stdout)).toMatchObject({ id: old.id, secret: null });
     expect(await desk.opens(old.secret)).toBe(false);
     expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);

@@ -109,7 +109,7 @@ describe("keys list finds the rows", () => {
 
   it.each([
     ["two lists that could be meant", { a: [row], b: [row] }],
-    ["no list", { id: "ak_1" }],
+    ["a list under", { id: "ak_1" }],
     ["rows that are no objects", { data: ["ak_1"] }],
     ["a text", '"keys"'],
     ["HTML", "<html></html>"],
@@ -202,7 +202,7 @@ describe("a revocation", () => {
     answer = ({ method }) => (method === "DELETE" ? { status: 204 } : { status: 403, body: "{}" });
     const { code, stderr } = await integHere(home(), ["keys", "revoke", "ak_1", "--yes"]);
     expect(code).toBe(0);
-    expect(stderr).toContain("neither its answer nor its list");
+    expect(stderr).toContain("neither its response nor its list");
   });
 
   it("404 at first is exit 4; after an attempt that may have arrived it is a revocation that did", async () => {

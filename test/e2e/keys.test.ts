@@ -100,7 +100,7 @@ describe("bad input ends before anything is sent", () => {
     ["an expiry that is no date", ["--name", "n", "--expires-at", "tomorrow"], "ISO 8601"],
     ["the 31st of February", ["--name", "n", "--expires-at", "2027-02-31T00:00:00Z"], "ISO 8601"],
     ["a time without a zone", ["--name", "n", "--expires-at", "2027-02-01T00:00:00"], "ISO 8601"],
-    ["a life of no length", ["--name", "n", "--expires-in", "0d"], "born expired"],
+    ["a life of no length", ["--name", "n", "--expires-in", "0d"], "expire immediately"],
     ["a life without a unit", ["--name", "n", "--expires-in", "90"], "--expires-in 90d"],
     ["two scopes in one word", ["--name", "n", "--scope", "*,push-ingest:*"], "--scope '*' --scope 'push-ingest:*'"],
     ["a length that is none", ["--name", "n", "--expires-in", "soon"], "duration"],

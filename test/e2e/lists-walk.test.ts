@@ -57,7 +57,7 @@ describe("--all", () => {
     expect(idsOf(stdout)).toEqual(ids(0, 4));
     expect(server.asked.length).toBeLessThanOrEqual(5);
     // The token leads back: whoever went on with it would get rows for a second time.
-    expect(stderr).toContain("cannot go on from there");
+    expect(stderr).toContain("cannot continue from there");
     expect(stderr).toContain("Start again;");
     expect(stderr).not.toContain("--page-token");
   });
@@ -134,7 +134,7 @@ describe("--max", () => {
     const { list } = await start(({ token }) => envelope([entity(0), entity(1), entity(2)], token ? null : "token-1"));
     const { code, stdout, stderr } = await list(["--max", "2", "--ndjson"]);
     expect([code, stdout]).toEqual([11, ""]);
-    expect(stderr).toContain("more than were asked for");
+    expect(stderr).toContain("more than were requested");
   });
 });
 

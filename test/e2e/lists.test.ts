@@ -176,11 +176,11 @@ describe("every list that is empty", () => {
     ["people search nobody", "No people."],
     [
       "oauth-clients list",
-      "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
+      "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
     ],
     [
       "oauth-clients list --offline",
-      "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
+      "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
     ],
     ["journal list", "No changes."],
     ["journal list --all", "No changes."],

@@ -42,7 +42,7 @@ describe("standard output that takes nothing", () => {
     const { at } = await desk.withProfile();
     const { code, stderr } = await create(at, full, "--secret-file", "s");
     expect(code).toBe(1);
-    expect(stderr).toContain("The change is done; only its receipt could not be shown.");
+    expect(stderr).toContain("The change is done, but its receipt could not be shown.");
     expect(await unsettled(at)).toEqual([]);
   });
 

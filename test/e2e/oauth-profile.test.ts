@@ -164,7 +164,7 @@ async function issuerChecks(at: Home): Promise<{ status: string; message: string
 it("doctor holds the token endpoint against what its issuer publishes, and shows it no credential", async () => {
   const issuer = addressOf(tokens);
   const at = await profile("client_secret_post", secret, ["--issuer", issuer]);
-  const fine = [{ check: "issuer", status: "ok", message: "vouches for the token endpoint", next: null, hint: null }];
+  const fine = [{ check: "issuer", status: "ok", message: "confirms the token endpoint", next: null, hint: null }];
   expect(await issuerChecks(at)).toEqual(fine);
   isOpenIdOnly = true;
   expect(await issuerChecks(at)).toEqual(fine);
@@ -186,7 +186,7 @@ it.each(["auth", "https://[", "urn:issuer"])("doctor tells an issuer that is no 
   expect(await issuerChecks(at)).toMatchObject([{ status: "problem", message: "The issuer is not a valid address." }]);
 });
 
-it("doctor tells an issuer that is another's, and one that publishes nothing", async () => {
+it("doctor tells an issuer that is another's, and one that publishes no metadata", async () => {
   // Another name of the same server: what it publishes is not this issuer's.
   const other = await profile("client_secret_basic", secret, [
     "--issuer",
@@ -196,6 +196,6 @@ it("doctor tells an issuer that is another's, and one that publishes nothing", a
 
   const silent = await profile("client_secret_basic", secret, ["--issuer", `${addressOf(tokens)}/nobody`]);
   expect(await issuerChecks(silent)).toMatchObject([
-    { status: "warning", message: expect.stringContaining("publishes nothing") },
+    { status: "warning", message: expect.stringContaining("publishes no metadata") },
   ]);
 });

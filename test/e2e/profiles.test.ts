@@ -353,7 +353,7 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     const add = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example"];
     await at.integ([...add, "--api-key-command", "echo key"]);
     const { code, stderr } = await at.integ([...add, "--api-key-stdin"], { input: "" });
-    expect([code, stderr.includes('There is a profile "p" already')], stderr).toEqual([2, true]);
+    expect([code, stderr.includes('Profile "p" already exists')], stderr).toEqual([2, true]);
   });
 
   it("a broken profile file: where it is broken, and nothing touched", async () => {
@@ -424,7 +424,7 @@ describe("the host of another region", () => {
     const at = home();
     const add = ["profiles", "add", "p", "--region", "eu", "--base-url", us, "--api-key-stdin"];
     const refused = await integHere(at, add, key);
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("names the region us")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("is in the region us")]);
     expect(existsSync(at.path("config", "profiles.json"))).toBe(false);
     expect((await integHere(at, [...add, "--no-verify"], key)).code).toBe(0);
     expect((await integHere(at, ["profiles", "edit", "p", "--region", "us"])).code).toBe(0);
@@ -433,7 +433,7 @@ describe("the host of another region", () => {
       ["--base-url", "https://api.eu.example.com"],
     ]) {
       const edited = await integHere(at, ["profiles", "edit", "p", ...change]);
-      expect([edited.code, edited.stderr]).toEqual([2, expect.stringContaining("names the region")]);
+      expect([edited.code, edited.stderr]).toEqual([2, expect.stringContaining("is in the region")]);
     }
     expect((await integHere(at, ["profiles", "edit", "p", "--organization-id", randomUUID()])).code).toBe(0);
   });
@@ -475,7 +475,7 @@ describe("a test request", () => {
     ];
     const { code, stdout, stderr } = await integHere(at, words, { input: "canary-key\n" });
     expect(code).toBe(3);
-    expect(stderr).toContain('The profile "p" is stored, and its test request failed.');
+    expect(stderr).toContain('The profile "p" is stored, but its test request failed.');
     expect(stderr).toContain("Next: integ doctor -p p");
     expect(stdout + stderr).not.toContain("canary-key");
     expect((await integHere(at, ["profiles", "show", "p"])).code).toBe(0);

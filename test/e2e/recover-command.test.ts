@@ -51,7 +51,7 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
       const { code, stdout, stderr } = await at.integ(["journal", "recover", ...more]);
       expect([7, 9]).toContain(code);
       expect(stdout).not.toContain("sbx_us_cs_");
-      expect(stderr).toContain("is not remembered");
+      expect(stderr).toContain("is not stored");
       expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
     }
     const { stderr } = await at.integ(["journal", "recover", "--replace-lost-secret"]);
@@ -72,7 +72,7 @@ describe("a rotation whose answer was lost, its secret meant for a command", () 
     const refused = await at.integ(["journal", "recover", "--replace-lost-secret"]);
     expect([7, 9]).toContain(refused.code);
     expect(refused.stdout).not.toContain("sbx_us_aks_");
-    expect(refused.stderr).toContain("is not remembered");
+    expect(refused.stderr).toContain("is not stored");
     expect(await desk.opens(old.secret)).toBe(true);
     expect((await at.integ(nextIn(refused.stderr))).code).toBe(0);
     expect(await desk.live("deploy")).toHaveLength(1);
@@ -124,7 +124,7 @@ describe("a creation that is pending, its secret meant for a command", () => {
       const { code, stdout, stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
       expect(code).toBe(8);
       expect(stdout).not.toContain("sbx_us_cs_");
-      expect(stderr).toContain("is not remembered");
+      expect(stderr).toContain("is not stored");
       nextIn(stderr);
     }
     const { stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);

@@ -208,7 +208,7 @@ describe("doctor", () => {
     });
     expect(rows.find(({ check }) => check === "file modes")).toMatchObject({
       status: "problem",
-      message: "~/state-file is a file, where a folder is meant",
+      message: "~/state-file is a file, not a folder",
       hint: "Set INTEG_STATE_DIR to a folder.",
     });
   });
@@ -242,7 +242,7 @@ describe("doctor", () => {
       "clock",
       "contract",
       "journal",
-      "unsettled work",
+      "unfinished changes",
       "file modes",
     ])
       expect(rows.map((row) => row.check)).toContain(check);
@@ -448,7 +448,7 @@ describe("doctor", () => {
       hint: string | null;
     }[];
     const statusOf = (check: string): string | undefined => rows.find((row) => row.check === check)?.status;
-    expect([statusOf("service"), statusOf("unsettled work"), statusOf("file modes")]).toEqual([
+    expect([statusOf("service"), statusOf("unfinished changes"), statusOf("file modes")]).toEqual([
       "problem",
       "warning",
       "problem",

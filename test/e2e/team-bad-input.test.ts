@@ -113,7 +113,7 @@ describe("without a server", () => {
     const at = silent.address();
     const port = typeof at === "object" && at ? at.port : 0;
     const journal = () => `postgresql://integ:canary@127.0.0.1:${port},127.0.0.1:${port}/integ`;
-    await check({ what: "", journal, code: 11, says: "no answer within 3 s" });
+    await check({ what: "", journal, code: 11, says: "no response within 3 s" });
   });
 });
 

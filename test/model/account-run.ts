@@ -143,7 +143,7 @@ export class AccountRun {
     const opened = await this.opened();
     for (const { id, idempotency_key } of await this.account.live())
       if (!opened.includes(id) && !abandoned.includes(idempotency_key) && !this.givenUp.has(id))
-        throw new Error(`${id} is live under ${idempotency_key}, and nobody has its secret`);
+        throw new Error(`${id} is live under ${idempotency_key}, and its secret is lost`);
     const verified = await this.home.integ(["journal", "verify"]);
     if (verified.code !== 0) throw new Error(`journal verify: ${verified.stdout}${verified.stderr}`);
     const strayed = filesWithSecrets(this.home.folder).filter((file) => !/^(client|key)-\d+$/.test(file));

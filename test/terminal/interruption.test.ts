@@ -9,7 +9,7 @@ import { type RecordingRelay, startRecordingRelay } from "../support/recording-r
 import { startService, type Service } from "../support/service.ts";
 
 const ctrlC = "\u0003";
-const again = /Ctrl-C again leaves at once/;
+const again = /Ctrl-C again to exit immediately/;
 
 let service: Service;
 let account: Account;

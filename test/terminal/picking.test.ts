@@ -252,7 +252,7 @@ describe("an argument that is left out", () => {
     expect(showing.shown).toMatch(new RegExp(`id +${done}`));
     const forgetting = session(["journal", "forget"]);
     await forgetting.answer(new RegExp(`● ${unknown}`), "\r");
-    await forgetting.answer(/Give up the entry/, "y");
+    await forgetting.answer(/Stop tracking the entry/, "y");
     expect(await forgetting.ended).toBe(0);
     expect(forgetting.written).not.toContain(done);
     const failing = ["--scope", "entity:read", "--new", "--secret-command", "exit 1"];
@@ -303,11 +303,11 @@ describe("an argument that is left out", () => {
     expect(await acting.ended, acting.written).toBe(0);
     expect(acting.shown).toContain(`integ profiles use ${second}`);
     const scripted = await home.integ(["oauth-clients", "list"], { env });
-    expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("No profile is the default") });
+    expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("No default profile") });
     // What tells what is wrong does not ask.
     const doctor = session(["doctor"], { env });
     expect(await doctor.ended).toBe(10);
-    expect(doctor.written).toContain("No profile is the default");
+    expect(doctor.written).toContain("No default profile");
   });
 
   it("is picked, and its secret typed hidden: a client for a token", async () => {

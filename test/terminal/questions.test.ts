@@ -40,9 +40,9 @@ describe("questions", () => {
       INTEG_STATE_DIR: at.path("nothing-known"),
     });
     await asked.answer(/Service account/, "\r");
-    await asked.answer(/An answer is needed/, `${service.us.service_account_id}\r`);
+    await asked.answer(/An answer is required/, `${service.us.service_account_id}\r`);
     await asked.answer(/Scopes/, "\r");
-    await asked.answer(/An answer is needed/, " ,\r");
+    await asked.answer(/An answer is required/, " ,\r");
     await asked.answer(/At least one scope/, "\u007f\u007fentity:read\r");
     expect(await asked.ended).toBe(0);
   });
@@ -87,7 +87,7 @@ describe("questions", () => {
     expect(JSON.parse(stdout)).toMatchObject({ name: "mine", region: "eu", base_url: service.eu.base_url });
     const again = session(["profiles", "add"], env);
     await again.answer(/Name of the profile/, "mine\r");
-    await again.answer(/There is a profile "mine" already/, "\u0003");
+    await again.answer(/Profile "mine" already exists/, "\u0003");
     expect(await again.ended).toBe(130);
   });
 

@@ -20,14 +20,14 @@ export const command = defineVerb({
       .option("-X, --method <method>", "HTTP method (default: GET; with a body: POST)")
       .option(
         "-f, --raw-field <name=value...>",
-        "Text: a query parameter of a GET or DELETE, else a field of the JSON body",
+        "Add text: a query parameter of a GET or DELETE, else a field of the JSON body",
       )
       .option(
         "-F, --field <name=value...>",
-        "The same; in a body it is JSON if it is a number, true, false, null, [] or {}",
+        "Add a field like -f; in a body a number, true, false, null, [] or {} is JSON",
       )
-      .option("--input <file>", "The body from a file, - for standard input; sent byte for byte")
-      .option("-H, --header <header...>", "A further header: 'Name: value'")
+      .option("--input <file>", "Read the body from a file, - for standard input; sent byte for byte")
+      .option("-H, --header <header...>", "Add a header: 'Name: value'")
       .option("--paginate", "Fetch every page of a list")
       .option("--include", "Print status and headers before the body"),
   examples: [
@@ -56,7 +56,7 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
-      throw new Failure("usage", `--input: there is no file "${file}".`, {
+      throw new Failure("usage", `--input: file not found: "${file}".`, {
         hint: "Name a file that exists, or - for standard input.",
       });
     throw new Failure("usage", `--input: "${file}" cannot be read (${code ?? "unknown"}).`);
@@ -73,7 +73,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
 
 /** Repeated after 429 alone: else whether it may be repeated is not known here, and nothing is written down. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
-  context.output.note("This change is not in the journal: a lost answer is yours to settle.");
+  context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
   const asked = { what, where: await whereOf(context), change: true };

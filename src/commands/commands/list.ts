@@ -48,7 +48,7 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_PROFILE", meaning: "profile to act as", flag: "--profile" },
   { name: "INTEG_OUTPUT", meaning: "output format: table, json, ndjson, csv or yaml", flag: "--output" },
   { name: "INTEG_SERVICE_VERSION", meaning: "contract version to pin, a date", flag: "--service-version" },
-  { name: "INTEG_TIMEOUT", meaning: "limit for one attempt, a duration (30s)", flag: "--timeout" },
+  { name: "INTEG_TIMEOUT", meaning: "time limit for one request, a duration (30s)", flag: "--timeout" },
   {
     name: "INTEG_RETRY_FOR",
     meaning: "how long to keep retrying altogether, a duration (2m; 0: one attempt)",
@@ -59,12 +59,12 @@ export const environment: readonly Variable[] = [
   { name: "INTEG_REGION", meaning: "instead of a profile: us or eu" },
   {
     name: "INTEG_BASE_URL",
-    meaning: "instead of a profile: the organization's regional API host; it needs a credential beside it",
+    meaning: "instead of a profile: the organization's regional API host; it needs a credential too",
   },
   { name: "INTEG_API_KEY", meaning: "instead of a profile: the API key" },
   { name: "INTEG_CLIENT_ID", meaning: "instead of a profile: the OAuth client's id" },
   { name: "INTEG_CLIENT_SECRET", meaning: "instead of a profile: the OAuth client's secret" },
-  { name: "INTEG_TOKEN_ENDPOINT", meaning: "instead of a profile: where the OAuth client gets its tokens" },
+  { name: "INTEG_TOKEN_ENDPOINT", meaning: "instead of a profile: token endpoint of the OAuth client" },
   { name: "INTEG_AUDIENCE", meaning: "instead of a profile: audience of the tokens" },
   { name: "INTEG_ORGANIZATION_ID", meaning: "the organization's id, needed by the legacy contract (keys, people)" },
   { name: "INTEG_ACCESS_TOKEN", meaning: "instead of a profile: bearer token of the legacy contract" },
@@ -84,10 +84,10 @@ export const environment: readonly Variable[] = [
   { name: "NO_COLOR", meaning: "no colour", flag: "--no-color" },
   {
     name: "FORCE_COLOR",
-    meaning: "colour where it would not be: 1, 2 or 3 for 16, 256 or 16 million colours, 0 for none",
+    meaning: "force colour: 1, 2 or 3 for 16, 256 or 16 million colours, 0 for none",
   },
   { name: "CLICOLOR", meaning: "0: no colour" },
-  { name: "CLICOLOR_FORCE", meaning: "colour where it would not be" },
+  { name: "CLICOLOR_FORCE", meaning: "force colour" },
   { name: "TERM", meaning: "dumb: a terminal without colour and without lines that change" },
   { name: "CI", meaning: "set in continuous integration: never prompt" },
   {
@@ -98,14 +98,14 @@ export const environment: readonly Variable[] = [
   { name: "CI_PIPELINE_URL", meaning: "the same, if CI_JOB_URL is not set" },
   { name: "BUILD_URL", meaning: "set by Jenkins: the same, if neither is set" },
   { name: "HTTPS_PROXY", meaning: "proxy of the requests" },
-  { name: "NO_PROXY", meaning: "hosts that are reached without the proxy" },
+  { name: "NO_PROXY", meaning: "hosts to reach without the proxy" },
   { name: "NODE_EXTRA_CA_CERTS", meaning: "file of further certificate authorities to trust" },
   { name: "XDG_CONFIG_HOME", meaning: "folder of configuration folders (Linux)" },
   { name: "XDG_STATE_HOME", meaning: "folder of state folders (Linux)" },
 ];
 
 const when: Readonly<Record<FailureKind, string>> = {
-  failed: "anything not below; a read that still meets 5xx",
+  failed: "any other failure; a read that still gets 5xx",
   usage: "bad flags or input, caught before anything was sent",
   auth: "no credential, or 401 or 403",
   not_found: "404",
@@ -113,13 +113,13 @@ const when: Readonly<Record<FailureKind, string>> = {
   rate_limited: "429, and the time of --retry-for is spent",
   outcome_unknown: "a change may or may not have happened; the journal keeps it",
   pending: "accepted, not complete",
-  secret_lost: "the resource exists and its one-time secret cannot be had",
+  secret_lost: "the resource exists and its one-time secret is lost",
   findings: "a check ran and found something wrong; warnings alone are 0",
   unreachable:
-    "nothing was sent or no change was asked for: name, connection, TLS, proxy, time-out of a read, a broken response",
+    "nothing was sent or no change was requested: name, connection, TLS, proxy, timeout of a read, a broken response",
   undelivered: "the change happened, its secret could not be delivered; it is kept for integ journal claim",
   unusable: "the resource is revoked, disabled or expired",
-  interrupted: "interrupted with Ctrl-C, the journal true; 7 instead where a change that was sent is unknown",
+  interrupted: "interrupted with Ctrl-C, the journal is accurate; 7 instead if the outcome of a sent change is unknown",
   terminated: "ended by SIGTERM, as with Ctrl-C",
 };
 

@@ -63,7 +63,7 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
       {
         check: "credential store",
         status: "warning",
-        message: "the credential is in a file (0600): no keychain was there",
+        message: "the credential is in a file (0600): no keychain was available",
         ...todo({}),
       },
     ];
@@ -85,11 +85,11 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           ...todo({ nextCommand: shell`integ journal verify` }),
         },
     first === undefined
-      ? ok("unsettled work", "none")
+      ? ok("unfinished changes", "none")
       : {
-          check: "unsettled work",
+          check: "unfinished changes",
           status: "warning",
-          message: `${unsettled.length} unsettled: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
+          message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
           ...todo({
             nextCommand: (unsettled.length === 1 ? nextStep(first) : null) ?? shell`integ journal list`,
           }),
@@ -113,7 +113,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
     return files.map(([variable, path]) => ({
       check: "file modes",
       status: "problem" as const,
-      message: `${path} is a file, where a folder is meant`,
+      message: `${path} is a file, not a folder`,
       ...todo({ hint: `Set ${variable} to a folder.` }),
     }));
   const open = [configDir, stateDir].filter((path) => isOpenToOthers(path));
@@ -151,12 +151,12 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   const before = context.clock.now() - underWayMs;
   const stray = credentials.kept().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
   if (stray.length === 0) return [ok(check, "every one belongs to a profile")];
-  const what = stray.length === 1 ? "1 file holds a secret" : `${stray.length} files hold secrets`;
+  const what = stray.length === 1 ? "1 file contains a secret" : `${stray.length} files contain secrets`;
   return [
     {
       check,
       status: "warning",
-      message: `${what} that no profile names, left by a crash: nothing uses it`,
+      message: `${what} that no profile uses, left by a crash`,
       ...todo({
         nextCommand: (await isWantedBack(context))
           ? shell`integ journal recover`

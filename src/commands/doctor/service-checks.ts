@@ -133,7 +133,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
     }
     const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
     if (!isUnknownId) await answered(subject, `check ${permission.name}`, attempt);
-    rows.push(ok(check, isUnknownId ? "not refused (a client that cannot exist is answered with 404)" : "granted"));
+    rows.push(ok(check, isUnknownId ? "not refused (the response for a client that cannot exist is 404)" : "granted"));
   }
   return rows;
 }
@@ -207,7 +207,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
     clientSecret: own?.clientSecret ?? madeUpId,
   });
   const isRefused = attempt?.kind === "refused" && (attempt.status === 400 || attempt.status === 401);
-  if (own === undefined && isRefused) return [ok(check, "answers as one")];
+  if (own === undefined && isRefused) return [ok(check, "responds as a token endpoint")];
   if (own !== undefined && isRefused) {
     const message = `it refuses the profile's client (${attempt.status}${codeOf(attempt)})`;
     return [{ check, status: "problem", message, ...todo(await newCredential(subject)) }];
@@ -217,7 +217,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
       {
         check,
         status: "problem",
-        message: `what answers there is no token endpoint (${attempt.status})`,
+        message: `the response there is not from a token endpoint (${attempt.status})`,
         ...todo({
           hint:
             name === "env"
@@ -240,11 +240,11 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const attempt = await (await subject.service()).tokens.compareIssuer();
   if (attempt === undefined) return [];
   if (attempt.kind === "refused" && attempt.status === 404) {
-    const message = "it publishes nothing of itself: that the token endpoint is its own cannot be checked";
+    const message = "it publishes no metadata: its token endpoint cannot be checked";
     return [{ check: "issuer", status: "warning", message, ...todo({}) }];
   }
   const { value } = await answered(subject, "get the issuer's metadata", attempt);
-  if (value.length === 0) return [ok("issuer", "vouches for the token endpoint")];
+  if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
   return value.map((difference) => ofDifference(difference, name));
 }
 
@@ -254,7 +254,7 @@ function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
     return {
       check: "issuer",
       status: "problem",
-      message: `its token endpoint is ${published ?? "not told"}, not the profile's`,
+      message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
       ...todo({
         hint: `Ask whoever set OAuth up, then: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
       }),
@@ -272,7 +272,7 @@ async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const { value } = await answered(subject, "get the published contract", attempt);
   const usesOAuth = (await subject.profile()).oauth !== undefined;
   const drifts = compareContract(value, { usesOAuth }).filter((finding) => finding.severity === "drift");
-  if (drifts.length === 0) return [ok("contract", "the published contract is what integ speaks")];
-  const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ speaks`;
+  if (drifts.length === 0) return [ok("contract", "the published contract is what integ supports")];
+  const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ supports`;
   return [{ check: "contract", status: "problem", message, ...todo({ nextCommand: shell`integ spec check` }) }];
 }

@@ -60,7 +60,7 @@ export const command = defineVerb({
 /** A profile needs to know whose secret it holds. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
-  throw new Failure("usage", "The answer that brought the secret was cut: its client id is not known yet.", {
+  throw new Failure("usage", "The response that contained the secret was incomplete: its client id is not known yet.", {
     ...detailsOf(entry),
     meaning: "The secret is still kept on this machine, readable by you alone.",
     nextCommand: shell`integ journal recover ${entry.id}`,
@@ -84,7 +84,9 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
   try {
     await destination.release();
   } catch (error) {
-    context.output.warn(`Room that was reserved for the secret stays: ${error instanceof Error ? error.message : ""}`);
+    context.output.warn(
+      `Space that was reserved for the secret was not released: ${error instanceof Error ? error.message : ""}`,
+    );
   }
 }
 
@@ -95,7 +97,7 @@ async function isThereAlready(context: Context, lease: EntryLease, { record: ask
     return false;
   if (record.kind === "profile" || !isSamePlace(record, asked)) return false;
   if (!(await context.secrets.completeDelivery(record, {}))) return false;
-  context.output.note(`The secret stands in ${describeDestination(record).name} already.`);
+  context.output.note(`The secret is already in ${describeDestination(record).name} already.`);
   return true;
 }
 
@@ -117,14 +119,14 @@ async function settle(
     // The secret is delivered: how the claim ended stays what it is.
     if (!(error instanceof Failure)) throw error;
     context.output.warn(
-      `The secret is delivered, and that could not be recorded or its copy not destroyed. ${error.message}`,
+      `The secret is delivered, but that could not be recorded or its copy not destroyed. ${error.message}`,
     );
   }
   const place = isShown ? undefined : whereSecretIs({ ...lease.entry, state: "done" });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
   if (wasUnnamed)
-    context.output.note(`The answer that brought it was cut: integ journal recover ${id} asks which client it opens.`);
+    context.output.note(`The response that contained it was incomplete: integ journal recover ${id} finds its client.`);
 }
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
@@ -140,7 +142,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   const undelivered = await context.secrets.undelivered();
   if (undelivered.isKept(entry.id)) return belonging(undelivered.read(entry.id), entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
-    meaning: isSettled(entry.state) ? "It is settled: its secret was delivered, or there is none." : undefined,
+    meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,
   });
 }
@@ -149,14 +151,10 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
 function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
   if (state !== "replaced" && state !== "unusable") return;
   const what = resource_id ?? "what the entry made";
-  throw new Failure(
-    "unusable",
-    `The secret of ${id} opens nothing any more: ${what} was revoked or must not be used.`,
-    {
-      entry: id,
-      nextCommand: replaced_by === null ? undefined : shell`integ journal show ${replaced_by}`,
-    },
-  );
+  throw new Failure("unusable", `The secret of ${id} no longer works: ${what} was revoked or must not be used.`, {
+    entry: id,
+    nextCommand: replaced_by === null ? undefined : shell`integ journal show ${replaced_by}`,
+  });
 }
 
 async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {

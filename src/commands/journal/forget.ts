@@ -8,11 +8,12 @@ import { entryView } from "./view.ts";
 export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The entry to stop tracking"),
   examples: [
-    { line: "integ journal forget 6k2f9", does: "asks first, and tells what may be left behind" },
-    { line: "integ journal forget 6k2f9 --yes", does: "without the question" },
+    { line: "integ journal forget 6k2f9", does: "ask first, and show what may be left behind" },
+    { line: "integ journal forget 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "Nothing is sent. For an entry that was settled elsewhere, or that can never be: the journal stops mentioning it.",
-  asks: (context) => askEntry(context, { question: "Which entry is given up?", states: unsettledStates }),
+  more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished: it is no longer listed.",
+  asks: (context) =>
+    askEntry(context, { question: "Which entry should no longer be tracked?", states: unsettledStates }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
     const lease = await journal.lease((await journal.find(id)).id);
@@ -20,16 +21,16 @@ export const command = defineVerb({
     try {
       const { entry } = lease;
       if (isSettled(entry.state))
-        throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to give up.`);
+        throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       // An unfinished step of it would be finished on its own, for work that nobody tracks any more.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
       const all = [lease, ...steps];
       const undelivered = await context.secrets.undelivered();
       for (const one of all) context.output.warn(leftBehind(one.entry, undelivered.isKept(one.entry.id)));
-      const question = `Give up the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
+      const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
       if (!(await context.output.confirm(question, { destructive: true })))
-        throw new Failure("usage", "Nothing was given up: the answer was no.");
+        throw new Failure("usage", "Nothing was changed: the answer was no.");
       for (const one of all) {
         await one.record({ state: "abandoned" });
         undelivered.destroy(one.entry.id);
@@ -57,12 +58,12 @@ function leftBehind(entry: Entry, isKept: boolean): string {
     case "undelivered":
       return `The ${what}${id} exists and works. Its secret is no longer kept here.`;
     case "secret_lost":
-      return `The ${what}${id} exists, holds a slot, and nobody has its secret. Revoke it if you can.`;
+      return `The ${what}${id} exists, uses a slot, and its secret is lost. Revoke it if you can.`;
     case "pending":
-      return `The ${what}${id} may still be completed by the service. It would hold a slot, and nobody would have its secret.`;
+      return `The ${what}${id} may still be completed by the service. It would use a slot, and its secret would be lost.`;
     default:
       return entry.operation.endsWith(".create")
-        ? `${what === "access key" ? "An access key" : "An OAuth client"} may exist that nobody knows of. It would hold a slot; its idempotency key is ${entry.idempotency_key ?? "none"}.`
+        ? `${what === "access key" ? "An access key" : "An OAuth client"} may exist without your knowledge. It would use a slot; its idempotency key is ${entry.idempotency_key ?? "none"}.`
         : `Whether the ${entry.operation} of${id || " it"} happened stays unknown.`;
   }
 }

@@ -10,10 +10,10 @@ import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
 
 const addFilters = sharedOptions((command) =>
   command
-    .option("--all", "Include settled entries")
+    .option("--all", "Include finished entries")
     .addOption(
       command
-        .createOption("--state <state...>", "Show entries in these states, settled or not")
+        .createOption("--state <state...>", "Show entries in these states, finished or not")
         .choices([...unsettledStates, ...settledStates]),
     )
     .addOption(command.createOption("--operation <operation>", "Show entries of one operation").choices(operations))
@@ -25,7 +25,7 @@ export const command = defineVerb({
   fields: sharedEntriesView.columns.map(({ path }) => path),
   configure: (command) => addFilters(command),
   examples: [
-    { line: "integ journal list", does: "what is unsettled, newest first, and what to type next" },
+    { line: "integ journal list", does: "unfinished changes, newest first, each with the command to run" },
     { line: "integ journal list --all --json | jq '.data[].state'", does: "every entry, for a script" },
     { line: "integ journal list --all --since 7d --actor ada", does: "what ada did this week" },
   ],
@@ -60,7 +60,7 @@ function filterOf({ settings, clock }: Context, { all, state, operation, actor, 
 function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))
-    throw new Failure("usage", `--since: "${typed}" is no time with a zone.`, {
+    throw new Failure("usage", `--since: "${typed}" is not a time with a zone.`, {
       hint: "Write it like --since 2026-11-01T00:00:00Z.",
     });
   return new Date(now - parseLifetime(typed, "--since")).toISOString();

@@ -3,10 +3,10 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) => command,
   examples: [
-    { line: "integ journal path", does: "where the journal is" },
+    { line: "integ journal path", does: "print the path" },
     {
       line: "INTEG_JOURNAL=/var/lib/ci/journal.ndjson integ journal path",
-      does: "put it on a volume that outlives the runner",
+      does: "keep it on a volume that the next job can read",
     },
   ],
   async run(context) {

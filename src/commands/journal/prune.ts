@@ -5,22 +5,27 @@ import { defineVerb } from "../verb.ts";
 export const command = defineVerb({
   configure: (command) =>
     command
-      .requiredOption("--older-than <duration>", "Settled entries not touched for this long")
-      .option("--include-live", "Also entries whose client or key may still be live; their ids are printed"),
+      .requiredOption("--older-than <duration>", "Remove finished entries not updated for this long")
+      .option("--include-live", "Also remove entries whose client or key may still be active; print their ids"),
   examples: [
-    { line: "integ journal prune --older-than 90d", does: "unfinished changes and live clients and keys stay" },
-    { line: "integ journal prune --older-than 90d --include-live --json", does: "forget live ones too, list them" },
+    { line: "integ journal prune --older-than 90d", does: "unfinished changes and active clients and keys stay" },
+    {
+      line: "integ journal prune --older-than 90d --include-live --json",
+      does: "remove active ones too, and list them",
+    },
   ],
-  more: "An entry of a client or key that is not known to be revoked stays: the API cannot list clients, so that the journal may hold the only copy of its id.",
+  more: "An entry of a client or key that is not known to be revoked stays: the API cannot list clients, so that the journal may have the only copy of its id.",
   async run(context, { options }) {
     const olderThanMs = parseLifetime(options.olderThan, "--older-than");
     const includeLive = options.includeLive === true;
     const { removed, live, keptLive } = await (await context.journal()).prune(olderThanMs, { includeLive });
     for (const entry of live)
-      context.output.warn(`The journal no longer holds ${nameOf(entry)}. The API cannot give the id again: note it.`);
+      context.output.warn(
+        `The journal no longer contains ${nameOf(entry)}. The API cannot return the id again: note it.`,
+      );
     if (keptLive.length > 0)
       context.output.note(
-        `${keptLive.length === 1 ? "1 old entry stays: its client or key" : `${keptLive.length} old entries stay: their clients or keys`} may still be live (--include-live forgets ${keptLive.length === 1 ? "it" : "them"} too).`,
+        `${keptLive.length === 1 ? "1 old entry stays: its client or key" : `${keptLive.length} old entries stay: their clients or keys`} may still be active (--include-live removes ${keptLive.length === 1 ? "it" : "them"} too).`,
       );
     await context.output.document({
       object: "journal_pruned",

@@ -37,15 +37,15 @@ export const command = defineVerb({
         .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
     ),
   examples: [
-    { line: "integ journal recover", does: "finish everything that was begun" },
+    { line: "integ journal recover", does: "finish every interrupted change" },
     { line: "integ journal recover 6k2f9", does: "finish one entry: the same key, the same request" },
     {
       line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
-      does: "the way out of a lost secret",
+      does: "replace a client whose secret was lost",
     },
     { line: "integ journal recover 6k2f9 --now", does: "revoke the old client or key of a rotation before it is due" },
   ],
-  more: "A secret goes where the entry's own command was told: a file or a profile is remembered, a command is not and has to be given again. The secret options are for the entries that know no place of their own, and for those named by their id.",
+  more: "The secret goes to the original file or profile. Commands are not stored: pass --secret-command again. The secret options apply to entries without a stored destination, and to entries named by their id.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskHealth();
@@ -92,9 +92,9 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
     const place = option.kind === "file" ? option.path : option.kind === "profile" ? option.name : option.to;
     throw new Failure(
       "usage",
-      `${place} takes one secret, and ${ids.length} entries would give it theirs: ${ids.join(", ")}.`,
+      `${place} takes one secret, and ${ids.length} entries would write theirs to it: ${ids.join(", ")}.`,
       {
-        meaning: "Nothing was sent. The last one written would be the only one left.",
+        meaning: "Nothing was sent. Only the last secret written would remain.",
         hint: `Give each its own destination, one by one: integ journal recover ${ids[0]} --secret-file <path>.`,
       },
     );
@@ -129,8 +129,8 @@ async function refuseGone(context: Context, entry: Entry): Promise<void> {
   const { sandboxRegions } = await import("../../profiles/resolution.ts");
   if (profile === "env" || sandboxRegions.has(profile)) return;
   if ((await context.profiles.store()).get(profile) !== undefined) return;
-  throw new Failure("auth", `The profile "${profile}", as which it was asked for, is gone.`, {
-    meaning: "Nothing was sent: the key and the client belong to the account of that time.",
+  throw new Failure("auth", `The profile "${profile}", which requested it, no longer exists.`, {
+    meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
     nextCommand: shell`integ journal forget ${id}`,
   });
 }
@@ -165,7 +165,9 @@ async function giveBackRooms(context: Context, journal: Journal, recovered: read
       if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id, { keepsProof });
       for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
     } catch (error) {
-      context.output.warn(`Room that ${id} took for its secret stays: ${error instanceof Error ? error.message : ""}`);
+      context.output.warn(
+        `Space that ${id} reserved for its secret was not released: ${error instanceof Error ? error.message : ""}`,
+      );
     }
   }
 }
@@ -197,7 +199,7 @@ async function destinationOf(
 function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {
   const as = `Profile ${profile} (${region})`;
   if (operation === "access_key.rotate" && detail.mode === "in_place")
-    return `${as}: a new secret of key ${resource_id} may have been made and lost. Rotate it again?`;
+    return `${as}: a new secret of key ${resource_id} may have been created and lost. Rotate it again?`;
   const what = operation.startsWith("access_key.") ? "key" : "client";
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }

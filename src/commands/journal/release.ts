@@ -6,7 +6,7 @@ export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The entry whose lease is to end"),
   examples: [
     { line: "integ journal release 6k2f9", does: "asks first, and names the process that holds it" },
-    { line: "integ journal release 6k2f9 --yes", does: "without the question" },
+    { line: "integ journal release 6k2f9 --yes", does: "skip the question" },
   ],
   more: "For an entry of a team's journal whose process has ended or hangs on another machine. A lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
   asks: (context) => askEntry(context, { question: "Which entry is to be released?" }),

@@ -93,14 +93,14 @@ export function passedOver(
   if (own === null || isNamed || !isRemembered) return undefined;
   if (to.every((option) => places.some((place) => leadsTo(option, place, cwd)))) return undefined;
   const id = entry.parent ?? entry.id;
-  return `${id}: its secret goes to ${namesOf(own)}, as it was asked for. Named (integ journal recover ${id} …), it goes elsewhere.`;
+  return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
 /** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
 export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
-    ? "Its secret was to go to another command, or in another format."
-    : "Its secret was to go to a command, which is not remembered: it may hold a credential.";
+    ? "Its secret goes to another command, or in another format."
+    : "Its secret goes to a command, which is not stored because it may contain a credential.";
   const refuse = async (): Promise<never> => {
     const recovers = entry.parent ?? entry.id;
     const recovery = shell`integ journal recover ${recovers} ${replaces ? ["--replace-lost-secret"] : []}`;

@@ -6,9 +6,9 @@ import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
   fields: entryView.columns.map(({ path }) => path),
-  configure: (command) => command.argument("<id>", "The entry's id, or its beginning"),
+  configure: (command) => command.argument("<id>", "The entry's id, or its first characters"),
   examples: [
-    { line: "integ journal show 6k2f9", does: "one entry: its key, its request, each step of it and who made it" },
+    { line: "integ journal show 6k2f9", does: "one entry: its key, its request, its steps and who made them" },
     { line: "integ journal show 6k2f9 --json | jq .request", does: "the exact request" },
   ],
   asks: (context) => askEntry(context, { question: "Which entry?" }),

@@ -4,7 +4,7 @@ import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command,
-  examples: [{ line: "integ journal verify", does: "exit 10 where a record is damaged, with its place" }],
+  examples: [{ line: "integ journal verify", does: "exit 10 if a record is damaged, with its line" }],
   async run(context) {
     const findings = await (await context.journal()).verify();
     const columns = [
@@ -16,7 +16,7 @@ export const command = defineVerb({
     const problems = findings.filter((finding) => finding.severity === "problem").length;
     if (problems > 0)
       throw new Failure("findings", `The journal is damaged in ${problems === 1 ? "1 place" : `${problems} places`}.`, {
-        meaning: "Sound entries are kept; damaged bytes are set aside beside the journal, never thrown away.",
+        meaning: "Sound entries are kept; damaged bytes are set aside in a file next to the journal, never deleted.",
       });
   },
 });

@@ -157,7 +157,7 @@ export function unjudgedLines(unjudged: readonly Unjudged[]): string[] {
 
 /** §3.2 knows two states. A third one, another spelling included, may mean anything: nothing is claimed about such a key. */
 function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
-  if (status === undefined) return has("status") ? unjudged("its status makes no sense") : undefined;
+  if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
@@ -167,7 +167,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     // What cannot be told of the expiry is said once, by `no_expiry`.
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
-      return unjudged(`it expired at ${subject.key.expiresAt}, and the answer has no status`);
+      return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
     return finding("high", `expired at ${subject.key.expiresAt}, and its status is active`, revoke(subject));
   },
   expiring(subject) {
@@ -217,23 +217,23 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   full_access(subject) {
     const { key, has } = subject;
     if (key.scopes === undefined)
-      return unjudged(has("scopes") ? "its scopes make no sense" : "the answer has no scopes");
+      return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
     const remedy =
       subject.ownership === "own"
         ? (`Keep its scope: ${subject.caller.name} administers keys with it.` as const)
         : replace(subject, ["--scope", "push-ingest:*"]);
-    return finding("medium", "may do everything (scope *); pushing data alone takes push-ingest:*", remedy);
+    return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
   },
   user_bound(subject) {
     const { key, has } = subject;
     if (key.keyType === undefined)
-      return unjudged(has("keyType") ? "its keyType makes no sense" : "the answer has no keyType");
+      return unjudged(has("keyType") ? "its keyType is invalid" : "the response has no keyType");
     if (key.keyType !== "user_bound") return fine;
     const whose = key.boundEmail === undefined ? "a person" : key.boundEmail;
     return finding(
       "low",
-      `is bound to ${whose}: it stands and falls with that account`,
+      `is bound to ${whose}: it stops working when that account does`,
       replace(subject, ["--type", "service_account"]),
     );
   },
@@ -277,17 +277,17 @@ export interface KeyAt {
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
-    return has("expiresAt") ? "its expiresAt makes no sense" : "the answer has no expiresAt";
-  return timeOf(key.expiresAt) ?? `its expiresAt is no time: ${key.expiresAt}`;
+    return has("expiresAt") ? "its expiresAt is invalid" : "the response has no expiresAt";
+  return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
 /** Milliseconds since 1970, null for null; words where there is none or it lies in the future. */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;
-  if (text === undefined) return has(member) ? `its ${member} makes no sense` : `the answer has no ${member}`;
+  if (text === undefined) return has(member) ? `its ${member} is invalid` : `the response has no ${member}`;
   const time = timeOf(text);
-  if (time === undefined) return `its ${member} is no time: ${text}`;
+  if (time === undefined) return `its ${member} is not a time: ${text}`;
   return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
 }
 

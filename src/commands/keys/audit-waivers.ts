@@ -44,7 +44,7 @@ export function readWaivers(text: string, at: { readonly path: string; readonly 
     throw refuse("it is not valid JSON");
   }
   const list = typeof file === "object" && file !== null ? (file as { waivers?: unknown }).waivers : undefined;
-  if (!Array.isArray(list)) throw refuse('there is no list under "waivers"');
+  if (!Array.isArray(list)) throw refuse('a list under "waivers" is missing');
   return list.map((item: unknown, index) => {
     const found = readWaiver(item, at.now);
     if (typeof found === "string") throw refuse(`waiver ${index + 1}: ${found}`);
@@ -55,12 +55,12 @@ export function readWaivers(text: string, at: { readonly path: string; readonly 
 const members = new Set(["rule", "key", "until", "reason"]);
 
 function readWaiver(item: unknown, now: number): Waiver | string {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is no object";
+  if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is not an object";
   const { rule, key, until, reason = null } = item as Record<string, unknown>;
   const stranger = Object.keys(item).find((name) => !members.has(name));
   if (stranger !== undefined) return `it has an unknown member "${stranger}"`;
   const known = ruleNames.find((name) => name === rule);
-  if (known === undefined) return `"${String(rule)}" is no rule (${ruleNames.join(", ")})`;
+  if (known === undefined) return `"${String(rule)}" is not a rule (${ruleNames.join(", ")})`;
   if (typeof key !== "string" || key === "") return '"key" must be the id of a key';
   if (reason !== null && typeof reason !== "string") return '"reason" must be a text';
   const endsAt = typeof until === "string" ? endOf(until) : undefined;

@@ -18,20 +18,20 @@ export const command = defineVerb({
   fields: findingColumns.map(({ path }) => path),
   configure: (command) =>
     command
-      .option("--max-age <duration>", "Age from which a key is too old", "90d")
-      .option("--max-idle <duration>", "Time without use from which a key is idle", "30d")
-      .option("--expires-within <duration>", "Time before its expiry from which a key is expiring", "14d")
+      .option("--max-age <duration>", "Report keys older than this as too old", "90d")
+      .option("--max-idle <duration>", "Report keys unused for this long as idle", "30d")
+      .option("--expires-within <duration>", "Report keys that expire within this time as expiring", "14d")
       .addOption(
         command
           .createOption("--fail-on <severity>", "Exit with 10 for findings of this severity or worse")
           .choices(["low", "medium", "high"] as const)
           .default("low" as const),
       )
-      .option("--strict", "Exit with 10 also for what the data does not let it judge")
+      .option("--strict", "Exit with 10 also for keys that cannot be judged")
       .option("--waivers <file>", "File of accepted findings, each until a date"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
-    { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "a gate for CI: exit 10" },
+    { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "fail a CI job: exit 10" },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
   ],
   more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
@@ -89,7 +89,7 @@ function textOf(context: Context, path: string): string {
     if (error instanceof Failure) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
-      throw new Failure("usage", `--waivers: there is no file ${path}.`, { hint: "Name a file that exists." });
+      throw new Failure("usage", `--waivers: file not found: ${path}.`, { hint: "Name a file that exists." });
     throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
   }
 }
@@ -108,7 +108,7 @@ async function print(context: Context, report: Report): Promise<void> {
 /** What is no finding and must be known all the same. */
 async function tell({ output }: Context, report: Report): Promise<void> {
   const { unjudged, waived, ended, unused } = report;
-  if (!report.complete) output.warn("The list says that there are more keys than it shows: they were not judged.");
+  if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
   if (!isOneDocument(output)) {
     for (const line of (await import("./audit-rules.ts")).unjudgedLines(unjudged)) output.warn(line);
   }

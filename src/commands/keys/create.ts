@@ -29,7 +29,7 @@ export const command = defineVerb({
       does: "the secret is on standard output, once",
     },
   ],
-  more: "This contract has no idempotency key, so the request is sent once. If its answer is lost the journal keeps the question (exit 7), and `integ journal recover` looks for the key.",
+  more: "This contract has no idempotency key, so the request is sent once. If its response is lost, the entry stays unfinished (exit 7), and `integ journal recover` looks for the key.",
   async run(context, { options }) {
     const creation = await creationOf(context, options);
     const { checkAccessKey } = await import("../../api/access-keys.ts");

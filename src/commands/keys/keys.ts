@@ -73,7 +73,7 @@ export function keysIn(
     known.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
   }
   const choices = [...known].map(([value, hint]) => ({ value, hint }));
-  return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile lives on" }];
+  return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
 }
 
 /** Keys that an entry tells to be revoked. */

@@ -13,7 +13,7 @@ export const command = defineVerb({
     },
     { line: "integ keys list --fields id,name,expiresAt", does: "these fields, in this order" },
   ],
-  more: "The document does not show the list's shape: rows are found whether the answer is an array or wraps one, and shown as they came.",
+  more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged.",
   async run(context) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());

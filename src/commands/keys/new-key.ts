@@ -18,7 +18,7 @@ export const addKeyOptions = sharedOptions((command) =>
     .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
     .option(
       "--name-marker",
-      "Add a short random mark to the name: a lost answer can then be settled for certain (default with a team's journal)",
+      "Add a short random mark to the name: a lost response can then be recovered with certainty (default with a team's journal)",
     )
     .option("--no-name-marker", "Send the name as given"),
 );
@@ -60,7 +60,7 @@ export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Exp
   if (expiresIn === undefined) return undefined;
   const ms = parseLifetime(expiresIn, "--expires-in");
   if (ms <= 0)
-    throw new Failure("usage", "--expires-in: the key would be born expired.", {
+    throw new Failure("usage", "--expires-in: the key would expire immediately.", {
       hint: "Use a longer lifetime, like --expires-in 90d.",
     });
   return { at: new Date(nowMs + ms).toISOString(), fingerprint: `in ${ms} ms` };

@@ -119,7 +119,7 @@ function ownKey(
   const again = [...how, "--update-profile", ...(isAsked || byReplacement ? [] : ["--yes"])];
   return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
     meaning: isKept(profile)
-      ? "Nothing was changed. The new secret can take the old one's place in the profile."
+      ? "Nothing was changed. The new secret can replace the old one in the profile."
       : `Nothing was changed. With --yes it is rotated anyway: ${wayOut(profile)}.`,
     ...(isKept(profile)
       ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
@@ -147,7 +147,7 @@ export function callerOf({ name }: Pick<ActiveProfile, "name">): string {
 }
 
 function wayOut(profile: Pick<ActiveProfile, "name">): string {
-  return isKept(profile) ? "add --update-profile" : "its new secret must take the old one's place there";
+  return isKept(profile) ? "add --update-profile" : "its new secret must replace the old one there";
 }
 
 /**
@@ -169,9 +169,7 @@ export async function tellIfLockedOut(
     credential?.kind !== "api_key" || credential.source === "command"
       ? `Put the new secret where ${caller} gets its key from.`
       : `Repair it: ${edit} < ${secretFile ?? "<file with the new secret>"}`;
-  context.output.warn(
-    `${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and can do nothing any more. ${repair}`,
-  );
+  context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
 /** Whether the caller's credential is refused, asked anew. */
@@ -202,7 +200,7 @@ export async function checkUpdatable(context: Context, profile: ActiveProfile, i
       "Put the new secret to where the old one is kept with --secret-command.",
     );
   const { credential } = stored;
-  if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not live on an access key`);
+  if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not use an access key`);
   if (credential.source === "command")
     throw refuse(
       `the profile ${profile.name} gets its key from a command`,

@@ -52,7 +52,7 @@ export async function rotateByReplacement(
       `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and revoke ${id} once it works?`,
       { destructive: true },
     ));
-  if (!agreed) throw new Failure("usage", "Nothing was made: the answer was no.");
+  if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
   await mentionUnsettled(context);
   const { replaceAccessKey } = await import("../../changes/access-key/replace.ts");
   const shown = new ShownMeanwhile();
@@ -138,11 +138,11 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
     expiresAt === undefined && "--expires-in (or --expires-at never)",
   ].filter((flag) => flag !== false);
   if (name === undefined || keyType === undefined || scopes === undefined || expiresAt === undefined)
-    throw new Failure("usage", `The API does not tell enough of the old key: ${missing.join(", ")} must be given.`, {
+    throw new Failure("usage", `The API does not show enough of the old key: ${missing.join(", ")} must be given.`, {
       meaning:
         typeof old.expiresAt === "string"
-          ? `Nothing was sent. The old key's expiry, ${old.expiresAt}, is past or no time.`
-          : "Nothing was sent: what is not known is not guessed.",
+          ? `Nothing was sent. The old key's expiry, ${old.expiresAt}, is in the past or invalid.`
+          : "Nothing was sent: integ does not guess what it does not know.",
     });
   const request = { name, keyType: keyType as AccessKeyRequest["keyType"], scopes, expiresAt: expiresAt || undefined };
   checkAccessKey(request, nowMs);

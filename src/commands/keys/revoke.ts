@@ -10,15 +10,15 @@ export const command = defineVerb({
   configure: (command) => command.argument("<id>", "The key's id"),
   examples: [
     { line: "integ keys revoke ak_123", does: "asks first" },
-    { line: "integ keys revoke ak_123 --yes", does: "without the question; safe to repeat" },
+    { line: "integ keys revoke ak_123 --yes", does: "skip the question; safe to repeat" },
   ],
-  asks: askKey("Which key is to be revoked?"),
+  asks: askKey("Which key should be revoked?"),
   async run(context, { args: [id] }) {
     if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
     const profile = await context.profiles.active();
     await profile.legacy();
     const bench = await workbenchOf(context);
-    const own = profile.keyId === id ? " This profile uses it: the profile can do nothing afterwards." : "";
+    const own = profile.keyId === id ? " This profile uses it and would be locked out." : "";
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke key ${id}?${own}`, {
       destructive: true,
     });
@@ -28,7 +28,7 @@ export const command = defineVerb({
     await showMade(() => context.output.resource(receipt, revokedKeyView));
     if (!seen)
       context.output.note(
-        "The service accepted the revocation; neither its answer nor its list tells the key's status.",
+        "The service accepted the revocation; neither its response nor its list shows the key's status.",
       );
     await tellIfLockedOut(context, profile, { id });
   },

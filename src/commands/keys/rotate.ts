@@ -32,11 +32,11 @@ export const command = defineVerb({
     { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself uses" },
     {
       line: "integ keys rotate ak_123 --secret-file ./key.secret",
-      does: "in place: the old secret stops working immediately, and a lost answer can leave none that works",
+      does: "in place: the old secret stops working immediately, and a lost response can leave none that works",
     },
   ],
-  more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: what the API does not tell of the old key must be given, and nothing is widened silently.",
-  asks: askKey("Which key is to get a new secret?"),
+  more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: give what the API does not show of the old key; integ never widens a key's access silently.",
+  asks: askKey("Which key should get a new secret?"),
   async run(context, { args: [id], options }) {
     checkFlags(id, options);
     const profile = await context.profiles.active();
@@ -87,7 +87,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
     throw new Failure("usage", "Not rotated: the answer was no.");
   await mentionUnsettled(context);
   output.note(
-    "In place the old secret may stop working before the new one is here: if the answer is lost, no secret of this key works. --by-replacement cannot end so.",
+    "Rotating in place, the old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
   const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };

@@ -188,7 +188,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   return new Failure(error.kind, error.message, {
     ...error.details,
     meaning:
-      "This machine's journal has no client with this id or client_id. A client is named by its resource id (id).",
+      "This machine's journal has no client with this id or client_id. Clients are named by their resource id (id).",
   });
 }
 

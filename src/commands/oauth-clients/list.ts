@@ -17,10 +17,10 @@ export const command = defineVerb({
       .option("--offline", "Show clients as last seen, without the network")
       .option("--service-account <id>", "Only clients of this service account"),
   examples: [
-    { line: "integ oauth-clients list", does: "clients that this machine made, as they are now" },
+    { line: "integ oauth-clients list", does: "clients that this machine created, with their current state" },
     { line: "integ oauth-clients list --offline --json | jq '.data[].id'", does: "without the network" },
   ],
-  more: "The API has no list of clients: clients made elsewhere are not here, and hold slots all the same.",
+  more: "The API has no list of clients: clients created elsewhere are not shown, and use slots anyway.",
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();
@@ -36,13 +36,13 @@ export const command = defineVerb({
       singular: "client",
       plural: "clients",
       empty:
-        "No clients in this machine's journal. The API has no list of clients: those made elsewhere are not shown.",
+        "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
     });
     await list.page(pageOf(rows.map((row) => row.text)));
     await list.end({ nextPageToken: null, hasMore: false });
     if (rows.length === 0) return;
     context.output.note(
-      `The API has no list of clients: these are the ones that this machine's journal knows${options.offline ? ", as last seen" : ""}.`,
+      `The API has no list of clients: this list has the ones in this machine's journal${options.offline ? ", as last seen" : ""}.`,
     );
     if (!options.offline) tellSlots(context, rows);
   },
@@ -80,7 +80,7 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
         nextCommand: shell`integ oauth-clients list --offline`,
       });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
-    context.output.warn(`The service does not know ${client.id} (any more): shown as last seen.`);
+    context.output.warn(`The service does not find ${client.id} (any more): shown as last seen.`);
     return { ...asSeen(client), holds: false, mayHold: false };
   }
 }

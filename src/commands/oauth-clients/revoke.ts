@@ -9,10 +9,10 @@ export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
   examples: [
-    { line: "integ oauth-clients revoke oc_123", does: "asks first; the client's tokens are dead at once" },
-    { line: "integ oauth-clients revoke oc_123 --yes", does: "without the question; safe to repeat" },
+    { line: "integ oauth-clients revoke oc_123", does: "ask first; the client's tokens stop working immediately" },
+    { line: "integ oauth-clients revoke oc_123 --yes", does: "skip the question; safe to repeat" },
   ],
-  asks: askClient("Which client is to be revoked?"),
+  asks: askClient("Which client should be revoked?"),
   async run(context, { args: [typed] }) {
     if (typed.trim() === "")
       throw new Failure("usage", "The client's id is empty.", { nextCommand: shell`integ oauth-clients list` });
@@ -20,7 +20,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     const { profile, region } = bench.account;
     const agreed = await context.output.confirm(
-      `Revoke client ${id} as profile ${profile} (${region})? Its requests are denied at once, also with tokens it already has.`,
+      `Revoke client ${id} as profile ${profile} (${region})? Its requests are denied immediately, also with its existing tokens.`,
       { destructive: true },
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");

@@ -40,8 +40,8 @@ export const command = defineVerb({
     },
     { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "both stay" },
   ],
-  more: "At every moment one of the two clients works. Whatever breaks on the way, integ journal recover finishes it.",
-  asks: askClient("Which client is to be replaced?"),
+  more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it.",
+  asks: askClient("Which client should be replaced?"),
   async run(context, { args: [typed], options }) {
     const overlapMs = parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");

@@ -23,7 +23,7 @@ export const command = defineVerb({
       does: "a token for another program",
     },
   ],
-  more: "The token endpoint is the profile's. The token is printed: it opens what the client may open, until it expires.",
+  more: "The token endpoint is the profile's. The token is printed: it has the client's permissions until it expires.",
   async run(context, { options }) {
     const client = await clientOf(context, options);
     const service = await context.connect();
@@ -31,7 +31,7 @@ export const command = defineVerb({
       const attempt = await service.tokens.exchangeClient(client);
       if (attempt) return attempt;
       const { name } = await context.profiles.active();
-      throw new Failure("usage", `Profile ${name} names no token endpoint.`, {
+      throw new Failure("usage", `Profile ${name} has no token endpoint.`, {
         meaning: "It is part of your organization's OAuth setup.",
         hint:
           name === "env"
@@ -60,7 +60,7 @@ async function clientOf(
   if (!options.fromProfile) {
     const clientId = options.clientId ?? (context.output.interactive ? await askClientId(context) : "");
     if (clientId === "")
-      throw new Failure("usage", "Which client? Neither --client-id nor --from-profile was given.", {
+      throw new Failure("usage", "Neither --client-id nor --from-profile was given.", {
         nextCommand: shell`integ help oauth-clients token`,
       });
     const clientSecret = options.clientSecretStdin
@@ -71,7 +71,7 @@ async function clientOf(
   const profile = await context.profiles.active();
   const credential = await profile.credential();
   if (credential.kind !== "client_credentials")
-    throw new Failure("usage", `Profile ${profile.name} has an API key, no client credentials.`, {
+    throw new Failure("usage", `Profile ${profile.name} has an API key, not client credentials.`, {
       hint: "Name the client: integ oauth-clients token --client-id <id> --client-secret-stdin.",
     });
   const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer } = credential;

@@ -149,12 +149,12 @@ function chooseFormat(
     ...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined)),
   ];
   if (asked.length > 1)
-    throw new Failure("usage", `Two output formats at once: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
+    throw new Failure("usage", `Two output formats: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
   const source = asked.length === 1 ? "--output" : "INTEG_OUTPUT";
   const text = asked[0] ?? (env.INTEG_OUTPUT || "table");
   const format = formats.find((known) => known === text);
   if (!format)
-    throw new Failure("usage", `${source}: "${text}" is no output format.`, {
+    throw new Failure("usage", `Invalid output format "${text}" in ${source}.`, {
       hint: `Choose one of ${formats.join(", ")}.`,
     });
   return { format, typedFormat: asked.length === 1 ? format : undefined };
@@ -172,7 +172,7 @@ function parseFields(text: string): string[] {
 function checkVersion(text: string | undefined): string | undefined {
   const fault = text === undefined ? undefined : versionFault(text);
   if (fault !== undefined)
-    throw new Failure("usage", `--service-version: "${text}" is no contract version: ${fault}.`, {
+    throw new Failure("usage", `Invalid --service-version "${text}": ${fault}.`, {
       hint: "Use --service-version 2026-07-01, or none to send no version.",
     });
   return text;
@@ -191,7 +191,6 @@ function duration({ name, flag, variable, inVariable, standard }: DurationSource
 }
 
 function positive(ms: number, name: string): number {
-  if (ms <= 0)
-    throw new Failure("usage", `${name} must be longer than nothing.`, { hint: `Write it like ${name} 30s.` });
+  if (ms <= 0) throw new Failure("usage", `${name} must be longer than zero.`, { hint: `Write it like ${name} 30s.` });
   return ms;
 }

@@ -37,7 +37,7 @@ export function formatOfFile(
 ): Format {
   const found = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
   if (found !== "table") return found;
-  throw new Failure("usage", `--out: ${path} would be a table, which no program reads and no run can resume.`, {
+  throw new Failure("usage", `--out: ${path} would be a table, which cannot be resumed.`, {
     hint: `Choose -o ndjson, json, csv or yaml${typedFormat ? "" : `, or a name that says it: --out ${quotedWord(`${path}.ndjson`)}`}.`,
   });
 }
@@ -51,7 +51,7 @@ export const addListOptions = sharedOptions((command) =>
     .option("--limit <n>", "Rows per page, 1 to 500 (default: 25; with --all or --max: 500)")
     .option("--page-token <token>", "Continue from here: the next_page_token of an earlier page")
     .option("--all", "Fetch every page")
-    .option("--max <n>", "Fetch pages until there are exactly so many rows")
+    .option("--max <n>", "Fetch exactly this many rows, over several pages")
     .option("--filter <name=value...>", "A further filter of the endpoint; repeatable")
     .option("--unique", "Drop rows whose id was printed before")
     .option("--out <file>", "Write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")
@@ -112,10 +112,10 @@ function refuseContradictions({ out, resume, force, unique, pageToken }: ListFla
   if (out === undefined && force) contradict("--force is for --out.", "Add --out <file>, or leave --force out.");
   if (resume && force) contradict("--resume and --force contradict each other.", "Keep one of them.");
   if (resume && pageToken !== undefined)
-    contradict("--resume knows where to go on: --page-token contradicts it.", "Keep one of them.");
+    contradict("--resume and --page-token contradict each other.", "Keep one of them.");
   if (resume && unique)
     contradict(
-      "--unique cannot be resumed: what was printed before is not remembered.",
+      "--unique cannot be resumed: the ids printed before are not stored.",
       "Leave --unique out, and drop repeats afterwards.",
     );
 }

@@ -50,11 +50,11 @@ export function documentVersion(
   if (contractVersion !== undefined && serviceVersion !== undefined && contractVersion !== serviceVersion)
     throw new Failure(
       "usage",
-      `--contract-version ${contractVersion} and the service version ${serviceVersion} name two documents.`,
+      `--contract-version ${contractVersion} and the service version ${serviceVersion} name two versions.`,
       { hint: "Keep one of --contract-version, --service-version and INTEG_SERVICE_VERSION." },
     );
   if (contractVersion !== undefined && !isDate(contractVersion))
-    throw new Failure("usage", `--contract-version: "${contractVersion}" is no date.`, {
+    throw new Failure("usage", `--contract-version: "${contractVersion}" is not a date.`, {
       hint: "Write it like --contract-version 2026-07-01.",
     });
   return contractVersion ?? serviceVersion;

@@ -21,7 +21,7 @@ export const command = defineVerb({
       return printRows(context, list, { columns: [], singular: "membership", plural: "memberships" });
     }
     if (!isObject(value))
-      throw new Failure("unreachable", "The answer is neither an object nor a list of objects: it cannot be shown.");
+      throw new Failure("unreachable", "The response is neither an object nor a list of objects: it cannot be shown.");
     await context.output.resource(text, { columns: columnsFor([value], []), isRead: true });
   },
 });

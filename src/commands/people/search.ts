@@ -9,11 +9,11 @@ export const command = defineVerb({
       .argument("[text]", "Text to search for; sent as query=<text>")
       .option("--param <name=value...>", "Send this instead of query; repeatable"),
   examples: [
-    { line: "integ people search ada", does: "people whose name or e-mail address holds the text" },
+    { line: "integ people search ada", does: "people whose name or e-mail address contains the text" },
     { line: "integ people search --param email=ada@example.com", does: "a parameter of your choice instead" },
     { line: "integ people search ada --json | jq '.data[].id'", does: "for a script" },
   ],
-  more: "The document names the search and shows neither its parameters nor its rows: `query` is assumed, and rows are shown as they come.",
+  more: "The API document names the search but not its parameters or rows: integ assumes `query` and prints the rows unchanged.",
   async run(context, { args: [text], options }) {
     const params = (options.param ?? []).map(pairOf);
     if (params.length > 0 && text !== undefined && !params.some(([, value]) => value === text))

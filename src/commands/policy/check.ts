@@ -14,7 +14,7 @@ const columns = [
 ];
 
 export const command = defineVerb({
-  configure: (command) => addPolicyFile(command).option("--offline", "Check the file alone, not its destinations"),
+  configure: (command) => addPolicyFile(command).option("--offline", "Check the file only, not its destinations"),
   examples: [
     { line: "integ policy check", does: "check ./integ.yaml and whether its destinations can take a secret" },
     {

@@ -13,10 +13,10 @@ import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    addPolicyFile(command).option("--offline", "Use the journal alone, without the list of access keys"),
+    addPolicyFile(command).option("--offline", "Use the journal only, without the list of access keys"),
   examples: [
     { line: "integ policy init", does: "write ./integ.yaml with the clients and keys that exist" },
-    { line: "integ policy init -f prod.yaml -p prod --offline", does: "from the journal alone" },
+    { line: "integ policy init -f prod.yaml -p prod --offline", does: "from the journal only" },
   ],
   more: "Clients come from the journal, because the API does not list them; keys come from the API's list. An existing file is never replaced.",
   neverAsks: true,

@@ -22,10 +22,10 @@ export const command = defineVerb({
     },
     {
       line: "integ profiles add vault --region us --base-url https://api.us.example.com --api-key-command 'vault read -field=key secret/integ'",
-      does: "the key is asked for at each use and never kept",
+      does: "the command is run at each use; the key is never stored",
     },
   ],
-  more: "The credential goes to the keychain where there is one, else to a file only you can read; it is sent to this address and nowhere else.",
+  more: "The credential is stored in the keychain if one is available, else in a file that only you can read; it is sent to this address only.",
   asks: askName,
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
@@ -34,8 +34,8 @@ export const command = defineVerb({
     const { checkProfileName } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name))
-      throw new Failure("usage", `There is a profile "${name}" already.`, {
-        meaning: `integ profiles edit ${name} changes it, with what is to be changed.`,
+      throw new Failure("usage", `Profile "${name}" already exists.`, {
+        meaning: `integ profiles edit ${name} changes its settings.`,
         nextCommand: shell`integ profiles show ${name}`,
       });
     const chosenRegion = region ?? (await askRegion(context));
@@ -74,7 +74,7 @@ export async function askName(context: Context): Promise<string> {
     flag: "<name>",
     validate: (name) =>
       validationMessage(() => checkProfileName(name)) ??
-      (store.get(name) ? `There is a profile "${name}" already.` : undefined),
+      (store.get(name) ? `Profile "${name}" already exists.` : undefined),
   });
 }
 

@@ -9,26 +9,26 @@ import { shell } from "../../next-step.ts";
 export const command = defineVerb({
   configure: (command) => addProfileOptions(command.argument("<name>", "The profile to change")),
   examples: [
-    { line: "integ profiles edit prod --organization-id 6f1c…", does: "one thing changes, the rest stays" },
+    { line: "integ profiles edit prod --organization-id 6f1c…", does: "change one setting, keep the rest" },
     { line: "pass show integ | integ profiles edit prod --api-key-stdin", does: "another key for the same address" },
     {
       line: "integ profiles edit prod --base-url https://api.example.com",
-      does: "another origin: the credential, its token endpoint and the way to a legacy token are dropped, and this is said",
+      does: "another origin: removes the credential, its token endpoint and the legacy token settings, and says so",
     },
   ],
-  asks: askProfile("Which profile is to be changed?"),
+  asks: askProfile("Which profile should be changed?"),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     const before = store.get(name);
     if (!before)
-      throw new Failure("usage", `There is no profile "${name}" to change.`, {
+      throw new Failure("usage", `Profile "${name}" not found.`, {
         nextCommand: shell`integ profiles list`,
       });
     const typed = await settingsOf(context, options, before);
     const version = context.settings.serviceVersion;
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };
     if (Object.keys(changes).length === 0)
-      throw new Failure("usage", "Nothing to change was named.", { nextCommand: shell`integ help profiles edit` });
+      throw new Failure("usage", "No setting to change was given.", { nextCommand: shell`integ help profiles edit` });
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
     const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;

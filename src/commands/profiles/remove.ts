@@ -6,19 +6,19 @@ import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) => command.argument("<name>", "The profile to remove"),
-  examples: [{ line: "integ profiles remove old", does: "asks first; the stored credential goes too" }],
-  asks: askProfile("Which profile is to be removed?"),
+  examples: [{ line: "integ profiles remove old", does: "ask first; the stored credential is removed too" }],
+  asks: askProfile("Which profile should be removed?"),
   async run(context, { args: [name] }) {
     const store = await context.profiles.store();
     const profile = store.get(name);
     if (!profile)
-      throw new Failure("usage", `There is no profile "${name}" to remove.`, {
+      throw new Failure("usage", `Profile "${name}" not found.`, {
         nextCommand: shell`integ profiles list`,
       });
     await warnOfUnfinished(context, profile.id).catch((error: unknown) => {
       // A journal that cannot be read keeps nobody from removing a credential.
       if (!(error instanceof Failure)) throw error;
-      context.output.warn(`Whether changes of it are unfinished is not known: ${error.message}`);
+      context.output.warn(`It is not known whether it has unfinished changes: ${error.message}`);
     });
     const question = `Remove the profile ${name} and its stored credential from this machine?`;
     if (!(await context.output.confirm(question, { destructive: true })))
@@ -35,9 +35,9 @@ async function warnOfUnfinished(context: Context, profileId: string): Promise<vo
     ({ profile_id, parent }) => profile_id === profileId && parent === null,
   );
   if (unfinished.length === 0) return;
-  const [are, them] = unfinished.length === 1 ? ["1 change is", "it"] : [`${unfinished.length} changes are`, "them"];
+  const are = unfinished.length === 1 ? "1 change is" : `${unfinished.length} changes are`;
   const ids = unfinished.map(({ id, operation, state }) => `${id} (${operation}, ${state})`).join(", ");
   context.output.warn(
-    `${are} unfinished, and nobody can finish ${them} without this profile: ${ids}. First: integ journal recover ${unfinished.map(({ id }) => id).join(" ")}`,
+    `${are} unfinished, and cannot be finished without this profile: ${ids}. First: integ journal recover ${unfinished.map(({ id }) => id).join(" ")}`,
   );
 }

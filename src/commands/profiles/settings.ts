@@ -19,16 +19,16 @@ export const addProfileOptions = sharedOptions((command) =>
       command
         .createOption(
           "--basic-style <style>",
-          "Where HTTP Basic carries the key: apikey-user or key-as-user (default: apikey-user)",
+          "How HTTP Basic sends the key: apikey-user or key-as-user (default: apikey-user)",
         )
         .choices(["apikey-user", "key-as-user"]),
     )
     .option("--client-id <id>", "OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "Read the client secret from standard input")
     .option("--client-secret-command <command>", "A command that prints the client secret, run at each use")
-    .option("--token-endpoint <url>", "Where the client gets its tokens")
+    .option("--token-endpoint <url>", "Token endpoint of the client")
     .option("--audience <audience>", "Audience of the tokens")
-    .option("--issuer <issuer>", "Issuer of the tokens; integ doctor asks it whether the token endpoint is its own")
+    .option("--issuer <issuer>", "Issuer of the tokens; integ doctor checks the token endpoint against it")
     .addOption(
       command
         .createOption(
@@ -255,8 +255,8 @@ export async function withLearnedKey(context: Context, profile: Profile): Promis
   const key_id = await learnKeyId(context, profile);
   context.output.note(
     key_id === undefined
-      ? `Which key this is was not learned: with integ profiles edit ${name} --api-key-id <id> a rotation cannot lock the profile out.`
-      : `The profile uses the key ${key_id}, the only one that may list keys.`,
+      ? `The id of this key is not known. Set it with integ profiles edit ${name} --api-key-id <id>, so that a rotation cannot lock the profile out.`
+      : `The profile uses the key ${key_id}, the only key that may list keys.`,
   );
   return key_id === undefined ? profile : (await context.profiles.edit(name, { key: { key_id } })).profile;
 }

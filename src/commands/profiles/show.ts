@@ -20,7 +20,7 @@ export const command = defineVerb({
     if (stored) await context.output.resource(profileRow(stored, store.default), view);
     else if (region) await context.output.resource(sandboxRow(name, region, store.default), view);
     else if (name === "env") await context.output.resource(await environmentRow(context), view);
-    else throw new Failure("usage", `There is no profile "${name}".`, { nextCommand: shell`integ profiles list` });
+    else throw new Failure("usage", `Profile "${name}" not found.`, { nextCommand: shell`integ profiles list` });
   },
 });
 

@@ -31,7 +31,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   throw new Failure(failure.kind, failure.message, {
     ...failure.details,
     where: `profile ${name} (${profile.region})`,
-    meaning: `The profile "${name}" is stored, and its test request failed.`,
+    meaning: `The profile "${name}" is stored, but its test request failed.`,
     nextCommand: shell`integ doctor -p ${name}`,
   });
 }

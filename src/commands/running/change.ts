@@ -168,7 +168,7 @@ export async function mayRevokeUnproven(
   { resource_id, detail, profile, region }: Entry,
 ): Promise<boolean> {
   const { old_client: old = detail.old_key } = detail;
-  const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and is ${old} to be revoked?`;
+  const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and should ${old} be revoked?`;
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 
@@ -189,11 +189,11 @@ export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
     context.output.warn(
-      `The journal ${context.settings.journalPath} is empty. A crash or a full disk at its first record leaves that, and it is begun anew; where it held entries, stop here and put its copy back.`,
+      `The journal ${context.settings.journalPath} is empty, for example after a crash or a full disk at its first record. A new one is started. If it had entries, stop now and restore a copy.`,
     );
   if (places === 0) return;
   context.output.warn(
-    `The journal is damaged in ${places === 1 ? "1 place" : `${places} places`}; sound entries are kept. Where, and what to do: integ journal verify`,
+    `The journal is damaged in ${places === 1 ? "1 place" : `${places} places`}; undamaged entries are kept. For details: integ journal verify`,
   );
 }
 
@@ -206,10 +206,8 @@ export async function mentionUnsettled(context: Context): Promise<void> {
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
   if (unsettled.length === 0) return;
-  const what = unsettled.length === 1 ? "1 change is" : `${unsettled.length} changes are`;
-  context.output.note(
-    `${what} unsettled in the journal: integ journal list shows them, integ journal recover finishes them.`,
-  );
+  const what = unsettled.length === 1 ? "1 change needs" : `${unsettled.length} changes need`;
+  context.output.note(`${what} attention. Next: integ journal list`);
 }
 
 /** Shows what a change made. @throws what standard output did, told so that nobody asks for the change again */
@@ -220,7 +218,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
     if (!(error instanceof Failure)) throw error;
     throw new Failure(error.kind, error.message, {
       ...error.details,
-      meaning: "The change is done; only its receipt could not be shown.",
+      meaning: "The change is done, but its receipt could not be shown.",
       nextCommand: shell`integ journal list --all`,
     });
   }

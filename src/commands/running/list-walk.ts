@@ -142,8 +142,8 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
 /** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.count <= plan.max - writer.rowsWritten) return;
-  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were asked for.`, {
-    hint: "Report it to whoever runs the service, or leave --max out.",
+  throw new Failure("unreachable", `The service gave ${page.count} ${view.plural}, more than were requested.`, {
+    hint: "Report it to the service's operator, or leave --max out.",
   });
 }
 
@@ -178,7 +178,7 @@ function brokenOff(walk: Walk, error: unknown): unknown {
 }
 
 function brokenAfter({ writer, view }: Walk): string {
-  return `The walk broke after ${writer.rowsWritten} ${view.plural}; what was written is good, and it is not all.`;
+  return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
 /** From a token that came twice the same rows would be fetched again: only the start is left. */
@@ -186,16 +186,16 @@ function brokenForGood(walk: Walk, { kind, message, details }: Failure): Failure
   const { out } = walk.plan;
   return new Failure(kind, message, {
     ...details,
-    meaning: `${brokenAfter(walk)} It cannot go on from there: the token leads back to rows that it gave.`,
-    hint: "Start again; if it breaks again, report the request id to whoever runs the service.",
+    meaning: `${brokenAfter(walk)} It cannot continue from there: the token leads back to earlier rows.`,
+    hint: "Start again; if it breaks again, report the request id to the service's operator.",
     nextCommand: { add: out ? ["--force"] : [], without: ["--resume"] },
   });
 }
 
 function tellMore({ context, plan, view, last }: Walk): void {
   if (!last?.hasMore) return;
-  const all = plan.walks ? "" : "--all walks to the end, ";
-  context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} goes on from here.`);
+  const all = plan.walks ? "" : "--all fetches every page, ";
+  context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} continues from here.`);
 }
 
 export class UniqueRows {

@@ -84,7 +84,7 @@ export async function printRows(
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
     context.output.warn(
-      `The answer says that there are more ${view.plural}: the document shows no way to ask for them.`,
+      `The response says that more ${view.plural} exist: the API document shows no way to fetch them.`,
     );
 }
 

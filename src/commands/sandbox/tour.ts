@@ -27,8 +27,8 @@ export const command = defineVerb({
 async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
   await guide.say("integ: the main job in a few screens", [
-    "A sandbox of the whole API runs on this machine for the length of this tour.",
-    "Every command below is really run, with INTEG_BASE_URL and INTEG_API_KEY naming that sandbox; to type them yourself,",
+    "A sandbox of the whole API runs on this machine during this tour.",
+    "The tour runs every command below, with INTEG_BASE_URL and INTEG_API_KEY set to that sandbox. To run them yourself,",
     "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1' prints what to export.",
   ]);
   await guide.step("List entities. On a pipe you would get whole rows, ready for jq.");
@@ -36,32 +36,34 @@ async function tour(guide: Guide): Promise<void> {
   await guide.step("Create an OAuth client. Its secret exists once: it goes to a file that only you can read.");
   const create = ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read"];
   await guide.run([...create, "--secret-file", "client.secret"]);
-  await guide.step("Create another one, and lose the connection after the server has made it.", [
-    "(the server was told: POST /v1/oauth_clients drop=after times=1)",
+  await guide.step("Create another one, and lose the connection after the server has created it.", [
+    "(fault in the server: POST /v1/oauth_clients drop=after times=1)",
   ]);
   await guide.fault("POST /v1/oauth_clients drop=after times=1");
   const scopes = [...create, "--scope", "organization:read"];
   await guide.run([...scopes, "--secret-file", "second.secret", "--retry-for", "0"], 7);
-  await guide.step("Nothing is lost: the key and the exact request were on disk before the first byte left.");
+  await guide.step("Nothing is lost: the key and the exact request were on disk before the first byte was sent.");
   await guide.run(["journal", "list"]);
   await guide.step(
-    "Recover the receipt with the same key. The client exists; its secret went down with the connection.",
+    "Recover the receipt with the same key. The client exists; its secret was lost with the connection.",
   );
   await guide.run(["journal", "recover"], 9);
-  await guide.step("The way out: revoke that client, see it revoked, create another in its place.");
+  await guide.step("To fix it: revoke that client, confirm that it is revoked, create another.");
   await guide.run(["journal", "recover", "--replace-lost-secret"]);
-  await guide.step("The secret is where the first command wanted it, and nothing is left to do.");
+  await guide.step("The secret is in the file of the first command, and nothing is left to do.");
   await guide.show("second.secret");
   await guide.run(["journal", "list", "--all"]);
-  await guide.step("Does the new secret work? One exchange at the token endpoint tells.");
+  await guide.step("Does the new secret work? One exchange at the token endpoint shows it.");
   const clientId = await guide.newestClientId();
   await guide.run(["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"], 0, "second.secret");
-  await guide.step("Rotate an API access key in place: its new secret goes to a file, the old one is dead at once.");
+  await guide.step(
+    "Rotate an API access key in place: its new secret goes to a file, the old one stops working immediately.",
+  );
   await guide.run(["keys", "rotate", us.access_key_id, "--secret-file", "key.secret", "--yes"]);
-  await guide.step("Which keys are a risk? The audit ends with exit code 10 where it finds something.");
+  await guide.step("Which keys are a risk? The audit ends with exit code 10 if it finds something.");
   await guide.run(["keys", "audit"], 10);
   await guide.say("That was the main job: nothing lost, nothing doubled.", [
-    "Go on by yourself, with nothing to set up:",
+    "Continue by yourself, without any set-up:",
     "  integ entities list --profile sandbox",
     "  integ sandbox status",
     "Then with your own account:",
@@ -100,7 +102,7 @@ class Guide {
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
     if (code !== expected)
       throw new Failure("failed", `This step of the tour ended with exit code ${code}, not ${expected}.`, {
-        meaning: "The tour shows what really happens, so this is a fault of integ.",
+        meaning: "The tour runs real commands, so this is a bug in integ.",
       });
   }
 

@@ -16,7 +16,7 @@ export const command = defineVerb({
   configure: (command) =>
     command.option("--contract-version <date>", "Snapshot to compare with (default: the current one)"),
   examples: [
-    { line: "integ spec check", does: "exit 10 where the service is not what this program speaks" },
+    { line: "integ spec check", does: "exit 10 if the service differs from what integ supports" },
     { line: "integ spec check --json | jq '.data[] | select(.severity == \"drift\")'", does: "for a nightly job" },
   ],
   more: "Compares operations, parameters, bodies, responses, authentication, lifecycle stage and contract version. Additions (operations, optional fields) are reported but do not count as drift.",
@@ -26,13 +26,13 @@ export const command = defineVerb({
     const { value } = await read(context, "get the published contract", () => service.contract.published(version));
     const { oauth } = await context.profiles.active();
     const findings = compareContract(value, { askedVersion: version, usesOAuth: oauth !== undefined });
-    const isSpoken = `The published contract is what integ speaks (${contractVersion}).`;
+    const isSpoken = `The published contract is what integ supports (${contractVersion}).`;
     await printFindings(context, findings, { columns, empty: `No findings. ${isSpoken}` });
     const drifts = findings.filter((finding) => finding.severity === "drift").length;
     if (drifts > 0)
       throw new Failure(
         "findings",
-        `The published contract differs in ${drifts === 1 ? "1 place" : `${drifts} places`} from what integ speaks.`,
+        `The published contract differs in ${drifts === 1 ? "1 place" : `${drifts} places`} from what integ supports.`,
         {
           hint: "Look for a newer integ, or pin a version that it speaks with --service-version.",
         },

@@ -68,7 +68,7 @@ function whyNone(hosts: readonly Host[], met: readonly unknown[], wanted: Sessio
     return hosts.length === 1 || error instanceof LostConnection ? said : `${host?.name}:${host?.port}: ${said}`;
   });
   const which = wanted === "any" || hosts.length === 1 ? "" : ` (none is ${wanted})`;
-  return new LostConnection(`${[...new Set(words)].join("; ") || `no answer within ${limitMs / 1000} s`}${which}`);
+  return new LostConnection(`${[...new Set(words)].join("; ") || `no response within ${limitMs / 1000} s`}${which}`);
 }
 
 /** The local server's socket, where Debian and others, or where PostgreSQL itself puts it. */
@@ -102,7 +102,7 @@ async function connectTo(host: Host, { address, surroundings, limitMs: share }: 
   client.on("error", () => {}); // each statement that it ends says so
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LostConnection(`no answer within ${Math.ceil(share / 1000)} s`)), share);
+    timer = setTimeout(() => reject(new LostConnection(`no response within ${Math.ceil(share / 1000)} s`)), share);
   });
   try {
     return await Promise.race([late, greet(client)]);

@@ -306,7 +306,7 @@ export class PostgresJournal implements Journal {
     try {
       return await pruneTables(this.#parts, { before, includeLive });
     } catch (error) {
-      throw this.#failure(error, "The journal is as it was.");
+      throw this.#failure(error, "The journal was not changed.");
     }
   }
 

@@ -143,7 +143,7 @@ export class Session {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
         const seconds = Math.round(withinMs / 1000);
-        timer = setTimeout(() => reject(new LostConnection(`no answer within ${seconds} s`)), withinMs);
+        timer = setTimeout(() => reject(new LostConnection(`no response within ${seconds} s`)), withinMs);
       });
       try {
         const { rows } = await Promise.race([late, client.query(text, values)]);

@@ -88,7 +88,7 @@ function timedOut({ id, row }: Busy, waitMs: number): Failure {
   const holder = row && holderIn(row);
   const who = holder === undefined ? "another process" : describeHolder(holder);
   const times = holder === undefined ? "" : ` since ${holder.since}; its lease ends at ${holder.until}`;
-  const what = `Journal entry ${id} is in use by ${who}${times}; it was waited for ${Math.round(waitMs / 100) / 10} s.`;
+  const what = `Journal entry ${id} is in use by ${who}${times}; integ waited ${Math.round(waitMs / 100) / 10} s.`;
   return new Failure("outcome_unknown", what, {
     meaning: "Nothing was sent, nothing changed.",
     hint: "Wait for that process, or take the entry from it if it has ended.",

@@ -103,7 +103,7 @@ function optionsOf({ choices, other }: PickList): Option[] {
     label: labelOf(value),
     ...(hint !== undefined && { hint: labelOf(hint) }),
   }));
-  return other === undefined ? known : [...known, { value: otherKey, label: other, hint: "to be typed" }];
+  return other === undefined ? known : [...known, { value: otherKey, label: other, hint: "type a value" }];
 }
 
 function keysOf(choices: readonly Choice[], values: readonly string[]): string[] {
@@ -125,7 +125,7 @@ function fits(
 
 /** Enter where nothing fits what was typed is no answer. */
 function isSomething(key: string | string[] | undefined): string | undefined {
-  return key === undefined ? "Nothing here fits what was typed." : undefined;
+  return key === undefined ? "No match." : undefined;
 }
 
 function lines(choices: readonly Choice[]): string {
@@ -142,6 +142,6 @@ async function writtenOut(context: PromptContext, { question, choices, other }: 
     const answer = await askInOneLine(context, visibleText(question));
     if (answer === undefined) return undefined;
     if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
-    context.terminal.writeErr("One of these, as it is written.\n");
+    context.terminal.writeErr("Choose one of these, exactly as written.\n");
   }
 }

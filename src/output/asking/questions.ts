@@ -58,7 +58,7 @@ export interface QuestionOptions {
   readonly interruption?: AbortSignal;
 }
 
-const nobody = "Nobody can be asked here (no terminal, --no-input or CI).";
+const nobody = "Input is not a terminal, or --no-input or CI is set.";
 const withYes: NextStep = { hint: "Run it with --yes, if the answer is yes.", nextCommand: { add: ["--yes"] } };
 
 export function createQuestions(
@@ -72,11 +72,11 @@ export function createQuestions(
     live.close();
   };
   const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {
-    const missing = flag === undefined ? `An answer is missing: ${question}` : `${flag} is missing.`;
+    const missing = flag === undefined ? `An answer is required: ${question}` : `${flag} is missing.`;
     begin(missing, flag === undefined ? {} : { hint: `Add ${flag}.` });
     const { askText } = await import("./prompts.ts");
     const problem = (given: string): string | undefined =>
-      given.trim() === "" ? "An answer is needed here. Ctrl-C ends the command." : validate?.(given);
+      given.trim() === "" ? "An answer is required. Press Ctrl-C to cancel." : validate?.(given);
     const answer = await askText(context, { question, ...rest, validate: problem });
     if (answer === undefined) throw new Failure("usage", missing);
     return answer;
@@ -86,7 +86,7 @@ export function createQuestions(
     ask,
     async confirm(question, { destructive = false } = {}) {
       if (yes) return true;
-      begin(`This asks first: ${question}`, withYes);
+      begin(`Confirmation required: ${question}`, withYes);
       const { askYesOrNo } = await import("./prompts.ts");
       return askYesOrNo(context, { question, destructive });
     },

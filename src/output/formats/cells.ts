@@ -42,8 +42,7 @@ export function rowsOf(page: RowPage): Row[] {
   if (spans.length === 0) return [];
   const all = isAdjacent(page) ? body.toString("utf8", spans[0], spans.at(-1)) : rowTexts(page).join(",");
   const values = parsed(`[${all}]`);
-  if (values.length !== rowCount(page))
-    throw new Failure("unreachable", "the rows of a page are not what they should be");
+  if (values.length !== rowCount(page)) throw new Failure("unreachable", "the rows of a page are invalid");
   return values.map((value, row) => new Row(value, { page, row }));
 }
 
@@ -63,7 +62,7 @@ function parsed(text: string): unknown[] {
     const rows: unknown[] = JSON.parse(text);
     return rows;
   } catch (error) {
-    throw new Failure("unreachable", "the answer is not the JSON it should be", { cause: error });
+    throw new Failure("unreachable", "the response is not valid JSON", { cause: error });
   }
 }
 

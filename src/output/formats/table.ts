@@ -69,7 +69,8 @@ class TableList implements PageWriter {
     }));
     this.#widths = target.isTerminal ? fittedWidths(wishes, target.width) : widest;
     const hidden = headings.slice(this.#widths.length);
-    if (hidden.length > 0) target.note(`the terminal is too narrow for: ${hidden.join(", ")} (--fields chooses)`);
+    if (hidden.length > 0)
+      target.note(`hidden columns (the terminal is too narrow): ${hidden.join(", ")} (--fields chooses)`);
     return this.#line(headings, { isHeading: true });
   }
 

@@ -64,7 +64,7 @@ const rotation: JsonObject = {
     success: [200, reference("CreateAccessKeyResponse")],
     headers: noStore,
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
-    choice: `${notShown} The old secret and its tokens die at once; a revoked or expired key is 409.`,
+    choice: `${notShown} The old secret and its tokens stop working immediately; a revoked or expired key is 409.`,
   }),
 };
 
@@ -142,7 +142,7 @@ export function legacyDocument(baseUrl: string): JsonObject {
     ...opening({
       title: "Legacy compatibility API (sandbox)",
       version: informationVersion,
-      description: `The contract labelled ${label}, as this sandbox answers it.`,
+      description: `The contract labelled ${label}, as this sandbox implements it.`,
       baseUrl,
     }),
     tags: [
@@ -175,7 +175,7 @@ export function tokenDocument(baseUrl: string): JsonObject {
     ...opening({
       title: "Token endpoint (sandbox)",
       version: informationVersion,
-      description: "The client credentials grant of RFC 6749 §4.4.",
+      description: "The client credentials grant of RFC 6749, section 4.4.",
       baseUrl,
     }),
     tags: [{ name: "Tokens", description: "Access tokens of OAuth clients." }],
@@ -190,7 +190,7 @@ export function tokenDocument(baseUrl: string): JsonObject {
           refusals: [404, 429, 500, 503],
           responses: { "400": refused(400), "401": refused(401) },
           security: [{ clientSecretBasic: [] }, {}],
-          choice: "The exchange is not shown: RFC 6749 §4.4, with client_secret_basic or client_secret_post.",
+          choice: "The exchange is not shown: RFC 6749, section 4.4, with client_secret_basic or client_secret_post.",
         }),
       },
     },

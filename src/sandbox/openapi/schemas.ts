@@ -50,12 +50,12 @@ export const entity: JsonObject = exactly({
   type: {
     ...text,
     enum: ["person", "organization"],
-    ...choice("The document knows the type person; one entity in eight is an organization."),
+    ...choice("The API document lists the type person; one entity in eight is an organization."),
   },
   status: {
     ...text,
     enum: ["active", "inactive"],
-    ...choice("The document knows the status active; some entities are inactive."),
+    ...choice("The API document lists the status active; some entities are inactive."),
   },
   display_name: text,
   email: { ...text, format: "email" },
@@ -94,7 +94,7 @@ export const problem: JsonObject = exactly(
     detail: text,
     code: {
       ...text,
-      ...choice("The document knows invalid_request and idempotency_key_reuse; the other codes are the sandbox's."),
+      ...choice("The API document lists invalid_request and idempotency_key_reuse; the other codes are the sandbox's."),
     },
     param: { ...text, description: "Name of the offending parameter, when one applies." },
     request_id: text,
@@ -111,7 +111,7 @@ const accessKeyFields: Record<string, JsonObject> = {
   boundEmail: { ...text, ...choice("A key that is bound to no user carries an address of its region.") },
   status: { ...text, enum: ["active", "revoked"] },
   lastUsedAt: { ...timestampOrNull, ...choice("Set when the key's secret is exchanged for a token.") },
-  expiresAt: { ...timestampOrNull, ...choice("A key whose time has come keeps the status active, and works no more.") },
+  expiresAt: { ...timestampOrNull, ...choice("An expired key keeps the status active and no longer works.") },
   createdAt: timestamp,
   createdByUserId: text,
   scopes: { type: "array", items: { ...text, enum: ["*", "push-ingest:*"] }, minItems: 1 },
@@ -190,15 +190,15 @@ export interface Operation {
 const meanings: Readonly<Record<number, string>> = {
   200: "Done.",
   201: "Created, or a receipt of what was created before.",
-  400: "The request is not well made.",
+  400: "The request is not valid.",
   401: "The credential is not accepted.",
   403: "A permission or entitlement is missing.",
-  404: "Nothing here has this address.",
-  409: "The state of things does not allow it.",
+  404: "Not found.",
+  409: "The current state does not allow it.",
   413: "The body is too large.",
   415: "The body's media type is not taken.",
   429: "Too many requests.",
-  500: "Something broke inside; the outcome may be unknown.",
+  500: "Internal error; the outcome may be unknown.",
   503: "Not available; the outcome may be unknown.",
 };
 

@@ -72,7 +72,7 @@ const oauthClients: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
     choice:
-      "A pending creation is completed by a later look at it, and nobody gets the secret of one that completes by itself; " +
+      "A pending creation is completed by a later GET, and the secret of one that completes that way is never shown; " +
       "a target account that does not exist is 404. The same key with another management principal or contract version is " +
       "409 idempotency_key_reuse, as with another body; each organization has its own keys.",
   }),
@@ -97,7 +97,7 @@ const oauthClient: JsonObject = {
     refusals: [400, 401, 403, 404, 429, 500, 503],
     choice:
       "It needs service_account:manage; disabled and expired clients can be revoked too; " +
-      "remote cleanup is confirmed at once unless a fault says else.",
+      "remote cleanup is confirmed immediately unless a fault changes that.",
   }),
 };
 
@@ -136,7 +136,7 @@ const components = (tokenUrl: string): JsonObject => ({
       description: "All scopes together have at most 4,096 characters.",
       // @assumed §8 gives limits and no answer to what is beyond the limits, nor does §4.2 to an unknown field
       ...choice(
-        "Separators do not count; scopes are a set; an unknown scope is a permission that nobody holds. " +
+        "Separators do not count; scopes are a set; an unknown scope is a permission that no account has. " +
           "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",
       ),
     },
@@ -148,7 +148,7 @@ const components = (tokenUrl: string): JsonObject => ({
       scheme: "basic",
       description: "User apikey with the key as password, or the key alone as user.",
       ...choice(
-        "The secret of an access key is an API key too; one that may only push-ingest:* holds no permission of /v1.",
+        "The secret of an access key is an API key too; one that may only push-ingest:* has no permission of /v1.",
       ),
     },
     oauth: {
@@ -167,7 +167,7 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
     ...opening({
       title: "Public Integration API (sandbox)",
       version: given.version,
-      description: "What this sandbox answers at /v1. x-sandbox-choice marks what the API document does not show.",
+      description: "What this sandbox implements at /v1. x-sandbox-choice marks what the API document does not show.",
       baseUrl: given.baseUrl,
       facts: { "x-contract-version": given.version },
     }),
@@ -178,7 +178,7 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
         description: "Entities and members of cohorts.",
         // @assumed §9 rule 2 names the three stages, and §7 the statuses, without saying which is whose
         ...choice(
-          "Every operation of /v1 is at stage ga. Where no status is shown: 401 is a credential that is not accepted, 403 a " +
+          "Every operation of /v1 is at stage ga. If no status is shown: 401 is a credential that is not accepted, 403 a " +
             "missing permission or a disabled account, 404 what does not exist or belongs to another organization.",
         ),
       },

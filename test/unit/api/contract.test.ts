@@ -190,7 +190,7 @@ describe("compareContract", () => {
   });
 
   test.each([
-    ["2026-10-01", "2026-10-01", ["is 2026-10-01, and integ speaks 2026-07-01"]],
+    ["2026-10-01", "2026-10-01", ["is 2026-10-01, and integ supports 2026-07-01"]],
     ["2026-07-01", "2026-10-01", ["is 2026-07-01, and 2026-10-01 was asked for"]],
     ["2026-07-01", "2026-07-01", []],
   ])("a document of %s where %s was asked for", (version, askedVersion, details) => {

@@ -74,10 +74,10 @@ describe("a waiver", () => {
 describe("a file that says something else is refused, naming the place", () => {
   it.each([
     ["no JSON", "{", "not valid JSON"],
-    ["no list", '{"waiver":[]}', "no list"],
-    ["null", "null", "no list"],
-    ["a word", file("x" as never), "waiver 1: it is no object"],
-    ["an unknown rule", file({ rule: "no-expiry", key: "ak_1", until: "2026-12-01" }), "is no rule"],
+    ["a list under", '{"waiver":[]}', "a list under"],
+    ["null", "null", "a list under"],
+    ["a word", file("x" as never), "waiver 1: it is not an object"],
+    ["an unknown rule", file({ rule: "no-expiry", key: "ak_1", until: "2026-12-01" }), "is not a rule"],
     ["no key", file({ rule: "idle", until: "2026-12-01" }), '"key"'],
     ["no end", file({ rule: "idle", key: "ak_1" }), "a waiver ends"],
     ["a day that is none", file({ rule: "idle", key: "ak_1", until: "2026-02-31" }), "a waiver ends"],

@@ -111,7 +111,7 @@ describe("keys", () => {
       { value: "k_5", hint: "ci, 2026-11-18" },
       { value: "k_6", hint: "2026-11-18" },
       { value: "k_2", hint: "ci, 2026-11-18" },
-      { value: "k_own", hint: "the key that this profile lives on" },
+      { value: "k_own", hint: "the key that this profile uses" },
     ]);
     expect(keysIn(entries, { baseUrl: here }).map(({ value }) => value)).toEqual(["k_5", "k_6", "k_own", "k_2"]);
   });

@@ -18,10 +18,10 @@ function rows(values: readonly object[], saysMore = false) {
 it.each<[string, Parameters<typeof ownershipOf>[1], Ownership]>([
   ["the profile knows it", { keyId: "a", now }, "own"],
   ["the profile knows another", { keyId: "b", now }, "other"],
-  ["no list", { now }, "maybe"],
+  ["a list under", { now }, "maybe"],
   ["an empty list", { rows: rows([]), now }, "maybe"],
   [
-    "the only one that may list keys",
+    "the only key that may list keys",
     {
       rows: rows([
         { id: "a", ...full },

@@ -56,7 +56,7 @@ describe("relative times", () => {
     expect(ago(ms)).toBe(expected);
   });
 
-  it("leaves alone what is no time with a zone", () => {
+  it("leaves alone what is not a time with a zone", () => {
     for (const text of [
       "",
       "never",

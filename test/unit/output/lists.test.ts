@@ -55,7 +55,7 @@ describe("json", () => {
     }
   });
 
-  it("never parses as a whole one when the walk broke, at whatever page", async () => {
+  it("never parses as a whole one when the list stopped, at whatever page", async () => {
     for (const tty of [true, false]) {
       for (const pages of [[], [[]], [[rows[0]!]], [[rows[0]!], rows]]) {
         const { out } = await printed({ format: "json", tty, pages, breaks: true });
@@ -168,7 +168,7 @@ describe("table", () => {
   it("leaves out columns for which a narrow terminal has no room, and says so", async () => {
     const { out, err } = await printed({ tty: true, columns: 20, pages: [rows] });
     expect(out.split("\n")[0]).toBe("ID  STATUS  NAME");
-    expect(err).toBe("note: the terminal is too narrow for: CREATED (--fields chooses)\n");
+    expect(err).toBe("note: hidden columns (the terminal is too narrow): CREATED (--fields chooses)\n");
   });
 
   it("measures what is wider or narrower than its characters", async () => {

@@ -84,7 +84,7 @@ describe("a new file", () => {
     expect(content()).toBe("");
   });
 
-  it("is not there where the walk broke before its first row", () => {
+  it("is not there where the list stopped before its first row", () => {
     open().abandon();
     expect([existsSync(path), existsSync(resumePointPath(path))]).toEqual([false, false]);
   });
@@ -95,7 +95,7 @@ describe("a new file", () => {
   });
 
   it.each([
-    ["a file", () => writeFileSync(path, "mine"), "is there already"],
+    ["a file", () => writeFileSync(path, "mine"), "already exists"],
     ["a folder", () => mkdirSync(path), "a folder"],
     ["a link to nowhere", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
     ["below a file", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
@@ -217,9 +217,9 @@ describe("going on", () => {
     expect(content()).toBe("a\nb\nc\nhalf a r");
   });
 
-  it("is refused where nothing says how far the file is whole, or where the file is shorter", async () => {
+  it("is refused where resume information is missing how far the file is whole, or where the file is shorter", async () => {
     writeFileSync(path, "a\nb\n");
-    expect(refusal(() => open({ resume: true })).message).toContain("nothing says");
+    expect(refusal(() => open({ resume: true })).message).toContain("resume information is missing");
     rmSync(path);
     await killed();
     writeFileSync(path, "a\n");

@@ -54,7 +54,7 @@ describe("a list with receipts before it", () => {
         next_page_token: null,
         has_more: false,
       });
-      expect(stderr.text.split("shown this once")).toHaveLength(receipts + 1);
+      expect(stderr.text.split("shown only this once")).toHaveLength(receipts + 1);
     },
   );
 });
@@ -111,7 +111,7 @@ describe("one resource", () => {
       for (const fields of [undefined, ["id"], ["client_secret", "id"]]) {
         const { out, err } = await shown({ format, ...(fields ? { fields } : {}) });
         expect(out.match(/CANARY-1/g)).toHaveLength(1);
-        expect(err).toContain("client_secret is shown this once");
+        expect(err).toContain("client_secret is shown only this once");
         expect(err).not.toContain("CANARY");
       }
       expect((await shown({ format, quiet: true })).err).not.toContain("once");
@@ -433,7 +433,7 @@ describe("questions", () => {
     const choices = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}`, hint: `number ${n}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
     await keys(stdin, "zz\r");
-    await vi.waitFor(() => expect(stderr.text).toContain("Nothing here fits"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(stderr.text).toContain("No match"), { timeout: 10_000 });
     await keys(stdin, "\u007f\u007fber 17");
     await keys(stdin, "\r");
     expect(await answer).toBe("c17");
@@ -479,7 +479,7 @@ describe("questions", () => {
     await keys(stdin, "xx\n");
     await keys(stdin, "eu\n");
     expect(await answer).toBe("eu");
-    expect(stderr.text).toBe("  us (here)\n  eu\nRegion One of these, as it is written.\nRegion ");
+    expect(stderr.text).toBe("  us (here)\n  eu\nRegion Choose one of these, exactly as written.\nRegion ");
     await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toThrow(
       /--api-key-stdin is missing/,
     );

@@ -101,8 +101,8 @@ unmanaged: ignore
       'unknown key "mode"',
       "file, format",
     ],
-    ["a key twice", "version: 1\nversion: 1\n", "2:1", "stands twice"],
-    ["an item twice", `${client()}  a: {}\n`, "7:3", "stands twice"],
+    ["a key twice", "version: 1\nversion: 1\n", "2:1", "used twice"],
+    ["an item twice", `${client()}  a: {}\n`, "7:3", "used twice"],
     ["a tab", "version: 1\ndefaults:\n\toverlap: 1h\n", "3:1", "a tab"],
     ["an anchor", "version: &v 1\n", "1:13", "anchor"],
     ["an alias", "version: &v 1\nunmanaged: *v\n", "2:12", 'alias "*v"'],
@@ -145,7 +145,7 @@ unmanaged: ignore
     ["a duration without a unit", client('    rotate: { every: "90" }\n'), "7:22", '"90"', "with its unit"],
     ["a duration that is a number", client("    rotate: { every: 90 }\n"), "7:22", "every is 90", "60d"],
     ["a duration that is none", client("    rotate: { every: soon }\n"), "7:22", '"soon"', "90d"],
-    ["an age of nothing", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than nothing"],
+    ["an age of nothing", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than zero"],
     ["an empty rule", key("    rotate: {}\n"), "7:13", "every or before_expiry"],
     [
       "an overlap longer than the age",
@@ -203,9 +203,9 @@ unmanaged: ignore
 
   it("is refused with a name in both kinds, and two items on one destination", () => {
     const both = `${client()}${key().replace("version: 1\n", "").replace("  k:", "  a:")}`;
-    expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" stands twice');
+    expect(refusal(both)).toContain('integ.yaml:8:3: the name "a" is used twice');
     const shared = `${client()}  b:\n    service_account: sa_2\n    scopes: [x]\n    secret: { file: ./x/../a, format: json }\n`;
-    expect(refusal(shared)).toContain("integ.yaml:10:13: the secret of b goes where that of a goes");
+    expect(refusal(shared)).toContain("integ.yaml:10:13: the secrets of b and a go to the same destination");
   });
 
   it("is told of all its defects at once, in their order", () => {

@@ -102,7 +102,7 @@ describe("checkRegionOfHost: each region has its own host (§1)", () => {
     const other = region === "us" ? "eu" : "us";
     expect(await failureOf(() => checkRegionOfHost(address, region))).toMatchObject({
       kind: "usage",
-      message: expect.stringContaining(`names the region ${other}, and the profile is for ${region}`),
+      message: expect.stringContaining(`is in the region ${other}, and the profile is for ${region}`),
       details: { hint: expect.stringContaining(`--region ${other}`) as string },
     });
     expect(() => checkRegionOfHost(address, other)).not.toThrow();

@@ -106,8 +106,8 @@ describe("changing a profile", () => {
     expect(profile).toMatchObject({ credential: null, credential_origins: [] });
     expect(profile.legacy).toBeUndefined();
     expect(notes).toEqual([
-      "The credential of profile prod was given for https://api.example.com: it was dropped.",
-      "The way of profile prod to a legacy bearer token was given for https://api.example.com: it was dropped.",
+      "The credential of profile prod was given for https://api.example.com: removed.",
+      "The legacy token settings of profile prod were given for https://api.example.com: removed.",
     ]);
     expect(house.keptSecrets()).toEqual([]);
   });
@@ -141,7 +141,7 @@ describe("changing a profile", () => {
     expect(oauthOf(profile)).toBeUndefined();
     expect(JSON.stringify(profile)).not.toContain("example.com");
     expect(notes).toContain(
-      "The token endpoint (with its audience and issuer) of profile prod was given for https://api.example.com: it was dropped.",
+      "The token endpoint (with its audience and issuer) of profile prod was given for https://api.example.com: removed.",
     );
     const told = { token_endpoint: "https://id.example.net/token", client_auth: "client_secret_basic" } as const;
     const again = await editProfile(house, "prod", { base_url: "https://api.example.org", oauth: told });

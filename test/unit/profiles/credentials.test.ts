@@ -135,7 +135,7 @@ describe("credentials in the keychain", () => {
 
   it.each([
     ["refuses", "refuse", "AccessDenied"],
-    ["hangs", "hang", "no answer within 1 s"],
+    ["hangs", "hang", "no response within 1 s"],
     ["dies", "crash", "does not run here"],
     ["gives back something else", "garble", "something else"],
   ])("that %s: a file instead, said each time, asked once a day", async (_what, behaviour, why) => {
@@ -159,7 +159,7 @@ describe("credentials in the keychain", () => {
     writeFileSync(join(keychain, "locked"), "");
     expect(await failureOf(() => open().read(kept, origins))).toMatchObject({
       kind: "auth",
-      message: "The keychain did not give the profile's credential: it is locked.",
+      message: "The keychain did not return the profile's credential: it is locked.",
     });
     expect(readdirSync(configDir)).toEqual([]);
   });

@@ -122,7 +122,7 @@ describe("never a silent choice", () => {
     ["an access token without an address", { INTEG_ACCESS_TOKEN: "k" }, "INTEG_BASE_URL"],
     ["the same with INTEG_PROFILE", { INTEG_API_KEY: "k", INTEG_PROFILE: "test" }, "INTEG_BASE_URL"],
     ["an address without a credential", address, "INTEG_API_KEY"],
-    ["an address and an empty key", { ...address, INTEG_API_KEY: "" }, "INTEG_API_KEY is set, and empty"],
+    ["an address and an empty key", { ...address, INTEG_API_KEY: "" }, "INTEG_API_KEY is set but empty"],
     [
       "an address and only a token endpoint",
       { ...address, INTEG_TOKEN_ENDPOINT: "https://a.example" },
@@ -144,7 +144,7 @@ describe("never a silent choice", () => {
       "INTEG_BASE_URL must be https",
     ],
     ["a bad organization", { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: "x" }, "INTEG_ORGANIZATION_ID"],
-    ["a key with a newline", { ...address, INTEG_API_KEY: "k3y\n" }, "INTEG_API_KEY holds a line break"],
+    ["a key with a newline", { ...address, INTEG_API_KEY: "k3y\n" }, "INTEG_API_KEY contains a line break"],
     ["an unknown INTEG_PROFILE", { INTEG_PROFILE: "nope" }, "INTEG_PROFILE names"],
   ])("%s: exit 2, saying what to set", async (_what, env, words) => {
     const failure = await failureOf(() => resolveProfile({ env, stored: stored() }));
@@ -254,16 +254,16 @@ describe("any environment", () => {
 
 describe("what a person can be asked", () => {
   it.each([
-    ["nothing says it", { env: {} }, stored(undefined, null), true],
+    ["resume information is missing it", { env: {} }, stored(undefined, null), true],
     ["there is a default", { env: {} }, stored(), false],
     ["-p", { env: {}, flagProfile: "prod" }, stored(undefined, null), false],
     ["INTEG_PROFILE", { env: { INTEG_PROFILE: "none" } }, stored(undefined, null), false],
     ["an address", { env: address }, stored(undefined, null), false],
     ["a credential without an address", { env: { INTEG_API_KEY: "k" } }, stored(undefined, null), false],
     ["nothing is stored", { env: {} }, noneStored, false],
-  ])("is which profile it is, where nothing says it: %s", (_what, input, profiles, expected) => {
+  ])("is which profile it is, where resume information is missing it: %s", (_what, input, profiles, expected) => {
     expect(leavesTheChoice({ ...input, stored: profiles })).toBe(expected);
     const resolve = (): unknown => resolveProfile({ ...input, stored: profiles });
-    if (expected) expect(resolve).toThrow("No profile is the default, and none was named.");
+    if (expected) expect(resolve).toThrow("No default profile is set, and no profile was named.");
   });
 });

@@ -225,7 +225,7 @@ describe("several processes", () => {
     writeFileSync(path, "");
     expect(await failureOf(add)).toMatchObject({
       kind: "failed",
-      message: `The lock ${path} names no owner.`,
+      message: `The lock ${path} has no owner.`,
       details: { nextCommand: `rm ${path}` },
     });
     held.held?.release();

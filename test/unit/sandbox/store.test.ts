@@ -101,7 +101,7 @@ describe("the state file", () => {
     const lock = await waitForLock(join(dir, "sandbox.json.lock"), { whenHeld: () => new Error() });
     const clock = vi.spyOn(performance, "now").mockReturnValueOnce(0).mockReturnValue(20_000);
     const late = add(new Store(dir, fresh), "late");
-    await expect(late).rejects.toThrow(`is held by process ${process.pid} and was not given back in time`);
+    await expect(late).rejects.toThrow(`is held by process ${process.pid} and was not released in time`);
     clock.mockRestore();
     lock.release();
     await removeState(dir);

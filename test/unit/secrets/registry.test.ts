@@ -130,7 +130,7 @@ describe("--secret-command", () => {
     ["reads nothing", "true", "without reading the secret"],
     ["closes its input", "exec <&-; sleep 0.1", "without reading the secret"],
     ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],
-    ["hangs", "sleep 60", "was not done after 1 s"],
+    ["hangs", "sleep 60", "did not finish within 1 s"],
   ])("that %s: exit 12", async (_what, command, words) => {
     const failure = await failureOf(() => deliver(command, house(), { commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });
@@ -175,7 +175,7 @@ describe("--secret-command", () => {
     ["prints nothing", { command: "true", by: "output" }, "something other"],
     ["fails", { command: "exit 3", by: "output" }, "exit status 3"],
     ["fails, where its end counts", { command: "exit 3", by: "exit" }, "exit status 3"],
-    ["hangs", { command: "sleep 60", by: "exit" }, "was not done after 1 s"],
+    ["hangs", { command: "sleep 60", by: "exit" }, "did not finish within 1 s"],
   ])("is not believed if its check %s: exit 12", async (_what, check, words) => {
     const failure = await failureOf(() => deliver("cat > /dev/null", house(), { check, commandLimitMs: 1_000 }));
     expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining(words) });

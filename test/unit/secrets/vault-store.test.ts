@@ -195,7 +195,7 @@ describe("before anything is sent to the API", () => {
     ["a server without TLS", { VAULT_ADDR: "http://vault.example.com" }, no("VAULT_ADDR: .* is not encrypted")],
     ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("VAULT_ADDR: ")],
     ["no token", { VAULT_TOKEN: undefined }, no("has no token", "auth")],
-    ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN holds a line break")],
+    ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN contains a line break")],
     ["a token file that is not there", { VAULT_TOKEN: undefined, VAULT_TOKEN_FILE: "/no/such" }, no("/no/such")],
     ["certificates that are not there", { VAULT_CACERT: "/no/such.pem" }, no("/no/such.pem")],
   ])("%s", async (_what, env, expected) => {
@@ -274,7 +274,7 @@ describe("before anything is sent to the API", () => {
         return at(vault.token("read", "update", "create"));
       },
       to,
-      no("holds a number that a rewrite could change"),
+      no("contains a number that a rewrite could change"),
     ],
     [
       "a redirect",
@@ -283,7 +283,7 @@ describe("before anything is sent to the API", () => {
         return at();
       },
       to,
-      no("answers with a redirect"),
+      no("responded with a redirect"),
     ],
     [
       "a rate limit",
