@@ -4,7 +4,7 @@ import { writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
 
 /** An input stream as Node hands it out. */
-export type InputStream = Readable & { readonly isTTY?: boolean };
+export type InputStream = Readable & { readonly isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
 
 /** An output stream as Node hands it out: `fd` where it stands for an open file. */
 export type OutputStream = Writable & {

@@ -11,8 +11,8 @@ const down = "\u001b[B";
 const up = "\u001b[A";
 const ways = [
   ["Ctrl-C", "\u0003", 130],
-  ["the end of the input", "\u0004", 2],
-  ["Escape", "\u001b", 2],
+  ["Ctrl-D", "\u0004", 130],
+  ["Escape", "\u001b", 130],
 ] as const;
 
 interface Client {
@@ -148,7 +148,7 @@ describe("a creation", () => {
     await second.answer(/◼ entity:read/, key);
     expect(await second.ended).toBe(code);
     expect(second.written).not.toContain("creates a client");
-    if (code === 2) expect(second.written).toContain("--scope <scope> is missing.");
+    expect(second.written).toContain("Cancelled");
     expect([(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")]).toEqual(before);
   });
 

@@ -112,27 +112,47 @@ describe("questions", () => {
     expect(asked.shown).not.toContain(service.us.api_key);
   });
 
+  let living: string | undefined;
+  /** A client that no answer here revokes: an account has 20 at most (§8). */
+  const revocation = async (): Promise<string> => (living ??= await made());
+  const made = async (): Promise<string> => {
+    const account = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+    const { stdout } = await at.integ(["oauth-clients", "create", ...account, "--json", "--new"]);
+    return (JSON.parse(stdout) as { id: string }).id;
+  };
+  const statusOf = async (id: string): Promise<string> => {
+    const { stdout } = await at.integ(["oauth-clients", "get", id, "--json"]);
+    return (JSON.parse(stdout) as { status: string }).status;
+  };
+
   it.each([
-    ["the end of the input", "\u0004"],
-    ["Ctrl-C", "\u0003"],
-    ["Enter, which takes the safe answer", "\r"],
-    ["no", "n"],
-  ])("%s is no yes to a revocation", async (_what, keys) => {
-    const words = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-      "--json",
-    ];
-    const { id } = JSON.parse((await at.integ([...words, "--new"])).stdout) as { id: string };
+    ["Ctrl-D", "\u0004", 130],
+    ["Ctrl-C", "\u0003", 130],
+    ["Escape", "\u001b", 130],
+    ["Enter, which takes the safe answer", "\r", 2],
+    ["no", "n", 2],
+    ["no, with letters of vim before it", "hjklln", 2],
+    ["letters of vim and Enter", "hljk\r", 2],
+  ])("%s is no yes to a revocation", async (_what, keys, code) => {
+    const id = await revocation();
     const asked = session(["oauth-clients", "revoke", id]);
     await asked.answer(/Revoke client/, keys);
-    expect(await asked.ended).not.toBe(0);
-    const { stdout } = await at.integ(["oauth-clients", "get", id, "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({ status: "active" });
+    expect(await asked.ended, asked.written).toBe(code);
+    expect(asked.written).toContain(code === 130 ? "Cancelled" : "the answer was no");
+    expect(await statusOf(id)).toBe("active");
+  });
+
+  it.each([
+    ["y", "n", 2],
+    ["yes\r", "\u001b", 130],
+    ["\u001b[D\r", "n", 2],
+  ])("keys typed before the question (%j) are no answer to it", async (ahead, answer, code) => {
+    const id = await revocation();
+    const asked = session(["oauth-clients", "revoke", id]);
+    asked.type(ahead);
+    await asked.answer(/Revoke client/, answer);
+    expect(await asked.ended, asked.written).toBe(code);
+    expect(await statusOf(id)).toBe("active");
   });
 
   it.each([

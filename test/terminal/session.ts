@@ -42,6 +42,11 @@ export class Session {
     this.#pty.write(keys);
   }
 
+  /** Types now, whatever stands there. */
+  type(keys: string): void {
+    this.#pty.write(keys);
+  }
+
   /** @returns when that was written since the last answer; fails after a while */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {

@@ -38,10 +38,9 @@ interface Option {
 
 /**
  * One of the choices, the first one marked. Where they are many, typing searches them.
- * @returns undefined where the person picked none: Escape, Ctrl-D or a closed input
- * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
  */
-export async function pickOne(context: PromptContext, list: PickList): Promise<Picked | undefined> {
+export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isDumb) return writtenOut(context, list);
   const { autocomplete, select } = await import("@clack/prompts");
   const options = optionsOf(list);
@@ -51,19 +50,18 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
       ? select({ ...streams, ...shown })
       : autocomplete({ ...streams, ...shown, filter: fits, validate: isSomething }),
   );
-  return typeof key === "symbol" ? undefined : pickedOf(list, [key]);
+  return pickedOf(list, [key]);
 }
 
 /**
  * Any number of the choices, but not nothing. Space takes one or leaves it, typing searches.
  * @param chosen those that are taken to begin with
- * @returns undefined where the person called it off: Escape, Ctrl-D or a closed input
- * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
  */
 export async function pickSome(
   context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
-): Promise<Picked | undefined> {
+): Promise<Picked> {
   if (context.terminal.isDumb) {
     context.terminal.writeErr(lines(list.choices));
     return { values: [], somethingElse: true };
@@ -89,7 +87,7 @@ export async function pickSome(
       },
     }),
   );
-  return typeof keys === "symbol" ? undefined : pickedOf(list, keys);
+  return pickedOf(list, keys);
 }
 
 function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {
@@ -135,12 +133,11 @@ function lines(choices: readonly Choice[]): string {
 }
 
 /** Where no cursor can be moved: the choices a line each, and one of them is typed as it is written. */
-async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked | undefined> {
+async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked> {
   context.terminal.writeErr(lines(choices));
   if (other !== undefined) return { values: [], somethingElse: true };
   for (;;) {
     const answer = await askInOneLine(context, visibleText(question));
-    if (answer === undefined) return undefined;
     if (choices.some(({ value }) => value === answer)) return { values: [answer], somethingElse: false };
     context.terminal.writeErr("Choose one of these, exactly as written.\n");
   }

@@ -19,21 +19,24 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
+/** A question was called off: nothing of what it was about is done. */
+function cancelled(): Failure {
+  return new Failure("interrupted", "Cancelled: the question was not answered.");
+}
+
 /**
- * Asks, and gives up when the input ends. @returns a symbol where it was called off: Escape, Ctrl-D or a closed input
- * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ * Asks, and gives up when the input ends.
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
-  ask: (streams: Streams) => Promise<T | symbol>,
-): Promise<T | symbol> {
+  ask: (streams: Streams) => Promise<T>,
+): Promise<Exclude<T, symbol>> {
   const { stdin } = terminal;
   const end = new AbortController();
-  let isInterrupted = false;
   let isOver = false;
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
-    if (key.ctrl === true && key.name === "c") isInterrupted = true;
     if (key.ctrl !== true || key.name !== "d") return;
     // At once, before a key typed after it is heard; as Escape, which draws its end where an abort leaves half a list.
     stdin.emit("keypress", escape.sequence, escape);
@@ -42,14 +45,14 @@ export async function askOnTerminal<T>(
     });
   };
   interruption.throwIfAborted();
-  if (stdin.readableEnded || stdin.destroyed) return Symbol("end of input");
+  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
   stdin.on("end", onEnd).on("close", onEnd).on("keypress", onKey);
   try {
     const signal = AbortSignal.any([end.signal, interruption]);
     const answer = await ask({ input: stdin, output: outputOf(terminal), signal });
-    if (typeof answer === "symbol") interruption.throwIfAborted();
-    if (isInterrupted && typeof answer === "symbol") throw new Failure("interrupted", "interrupted at the question");
-    return answer;
+    if (typeof answer !== "symbol") return answer as Exclude<T, symbol>;
+    interruption.throwIfAborted();
+    throw cancelled();
   } finally {
     isOver = true;
     stdin.off("end", onEnd).off("close", onEnd).off("keypress", onKey);
@@ -76,15 +79,15 @@ function outputOf(terminal: Terminal): Writable {
   return Object.assign(plain, { isTTY: true, columns: stderr.columns || 80, rows: stderr.rows || 24 });
 }
 
-/** A question and a line typed. @returns undefined at the end of the input */
-export async function askInOneLine(
-  { terminal, interruption }: PromptContext,
-  prompt: string,
-): Promise<string | undefined> {
+/**
+ * A question and a line typed.
+ * @throws Failure `interrupted` at the end of the input, and the reason of the interruption
+ */
+export async function askInOneLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
   interruption.throwIfAborted();
-  if (stdin.readableEnded || stdin.destroyed) return undefined;
+  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
   const lines = createInterface({ input: stdin, terminal: false });
   const onAbort = (): void => lines.close();
   interruption.addEventListener("abort", onAbort, { once: true });
@@ -95,7 +98,26 @@ export async function askInOneLine(
   lines.close();
   interruption.removeEventListener("abort", onAbort);
   interruption.throwIfAborted();
+  if (answer === undefined) throw cancelled();
   return answer;
+}
+
+/** So long keys that were typed before a question are thrown away, before it is shown. */
+const typedAheadMs = 50;
+
+/** Keys that were typed before a confirmation could be read are no answer to it; Ctrl-C among them ends the command. */
+async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
+  if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
+  let isInterrupted = false;
+  const discard = (data: Buffer | string): void => {
+    if (data.toString().includes("\u0003")) isInterrupted = true;
+  };
+  stdin.setRawMode?.(true);
+  stdin.on("data", discard).resume();
+  await new Promise((resolve) => setTimeout(resolve, typedAheadMs));
+  stdin.off("data", discard).pause();
+  stdin.setRawMode?.(false);
+  if (isInterrupted) throw cancelled();
 }
 
 export interface Question {
@@ -106,30 +128,30 @@ export interface Question {
 }
 
 /**
- * Yes or no. Escape, Ctrl-D and a closed input are no.
+ * Yes or no; only a key that was typed after the question was shown is an answer.
  * @param destructive no is what Enter means
- * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
  */
 export async function askYesOrNo(
   context: PromptContext,
   { question, destructive }: { question: string; destructive: boolean },
 ): Promise<boolean> {
   const message = visibleText(question);
+  await discardTypedAhead(context);
   if (context.terminal.isDumb) {
     const answer = await askInOneLine(context, `${message} (${destructive ? "y/N" : "Y/n"})`);
-    return answer === undefined ? false : answer === "" ? !destructive : /^y(es)?$/i.test(answer);
+    return answer === "" ? !destructive : /^y(es)?$/i.test(answer);
   }
-  const { confirm } = await import("@clack/prompts");
-  const answer = await askOnTerminal(context, (streams) =>
-    confirm({ ...streams, message, initialValue: !destructive }),
-  );
-  return answer === true;
+  const { confirm, settings } = await import("@clack/prompts");
+  // Letters of vim would flip the answer.
+  for (const letter of ["h", "j", "k", "l"]) settings.aliases.delete(letter);
+  return askOnTerminal(context, (streams) => confirm({ ...streams, message, initialValue: !destructive }));
 }
 
 /**
- * A text. @returns undefined where the person gave none: Escape, Ctrl-D or a closed input; and for a hidden text on a
- * terminal that cannot hide it
- * @throws Failure `interrupted` for Ctrl-C, and the reason of the interruption
+ * A text.
+ * @returns undefined for a hidden text on a terminal that cannot hide it
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
  */
 export async function askText(
   context: PromptContext,
@@ -143,20 +165,16 @@ export async function askText(
   };
   if (context.terminal.isDumb) return hidden ? undefined : plainText(context, { message, problem });
   const { password, text } = await import("@clack/prompts");
-  const answer = await askOnTerminal(context, (streams) =>
-    (hidden ? password : text)({ ...streams, message, validate: problem }),
-  );
-  return typeof answer === "string" ? answer : undefined;
+  return askOnTerminal(context, (streams) => (hidden ? password : text)({ ...streams, message, validate: problem }));
 }
 
 /** The same question where no cursor can be moved: asked in a line, and again where the answer is not right. */
 async function plainText(
   context: PromptContext,
   { message, problem }: { message: string; problem: (given: string) => string | undefined },
-): Promise<string | undefined> {
+): Promise<string> {
   for (;;) {
     const answer = await askInOneLine(context, message);
-    if (answer === undefined) return undefined;
     const found = problem(answer);
     if (found === undefined) return answer;
     context.terminal.writeErr(`${found}\n`);

@@ -24,13 +24,14 @@ export interface Questions {
   /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
   readonly interactive: boolean;
   /**
-   * Asks for a yes. `--yes` is one; the end of the input is not.
-   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C
+   * Asks for a yes. `--yes` is one.
+   * @returns false for a no
+   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
    * Asks for a text; an empty one is asked for again.
-   * @throws Failure `usage` where nobody can be asked or no answer is given, naming the flag; `interrupted` for Ctrl-C
+   * @throws Failure `usage` where nobody can be asked, naming the flag; `interrupted` as `confirm`
    */
   ask(question: string, options?: AskOptions): Promise<string>;
   /** Asks for one of what is known. @throws Failure as `ask` does */
@@ -108,8 +109,8 @@ function picks(
       const { pickOne } = await import("./pick-list.ts");
       const list = { question, choices, other: other?.label };
       const picked = choices.length === 0 ? nothingKnown : await pickOne(context, list);
-      if (picked?.somethingElse && other) return ask(other.question, { validate: other.validate, flag });
-      const [value] = picked?.values ?? [];
+      if (picked.somethingElse && other) return ask(other.question, { validate: other.validate, flag });
+      const [value] = picked.values;
       if (value === undefined) throw new Failure("usage", missing);
       return value;
     },
@@ -119,7 +120,6 @@ function picks(
       const { pickSome } = await import("./pick-list.ts");
       const list = { question, choices, other: other.label, chosen };
       const picked = choices.length === 0 ? nothingKnown : await pickSome(context, list);
-      if (picked === undefined) throw new Failure("usage", missing);
       const { values, somethingElse } = picked;
       const more = somethingElse ? split(await ask(other.question, { validate: other.validate, flag })) : [];
       return [...new Set([...values, ...more])];
