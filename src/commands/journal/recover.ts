@@ -19,7 +19,7 @@ import { Failure } from "../../errors.ts";
 import { dueAt, isSettled, settledStates, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import { type Destination, placesOf } from "../../secrets/destination.ts";
+import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 
@@ -56,6 +56,7 @@ export const command = defineVerb({
     const replaces = options.replaceLostSecret === true;
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseOneForAll(entries, asked);
+    await refuseNoStore(context, asked.options);
     const taken = new TakenPlaces();
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),
@@ -99,6 +100,12 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
       },
     );
   }
+}
+
+/** @throws Failure `usage` for what is no address of a store, before anything is sent for any entry */
+async function refuseNoStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
+  const stores = to.filter(({ kind }) => kind === "store");
+  if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
 }
 
 /** @throws Failure `usage` if `--now` is given for all, or for an entry whose overlap does not run */
