@@ -1,0 +1,282 @@
+// A destination that cannot take a secret, at every command that yields one: exit 2 or 3, and the service meets no request
+// that changes anything.
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { readJournal } from "../support/journal-file.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { isFull } from "../support/sample.ts";
+import { startService, type Service } from "../support/service.ts";
+import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { KeysDesk } from "./keys-desk.ts";
+
+let service: Service;
+let account: Account;
+let desk: KeysDesk;
+let vault: VaultServer;
+let github: GitHubServer;
+
+beforeAll(async () => {
+  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
+  account = new Account(service);
+  desk = new KeysDesk(service);
+});
+afterEach(async () => {
+  vault.calm();
+  vault.isSealed = false;
+  vault.secrets.clear();
+  github.calm();
+  Object.assign(github.repository, { archived: false, push: true });
+  await service.calm();
+  await account.clear();
+  desk.clear();
+});
+afterAll(async () => {
+  await Promise.all([service.stop(), vault.close(), github.close()]);
+});
+
+interface Bad {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly env?: () => Readonly<Record<string, string>>;
+  readonly arrange?: (at: Home) => void;
+  readonly code: 2 | 3;
+  readonly says: string | RegExp;
+}
+
+const inVault = ["--secret-to", "vault:secret/apps/ci#client_secret"];
+const inGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+const inKubernetes = ["--secret-to", "k8s:apps/my-app#secret"];
+
+const table: readonly Bad[] = [
+  { name: "a store that nobody knows", words: ["--secret-to", "valut:a/b#c"], code: 2, says: "names no store" },
+  { name: "no address of Vault", words: ["--secret-to", "vault:secret"], code: 2, says: "is not vault:" },
+  { name: "no address of GitHub", words: ["--secret-to", "github:a#B"], code: 2, says: "is not github:" },
+  { name: "no address of Kubernetes", words: ["--secret-to", "k8s:a#b"], code: 2, says: "is not k8s:" },
+  { name: "no address of the keychain", words: ["--secret-to", "keychain:a"], code: 2, says: "is not keychain:" },
+  {
+    name: "integ's own keychain entries",
+    words: ["--secret-to", "keychain:integ/p"],
+    code: 2,
+    says: "its own credentials",
+  },
+  { name: "no server", words: inVault, env: () => ({ VAULT_ADDR: "" }), code: 2, says: "needs VAULT_ADDR" },
+  { name: "no token", words: inVault, env: () => ({ VAULT_TOKEN: "" }), code: 3, says: "has no token" },
+  { name: "a token that is none", words: inVault, env: () => ({ VAULT_TOKEN: "none" }), code: 3, says: "not accepted" },
+  { name: "a sealed Vault", words: inVault, arrange: () => void (vault.isSealed = true), code: 2, says: "is sealed" },
+  {
+    name: "a Vault that may only be read",
+    words: inVault,
+    env: () => ({ VAULT_TOKEN: vault.token("read") }),
+    code: 3,
+    says: "may not write",
+  },
+  {
+    name: "an engine of version 1",
+    words: ["--secret-to", "vault:old/a#b"],
+    code: 2,
+    says: "not a KV engine of version 2",
+  },
+  {
+    name: "a field that is not a string",
+    words: inVault,
+    arrange: () => vault.put("secret/apps/ci", { client_secret: 1 }),
+    code: 2,
+    says: "is not a string",
+  },
+  {
+    name: "a redirect of Vault",
+    words: inVault,
+    arrange: () => vault.plan(/mounts/, { status: 307, headers: { location: "/x" } }, 9),
+    code: 2,
+    says: "redirect",
+  },
+  { name: "no token of GitHub", words: inGitHub, env: () => ({ GH_TOKEN: "" }), code: 3, says: "has no token" },
+  {
+    name: "an archived repository",
+    words: inGitHub,
+    arrange: () => void (github.repository.archived = true),
+    code: 2,
+    says: "archived",
+  },
+  {
+    name: "a repository that may only be read",
+    words: inGitHub,
+    arrange: () => void (github.repository.push = false),
+    code: 3,
+    says: "may not write",
+  },
+  {
+    name: "no environment of that name",
+    words: ["--secret-to", "github:my-org/my-repo@no#A"],
+    code: 2,
+    says: "no environment",
+  },
+  { name: "no kubectl", words: inKubernetes, env: () => ({ PATH: "/no/such" }), code: 2, says: "not installed" },
+  { name: "a store twice", words: [...inVault, ...inVault], code: 2, says: "given twice" },
+  {
+    name: "a store twice, in other letters",
+    words: [...inGitHub, "--secret-to", "github:My-Org/My-Repo#client_secret"],
+    code: 2,
+    says: "given twice",
+  },
+  { name: "a file twice", words: ["--secret-file", "a", "--secret-file", "./a"], code: 2, says: /given twice/ },
+  {
+    name: "a file that is there",
+    words: ["--secret-file", "taken"],
+    arrange: (at) => writeFileSync(at.path("taken"), "mine"),
+    code: 2,
+    says: "taken",
+  },
+  { name: "a folder that is not there", words: ["--secret-file", "no/such/file"], code: 2, says: "no/such" },
+  { name: "a profile that is not there", words: ["--secret-profile", "nobody"], code: 2, says: "nobody" },
+  { name: "an empty command", words: ["--secret-command", " "], code: 2, says: "is empty" },
+  {
+    name: "an empty check",
+    words: ["--secret-command", "cat", "--secret-check-command", ""],
+    code: 2,
+    says: "is empty",
+  },
+  {
+    name: "a check without a command",
+    words: ["--secret-file", "a", "--secret-check-command", "cat a"],
+    code: 2,
+    says: "does not follow",
+  },
+  {
+    name: "a template without the secret",
+    words: ["--secret-file", "a", "--secret-format", "template:{id}"],
+    code: 2,
+    says: "no {secret}",
+  },
+  { name: "a format that is none", words: ["--secret-file", "a", "--secret-format", "xml"], code: 2, says: "xml" },
+  { name: "a format for a store", words: [...inVault, "--secret-format", "json"], code: 2, says: "does not follow" },
+  {
+    name: "variables without the secret",
+    words: ["--secret-file", "a", "--secret-env", "A=id"],
+    code: 2,
+    says: "no variable for the secret",
+  },
+  {
+    name: "one of several",
+    words: ["--secret-file", "a", ...inVault],
+    env: () => ({ VAULT_TOKEN: "none" }),
+    code: 3,
+    says: "not accepted",
+  },
+];
+
+interface Yielding {
+  readonly name: string;
+  /** How it may end too: as the entry stands, whose secret is still lost. */
+  readonly orElse?: number;
+  readonly keys?: true;
+  /** @returns the words in front of the destination */
+  arrange(at: Home): Promise<readonly string[]>;
+}
+
+const creation = (): string[] =>
+  `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`.split(" ");
+
+const yielding: readonly Yielding[] = [
+  { name: "oauth-clients create", arrange: async () => creation() },
+  {
+    name: "oauth-clients rotate",
+    arrange: async () => ["oauth-clients", "rotate", (await account.make(["entity:read"])).id, "--yes"],
+  },
+  {
+    name: "journal recover",
+    orElse: 9,
+    arrange: async (at) => {
+      await service.fault("POST /v1/oauth_clients secret=withheld times=1");
+      await run(at, creation());
+      return ["journal", "recover", entryIn(at), "--replace-lost-secret"];
+    },
+  },
+  {
+    name: "journal claim",
+    // Kept here, it goes to those of several that can take it.
+    orElse: 12,
+    arrange: async (at) => {
+      await run(at, [...creation(), "--secret-command", "exit 1"]);
+      return ["journal", "claim", entryIn(at)];
+    },
+  },
+  { name: "keys create", keys: true, arrange: async () => ["keys", "create", "--name", "k", "--expires-in", "30d"] },
+  {
+    name: "keys rotate",
+    keys: true,
+    arrange: async () => ["keys", "rotate", (await desk.makeKey({ name: "old" })).id, "--yes"],
+  },
+  {
+    name: "keys rotate --by-replacement",
+    keys: true,
+    arrange: async () => ["keys", "rotate", (await desk.makeKey({ name: "old" })).id, "--by-replacement", "--yes"],
+  },
+];
+
+const run = (at: Home, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  integHere(at, words, { env });
+
+const entryIn = (at: Home): string => readJournal(at.path("state", "journal.ndjson"))[0]!.id;
+
+/** Requests that change something. */
+async function changes(): Promise<string[]> {
+  return (await account.requests())
+    .filter(({ method, path }) => method !== "GET" && !/token/.test(path))
+    .map(({ method, path }) => `${method} ${path}`);
+}
+
+describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
+  it("refuses each destination that cannot take the secret, and changes nothing", async () => {
+    const at = keys ? (await desk.withProfile()).at : new Home(service.env);
+    const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
+    Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_TOKEN: github.token });
+    const words = await arrange(at);
+    // A sample tries all of them at a creation, and a third at each other command.
+    const turn = yielding.findIndex((one) => one.name === name);
+    const rows = isFull || turn === 0 ? table : table.filter((_row, index) => index % 3 === turn % 3);
+    const wrong: string[] = [];
+    for (const bad of rows) {
+      bad.arrange?.(at);
+      const before = await changes();
+      const journal = journalOf(at);
+      const { code, stderr } = await run(at, [...words, ...bad.words], bad.env?.());
+      const after = await changes();
+      const isNoAddress = /^(?:is not \w+:|names no|given twice)/.test(String(bad.says));
+      const isExpected = code === bad.code || (code === orElse && !isNoAddress);
+      const isSaid = typeof bad.says === "string" ? stderr.includes(bad.says) : bad.says.test(stderr);
+      if (!isExpected || !isSaid) wrong.push(`${bad.name}: exit ${code}: ${stderr}`);
+      if (after.length !== before.length) wrong.push(`${bad.name}: sent ${after.slice(before.length).join(", ")}`);
+      if (/lost|undelivered/.test(journal) && /"state":"(?:done|replaced)"/.test(journalOf(at)))
+        wrong.push(`${bad.name}: the entry was settled`);
+      vault.calm();
+      vault.isSealed = false;
+      vault.secrets.clear();
+      Object.assign(github.repository, { archived: false, push: true });
+    }
+    expect(wrong).toEqual([]);
+    expect([vault.secrets.size, github.changes("CLIENT_SECRET")]).toEqual([0, 0]);
+    at.remove();
+  });
+});
+
+function journalOf(at: Home): string {
+  try {
+    return readFileSync(at.path("state", "journal.ndjson"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+it("a folder that may not be written to is found out first too", async (test) => {
+  if (process.getuid?.() === 0) return test.skip();
+  const at = new Home(service.env);
+  mkdirSync(at.path("closed"));
+  chmodSync(at.path("closed"), 0o500);
+  expect((await run(at, [...creation(), "--secret-file", "closed/a"])).code).toBe(2);
+  expect(await changes()).toEqual([]);
+  at.remove();
+});
