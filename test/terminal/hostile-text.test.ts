@@ -187,7 +187,9 @@ describe("what is said beside the result", () => {
       for (const kind of Object.keys(keys)) {
         const { output, stdin, stderr } = stage({ tty: true, columns: 100 });
         const answer = ask(output, kind, text);
-        await sleep(4);
+        // A key typed before a confirmation is shown is no answer to it.
+        do await sleep(4);
+        while (stderr.text === "");
         stdin.write(keys[kind]);
         const expected: Record<string, unknown> = { confirm: false, several: [text, "b"], text: "x" };
         expect(await answer).toEqual(kind in expected ? expected[kind] : text);

@@ -13,7 +13,7 @@ const columns = [
   { path: "attempts", heading: "attempts" },
   { path: "updated_at", heading: "updated", kind: "time" },
   { path: "due_at", heading: "due", kind: "time" },
-  { path: "next_step", heading: "next step" },
+  { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
 export const entriesView: ListView = { columns: [...columns], singular: "entry", plural: "entries" };

@@ -56,13 +56,16 @@ export interface Judgement {
   readonly judged: number;
 }
 
+/** What helps against one finding; those of one key are merged into one. */
+type Remedy = "revoke" | "keep" | { readonly replaceWith: readonly string[] };
+
 type Verdict =
   | { readonly kind: "fine" }
   | {
       readonly kind: "finding";
       readonly severity: Severity;
       readonly message: string;
-      readonly remedy: NextCommand | Advice;
+      readonly remedy: Remedy;
     }
   | { readonly kind: "unjudged"; readonly reason: string };
 
@@ -84,7 +87,7 @@ export interface Caller {
 
 const fine: Verdict = { kind: "fine" };
 
-function finding(severity: Severity, message: string, remedy: NextCommand | Advice): Verdict {
+function finding(severity: Severity, message: string, remedy: Remedy): Verdict {
   return { kind: "finding", severity, message, remedy };
 }
 
@@ -101,7 +104,7 @@ export function auditKeys(
   rows: Iterable<Readonly<Record<string, unknown>>>,
   at: { readonly now: number; readonly limits: Thresholds; readonly caller: Caller },
 ): Judgement {
-  const findings: Finding[] = [];
+  const keys: Finding[][] = [];
   const open: Unjudged[] = [];
   let judged = 0;
   let place = 0;
@@ -119,16 +122,30 @@ export function auditKeys(
     };
     const doubt = doubtOf(subject);
     if (doubt === undefined) judged += 1;
+    const found: { readonly finding: Omit<Finding, "remedy">; readonly remedy: Remedy }[] = [];
     for (const rule of ruleNames) {
       const verdict = doubt ?? rules[rule](subject);
       if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
       if (verdict.kind !== "finding") continue;
       const { severity, message, remedy } = verdict;
       const id = `${rule}:${key.id ?? `row-${place}`}`;
-      findings.push({ object: "finding", id, rule, severity, ...facts, message, remedy });
+      found.push({ finding: { object: "finding", id, rule, severity, ...facts, message }, remedy });
     }
+    const remedy = mergedRemedy(
+      subject,
+      found.map((one) => one.remedy),
+    );
+    const ofKey = found.map(({ finding: about }) => ({ ...about, remedy }));
+    keys.push(ofKey.sort(worstFirst));
   }
-  return { findings: findings.sort(worstFirst), unjudged: open, judged };
+  return {
+    findings: keys
+      .filter((ofKey) => ofKey.length > 0)
+      .sort(worstKeyFirst)
+      .flat(),
+    unjudged: open,
+    judged,
+  };
 }
 
 const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
@@ -136,6 +153,11 @@ const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 /** True where `severity` is as bad as `least`, or worse. */
 export function isAsBadAs(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
+}
+
+/** Findings of one key stand together: its worst says where. */
+function worstKeyFirst([a]: readonly Finding[], [b]: readonly Finding[]): number {
+  return a === undefined || b === undefined ? 0 : worstFirst(a, b);
 }
 
 function worstFirst(a: Finding, b: Finding): number {
@@ -168,21 +190,19 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
-    return finding("high", `expired at ${subject.key.expiresAt}, and its status is active`, revoke(subject));
+    return finding("high", `expired at ${subject.key.expiresAt}, and its status is active`, "revoke");
   },
   expiring(subject) {
     const expiry = expiryOf(subject);
     const { now, limits, key } = subject;
     if (typeof expiry !== "number" || expiry <= now || expiry - now > limits.expiresWithinMs) return fine;
-    return finding(
-      "medium",
-      `expires at ${key.expiresAt}, in ${days(expiry - now)}`,
-      replace(subject, ["--expires-in", "90d"]),
-    );
+    return finding("medium", `expires at ${key.expiresAt}, in ${days(expiry - now)}`, {
+      replaceWith: ["--expires-in", "90d"],
+    });
   },
   no_expiry(subject) {
     const expiry = expiryOf(subject);
-    if (expiry === null) return finding("medium", "has no expiry", replace(subject, ["--expires-in", "90d"]));
+    if (expiry === null) return finding("medium", "has no expiry", { replaceWith: ["--expires-in", "90d"] });
     return typeof expiry === "string" ? unjudged(expiry) : fine;
   },
   never_used(subject) {
@@ -192,37 +212,28 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     const age = ageOf(subject);
     if (typeof age === "string") return unjudged(`it was never used, and ${age}`);
     const severity = age > subject.limits.maxIdleMs ? "medium" : "low";
-    return finding(severity, `was never used; created at ${subject.key.createdAt}, ${days(age)} ago`, revoke(subject));
+    return finding(severity, `was never used; created at ${subject.key.createdAt}, ${days(age)} ago`, "revoke");
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
     // Said by `never_used`.
     if (typeof used !== "number" || subject.now - used <= subject.limits.maxIdleMs) return fine;
-    return finding(
-      "medium",
-      `was last used at ${subject.key.lastUsedAt}, ${days(subject.now - used)} ago`,
-      revoke(subject),
-    );
+    return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${days(subject.now - used)} ago`, "revoke");
   },
   too_old(subject) {
     const age = ageOf(subject);
     if (typeof age === "string") return unjudged(age);
     if (age <= subject.limits.maxAgeMs) return fine;
-    return finding(
-      "medium",
-      `was created at ${subject.key.createdAt}, ${days(age)} ago`,
-      replace(subject, ["--overlap", "1d"]),
-    );
+    return finding("medium", `was created at ${subject.key.createdAt}, ${days(age)} ago`, {
+      replaceWith: ["--overlap", "1d"],
+    });
   },
   full_access(subject) {
     const { key, has } = subject;
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    const remedy =
-      subject.ownership === "own"
-        ? (`Keep its scope: ${subject.caller.name} administers keys with it.` as const)
-        : replace(subject, ["--scope", "push-ingest:*"]);
+    const remedy = subject.ownership === "own" ? "keep" : { replaceWith: ["--scope", "push-ingest:*"] };
     return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
   },
   user_bound(subject) {
@@ -231,29 +242,31 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
       return unjudged(has("keyType") ? "its keyType is invalid" : "the response has no keyType");
     if (key.keyType !== "user_bound") return fine;
     const whose = key.boundEmail === undefined ? "a person" : key.boundEmail;
-    return finding(
-      "low",
-      `is bound to ${whose}: it stops working when that account does`,
-      replace(subject, ["--type", "service_account"]),
-    );
+    return finding("low", `is bound to ${whose}: it stops working when that account does`, {
+      replaceWith: ["--type", "service_account"],
+    });
   },
 };
-
-function revoke(subject: Case): NextCommand | Advice {
-  if (subject.ownership === "own") return replace(subject, []);
-  return subject.id === undefined ? nameless : unlessOwn(subject, shell`integ keys revoke ${subject.id}`);
-}
 
 /** The service gave no id to name the key by. */
 const nameless: Advice = "Ask whoever runs the service for the id of this key.";
 
-function replace(subject: Case, flags: readonly string[]): NextCommand | Advice {
+/**
+ * One remedy for all findings of a key: what is to be revoked is not replaced before, and one replacement takes the flags
+ * of all. The caller's own key is replaced in its place, never revoked.
+ */
+function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
   if (id === undefined) return nameless;
+  if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
+  const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.takesSecret)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}.`;
+  if (revokes && ownership !== "own") return unlessOwn(subject, shell`integ keys revoke ${id}`);
+  const flags = remedies.flatMap((remedy) => (typeof remedy === "object" ? [remedy.replaceWith] : []));
+  const once = [...new Map(flags.map((words) => [words.join("\0"), words])).values()].flat();
   const own = ownership === "own" ? ["--update-profile"] : [];
-  return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...flags]}`);
+  return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
 /** A command that may lock the caller out says so, and is none that can be pasted. */

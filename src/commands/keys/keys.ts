@@ -31,12 +31,12 @@ export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secre
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [
-  { path: "severity", heading: "severity" },
+  { path: "severity", heading: "severity", kind: "status" },
   { path: "rule", heading: "rule" },
   { path: "key_id", heading: "key" },
   { path: "key_name", heading: "name" },
   { path: "message", heading: "what was seen" },
-  { path: "remedy", heading: "what to do" },
+  { path: "remedy", heading: "what to do", kind: "command" },
 ];
 
 /**

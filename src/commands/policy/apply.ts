@@ -30,7 +30,7 @@ const columns = [
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource" },
   { path: "due_at", heading: "due", kind: "time" },
-  { path: "entry", heading: "entry" },
+  { path: "entry", heading: "entry", kind: "id" },
   { path: "message", heading: "message" },
 ] as const;
 

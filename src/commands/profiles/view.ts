@@ -3,7 +3,7 @@ import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, whereIsCredential } from "../../profiles/profile.ts";
 
 export const profileColumns = [
-  { path: "name", heading: "name" },
+  { path: "name", heading: "name", kind: "id" },
   { path: "default", heading: "default" },
   { path: "region", heading: "region" },
   { path: "base_url", heading: "base url" },

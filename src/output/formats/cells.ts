@@ -98,17 +98,25 @@ export interface CellColumn extends Column {
   readonly field: FieldPath;
 }
 
+/** A member that holds an id, as the API and the journal name them. */
+const idName = /(?:^|[._])ids?$|Ids?$/;
+
+/** Kinds that show themselves by the name of the field. */
+function withKind(column: CellColumn): CellColumn {
+  return column.kind === undefined && idName.test(column.path) ? { ...column, kind: "id" } : column;
+}
+
 /** The columns to show: the documented ones, or the fields asked for, with the heading and kind of the documented. */
 export function cellColumns(columns: readonly Column[], fields: readonly FieldPath[] | undefined): CellColumn[] {
   if (fields === undefined) {
     return columns.map((column) => {
       const { path, isKey = false } = column;
-      return { ...column, field: { name: path, steps: isKey ? [path] : path.split(".") } };
+      return withKind({ ...column, field: { name: path, steps: isKey ? [path] : path.split(".") } });
     });
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.name);
-    return { ...(documented ?? { path: field.name, heading: field.name }), field };
+    return withKind({ ...(documented ?? { path: field.name, heading: field.name }), field });
   });
 }
 

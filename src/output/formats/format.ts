@@ -8,8 +8,12 @@ export interface Column {
   /** The wire name, or names joined by dots. */
   readonly path: string;
   readonly heading: string;
-  /** `text` where nothing is said. `time`: ISO 8601; `status`: a word; `list`: an array shown with commas. */
-  readonly kind?: "text" | "time" | "status" | "list";
+  /**
+   * `text` where nothing is said, and `id` for a name that ends like one. `time`: ISO 8601; `status`: a word; `list`: an
+   * array shown with commas; `id`: what a person copies, never cut. A `command` and an `advice` stand below their row on a
+   * terminal, whole, behind `Next:` and `Fix:`.
+   */
+  readonly kind?: "text" | "time" | "status" | "list" | "id" | "command" | "advice";
   /** The path is one key, whatever dots are in it. */
   readonly isKey?: boolean;
 }

@@ -4,18 +4,28 @@ import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type RowPage, isPlain } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, unicodeWidth, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
+import { gap, type Layout, layoutOf, narrowest, type Wish } from "./layout.ts";
+import { wrapped } from "../wrapping.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
 /** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
-/** The first rows fix the widths; later ones are cut to them on a terminal, else stand out. */
+/** What stands below its row on a terminal, and what it begins with. */
+const below = { command: "Next:", advice: "Fix:" } as const;
+
+/** The first rows fix the widths; later ones are cut to them on a terminal, else stand out. What is copied is never cut. */
 class TableList implements PageWriter {
+  /** Those beside each other. */
   readonly #columns: readonly CellColumn[];
+  /** Those below the row. */
+  readonly #below: readonly CellColumn[];
   readonly #chosen: ChosenFields;
-  #widths: readonly number[] | undefined;
+  #layout: Layout | undefined;
+  #headings: readonly string[] = [];
   #measure = asciiWidth;
   #paint: ChalkInstance | undefined;
+  #hasBlocks = false;
 
   readonly #view: ListView;
   readonly #target: ListTarget;
@@ -23,7 +33,10 @@ class TableList implements PageWriter {
   constructor(view: ListView, target: ListTarget) {
     this.#view = view;
     this.#target = target;
-    this.#columns = cellColumns(view.columns, target.fields);
+    const columns = cellColumns(view.columns, target.fields);
+    const isBelow = ({ kind }: CellColumn): boolean => target.isTerminal && kind !== undefined && kind in below;
+    this.#below = columns.some((column) => !isBelow(column)) ? columns.filter(isBelow) : [];
+    this.#columns = columns.filter((column) => !this.#below.includes(column));
     this.#chosen = new ChosenFields(target.fields);
   }
 
@@ -32,24 +45,44 @@ class TableList implements PageWriter {
     if (rows.length === 0) return;
     const isPlainPage = isPlain(page);
     if (this.#target.fields !== undefined) for (const row of rows) this.#chosen.see(() => row.lossless());
-    const cells = rows.map((row) => this.#cells(row, isPlainPage));
+    const cells = rows.map((row) => this.#cells(row, { columns: this.#columns, isPlain: isPlainPage }));
     const isAsciiText = isPlainPage || cells.every((row) => row.every(isAscii));
     if (!isAsciiText && this.#measure === asciiWidth) this.#measure = await unicodeWidth();
-    let text = this.#widths === undefined ? await this.#begin(cells) : "";
-    for (const row of cells) text += this.#line(row);
+    let text = this.#layout === undefined ? await this.#begin(cells) : "";
+    const steps = rows.map((row) => this.#steps(row, isPlainPage));
+    // Rows that follow each other with the same step have it once, below the last.
+    for (const [index, row] of cells.entries())
+      text += this.#shown(row) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     // One byte a character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
     const isOneByte = this.#measure === asciiWidth && !this.#target.isTerminal;
     await this.#target.sink.write(isOneByte ? Buffer.from(text, "latin1") : text);
   }
 
-  #cells(row: Row, isPlainPage: boolean): string[] {
+  #cells(row: Row, shown: { readonly columns: readonly CellColumn[]; readonly isPlain: boolean }): string[] {
     const target = this.#target;
-    const columns = this.#columns;
     const time = (iso: string): string => (target.isTerminal ? relativeTime(iso, target.now()) : iso);
-    return columns.map(({ field, kind }) => personCell(cellOf(row, field), { kind, time, isPlain: isPlainPage }));
+    return shown.columns.map(({ field, kind }) =>
+      personCell(cellOf(row, field), { kind, time, isPlain: shown.isPlain }),
+    );
   }
 
-  /** Fixes the widths, and gives the heading. */
+  /** What to do about a row: a command is one line, however long. */
+  #steps(row: Row, isPlainPage: boolean): string {
+    const cells = this.#cells(row, { columns: this.#below, isPlain: isPlainPage });
+    let text = "";
+    for (const [index, { kind }] of this.#below.entries()) {
+      const cell = cells[index] ?? "-";
+      if (cell === "-") continue;
+      // A remedy is the one or the other.
+      const isSentence = kind === "advice" || /^[A-Z].*\.$/s.test(cell);
+      const label = isSentence ? below.advice : below.command;
+      const width = isSentence ? this.#target.width : undefined;
+      text += `${wrapped(`${label} ${cell}`, { width, margin: "  " }).replace(label, this.#paint?.bold(label) ?? label)}\n`;
+    }
+    return text;
+  }
+
+  /** Fixes the layout, and gives the heading. */
   async #begin(cells: readonly (readonly string[])[]): Promise<string> {
     const target = this.#target;
     const columns = this.#columns;
@@ -63,28 +96,58 @@ class TableList implements PageWriter {
         Math.max(least, this.#measure.of(headings[index] ?? "")),
       );
     });
-    const wishes = columns.map(({ kind }, index) => ({
-      width: widest[index] ?? 0,
-      isKept: index === 0 || kind === "status" || kind === "time",
-    }));
-    this.#widths = target.isTerminal ? fittedWidths(wishes, target.width) : widest;
-    const hidden = headings.slice(this.#widths.length);
+    this.#layout = target.isTerminal
+      ? layoutOf(wishesOf(columns, widest), target.width)
+      : { kind: "rows", shown: [...columns.keys()], widths: widest };
+    this.#headings = headings;
+    const layout = this.#layout;
+    if (layout.kind === "blocks") return "";
+    const hidden = headings.filter((_heading, index) => !layout.shown.includes(index));
     if (hidden.length > 0)
       target.note(`hidden columns (the terminal is too narrow): ${hidden.join(", ")} (--fields chooses)`);
-    return this.#line(headings, { isHeading: true });
+    return this.#line(headings, { layout, isHeading: true });
   }
 
-  #line(cells: readonly string[], { isHeading = false } = {}): string {
-    const widths = this.#widths ?? [];
+  #shown(cells: readonly string[]): string {
+    const layout = this.#layout;
+    return layout?.kind === "rows" ? this.#line(cells, { layout, isHeading: false }) : this.#block(cells);
+  }
+
+  #line(
+    cells: readonly string[],
+    { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
+  ): string {
     let line = "";
-    for (const [index, width] of widths.entries()) {
+    for (const [at, width] of layout.widths.entries()) {
+      const index = layout.shown[at] ?? 0;
       const cell = cells[index] ?? "";
-      const text = this.#target.isTerminal ? this.#measure.fit(cell, width) : cell;
-      const isLast = index === widths.length - 1;
+      const isWhole = !this.#target.isTerminal || this.#columns[index]?.kind === "id";
+      const text = isWhole ? cell : this.#measure.fit(cell, width);
+      const isLast = at === layout.widths.length - 1;
       const padding = isLast ? "" : " ".repeat(Math.max(0, width - this.#measure.of(text)) + gap);
       line += this.#painted(text, { index, isHeading }) + padding;
     }
     return `${line}\n`;
+  }
+
+  /** A heading and a value a line, with an empty line between two rows. A value that does not fit has a line of its own. */
+  #block(cells: readonly string[]): string {
+    const headings = this.#headings;
+    const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
+    let text = this.#hasBlocks ? "\n" : "";
+    this.#hasBlocks = true;
+    for (const [index, cell] of cells.entries()) {
+      const heading = headings[index] ?? "";
+      if (cell === "-") continue;
+      const label = this.#painted(heading, { index, isHeading: true });
+      const value = this.#painted(cell, { index, isHeading: false });
+      const fits = indent + this.#measure.of(cell) <= this.#target.width;
+      const lines = fits
+        ? " ".repeat(indent - this.#measure.of(heading)) + value
+        : `\n${this.#columns[index]?.kind === "id" ? `  ${value}` : wrapped(cell, { width: this.#target.width, margin: "  " })}`;
+      text += `${label}${lines}\n`;
+    }
+    return text;
   }
 
   #painted(text: string, { index, isHeading }: { index: number; isHeading: boolean }): string {
@@ -94,9 +157,19 @@ class TableList implements PageWriter {
   }
 
   async end(): Promise<void> {
-    if (this.#widths === undefined && !this.#target.isTerminal) await this.#target.sink.write(await this.#begin([]));
+    if (this.#layout === undefined && !this.#target.isTerminal) await this.#target.sink.write(await this.#begin([]));
     this.#chosen.tellMissing(this.#view.singular, this.#target.tellMissing);
   }
+}
+
+/** Names, dates and messages give way first, then the columns that are good to have; ids and states never do. */
+function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wish[] {
+  return columns.map(({ kind }, index) => {
+    const width = widths[index] ?? 0;
+    const isWhole = kind === "id" || kind === "status" || kind === "time";
+    const isNeeded = index === 0 || kind === "id" || kind === "status";
+    return { width, least: isWhole ? width : narrowest, mayHide: !isNeeded };
+  });
 }
 
 /**
@@ -140,8 +213,19 @@ async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | undefined>
 
 const colours = {
   green: ["active", "done", "ok", "waiting"],
-  yellow: ["pending", "open", "unknown", "warning"],
-  red: ["revoked", "disabled", "expired", "refused", "problem", "secret_lost", "undelivered", "unusable"],
+  yellow: ["medium", "pending", "open", "unknown", "warning"],
+  red: [
+    "high",
+    "drift",
+    "revoked",
+    "disabled",
+    "expired",
+    "refused",
+    "problem",
+    "secret_lost",
+    "undelivered",
+    "unusable",
+  ],
 } as const;
 
 /** The word says it all; the colour only helps to find it. */
@@ -151,48 +235,4 @@ function paintStatus(status: string, paint: ChalkInstance): string {
     if (colours[colour].some((known) => known === word)) return paint[colour](status);
   }
   return status;
-}
-
-/** Between two columns. */
-export const gap = 2;
-/** A column is not cut below this, or below what it needs. */
-const narrowest = 8;
-
-/** What a column would like, and how it may be cut. */
-export interface Wish {
-  readonly width: number;
-  /** Cut only when no other column can give any more: what a person copies, or what is short anyway. */
-  readonly isKept: boolean;
-}
-
-/**
- * Widths that fit into `room` columns of a terminal: the widest column gives first. Where not even the narrowest widths
- * fit, columns are left out from the right; the first one always stays.
- * @returns a width for each column that is shown
- */
-export function fittedWidths(wishes: readonly Wish[], room: number): number[] {
-  const least = wishes.map(({ width }) => Math.min(width, narrowest));
-  let shown = wishes.length;
-  while (shown > 1 && total(least.slice(0, shown)) > room) shown -= 1;
-  const widths = wishes.slice(0, shown).map(({ width }) => Math.min(width, room));
-  for (const isKept of [false, true]) {
-    const givers = [...widths.keys()].filter((index) => wishes[index]?.isKept === isKept);
-    shrink(widths, { givers, least, room });
-  }
-  if (total(widths) > room) widths[0] = Math.max(1, room);
-  return widths;
-}
-
-function shrink(widths: number[], options: { givers: number[]; least: readonly number[]; room: number }): void {
-  const { givers, least, room } = options;
-  for (let excess = total(widths) - room; excess > 0; excess -= 1) {
-    const able = givers.filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
-    const widest = able.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
-    if (widest === undefined) return;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-  }
-}
-
-function total(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 }

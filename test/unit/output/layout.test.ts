@@ -1,38 +1,49 @@
-// Small pure rules: column widths, relative times, YAML text.
+// Small pure rules: layouts of tables, relative times, YAML text.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { fittedWidths, gap } from "../../../src/output/formats/table.ts";
+import { gap, layoutOf } from "../../../src/output/formats/layout.ts";
 import { yamlText } from "../../../src/output/formats/yaml.ts";
 import { relativeTime, relativeTimeWidth, timeAhead } from "../../../src/output/relative-time.ts";
 import { now } from "./streams.ts";
 import { sampled } from "../../support/sample.ts";
 
-describe("column widths", () => {
-  const wish = fc.record({ width: fc.nat(100), isKept: fc.boolean() });
+describe("the layout of a table", () => {
+  const wish = fc.record({ width: fc.nat(100), least: fc.nat(100), mayHide: fc.boolean() });
+  const total = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) + gap * (list.length - 1);
 
-  it("fit the room, give every column what it needs where there is room, and keep the first column", () => {
+  it("fits the room, gives what is wished where there is room, and cuts or hides nothing that may not be", () => {
     fc.assert(
       fc.property(fc.array(wish, { minLength: 1, maxLength: 10 }), fc.integer({ min: 1, max: 200 }), (wishes, room) => {
-        const widths = fittedWidths(wishes, room);
-        const total = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) + gap * (list.length - 1);
-        const wanted = wishes.map(({ width }) => width);
-        expect(widths.length).toBeGreaterThan(0);
+        const layout = layoutOf(wishes, room);
+        const needed = wishes.filter(({ mayHide }) => !mayHide);
+        const fewest = needed.map(({ width, least }) => Math.min(width, least));
+        if (layout.kind === "blocks") {
+          expect(total(fewest)).toBeGreaterThan(room);
+          return;
+        }
+        const { shown, widths } = layout;
         expect(total(widths)).toBeLessThanOrEqual(room);
-        if (total(wanted) <= room) expect(widths).toEqual(wanted);
-        for (const [index, width] of widths.entries()) expect(width).toBeLessThanOrEqual(wanted[index] ?? 0);
+        if (total(wishes.map(({ width }) => width)) <= room) expect(widths).toEqual(wishes.map(({ width }) => width));
+        for (const [at, index] of shown.entries()) {
+          const { width, least } = wishes[index]!;
+          expect(widths[at]).toBeGreaterThanOrEqual(Math.min(width, least));
+          expect(widths[at]).toBeLessThanOrEqual(width);
+        }
+        expect(wishes.every(({ mayHide }, index) => mayHide || shown.includes(index))).toBe(true);
       }),
     );
   });
 
-  it("takes from the widest, and last from what is kept", () => {
-    const wishes = [30, 50, 10].map((width, index) => ({ width, isKept: index === 0 }));
-    expect(fittedWidths(wishes, 74)).toEqual([30, 30, 10]);
-    expect(fittedWidths(wishes, 40)).toEqual([20, 8, 8]);
+  it("takes from the widest column of words, and never from an id", () => {
+    const wishes = [30, 50, 10].map((width, index) => ({ width, least: index === 0 ? width : 8, mayHide: index > 0 }));
+    expect(layoutOf(wishes, 74)).toEqual({ kind: "rows", shown: [0, 1, 2], widths: [30, 30, 10] });
+    expect(layoutOf(wishes, 40)).toEqual({ kind: "rows", shown: [0, 1], widths: [30, 8] });
+    expect(layoutOf(wishes, 29)).toEqual({ kind: "blocks" });
   });
 
   it("is quick with a cell of any size", () => {
-    expect(fittedWidths([{ width: 1e9, isKept: false }], 80)).toEqual([80]);
+    expect(layoutOf([{ width: 1e9, least: 8, mayHide: false }], 80)).toMatchObject({ widths: [80] });
   });
 });
 
