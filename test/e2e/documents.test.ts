@@ -22,6 +22,13 @@ afterAll(async () => {
   await service.stop();
 });
 
+/** A creation whose request was lost, and whose secret goes to standard output when it is recovered. */
+async function leaveUnfinished(): Promise<void> {
+  await service.fault("POST /v1/oauth_clients drop=before times=1");
+  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+  expect((await at.integ(["oauth-clients", "create", ...request, "--retry-for", "0"])).code).toBe(7);
+}
+
 describe("docs/scripting.md", () => {
   const recipes = [...scripting.matchAll(/^(.+):\n\n```sh\n([\s\S]*?)```/gm)].map(
     (match) => [match[1]!, match[2]!] as const,
@@ -31,7 +38,8 @@ describe("docs/scripting.md", () => {
     expect(recipes.length).toBeGreaterThanOrEqual(6);
   });
 
-  it.each(recipes)("%s", (_what, text) => {
+  it.each(recipes)("%s", async (_what, text) => {
+    if (text.includes("receipts")) await leaveUnfinished();
     const { status, stdout, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", `${text}\necho "id: \${id-}"`], {
       cwd: at.folder,
       env: at.env,

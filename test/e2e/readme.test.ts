@@ -14,6 +14,8 @@ const documents = [
   "docs/ci.md",
   "docs/sandbox.md",
   "docs/scripting.md",
+  "docs/quick-start.md",
+  "docs/contracts.md",
 ];
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
@@ -70,7 +72,7 @@ function commandsOf(name: string): string[][] {
   return lines.flatMap((line) => {
     const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(line.replace(/^Error: .*/, ""));
     // A line of a crontab names a person there, and xargs adds the last word by itself.
-    if (!found || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
+    if (!found || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });
 }
@@ -79,7 +81,7 @@ function commandsOf(name: string): string[][] {
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   for (const [token] of line.matchAll(/'[^']*'|"[^"]*"|[^\s'"|>&;)]+|[|>&;)]/g)) {
-    if (/^(#.*|[|>&;)]|\d)$/.test(token)) break;
+    if (/^(#.*|[|>&;)]|<|\d)$/.test(token)) break;
     words.push(token.replace(/^(['"])(.*)\1$/s, "$2"));
   }
   return words;

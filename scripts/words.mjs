@@ -1,0 +1,116 @@
+// Checks that strings, comments, names and documents use the words of docs/design/words.md:
+// node scripts/words.mjs [--list] prints each kind with its number of hits and fails if there is one.
+import { execFileSync } from "node:child_process";
+import { readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseSync, Visitor } from "rolldown/utils";
+
+/**
+ * What not to write, and what to write instead. `strings` are texts with a space in them; a rule without `only` holds for
+ * strings, comments and documents alike.
+ */
+export const glossary = [
+  { not: /\b(go(es)? on( with)?|went on|t[ao]kes? up|took up)\b/i, say: "resume, continue" },
+  { not: /\b(tells?|told|telling|said aloud)\b/i, say: "report, print, show, say" },
+  { not: /\bmend(s|ed|ing)?\b/i, say: "fix, repair" },
+  {
+    not: /\b(dead|dies|died|alive|born|lives|living|lived)\b/i,
+    say: "stop working, fail, is revoked; valid, running, existing",
+  },
+  { not: /\bgone\b/i, say: "missing, not found, no longer exists, has exited" },
+  { not: /\b(is|are) no\b(?! longer)/i, say: "is not a …, invalid, not found" },
+  {
+    not: /(^|[.:;,] )where (it|its|they|there|that|this|the|a|an|no|nobody|nothing|one|neither|both|somebody|you|integ) /i,
+    say: "if",
+    except: /\?$/,
+  },
+  { not: /\bin case\b/i, say: "if" },
+  { not: /\banew\b/i, say: "again, new" },
+  { not: /\b(c[ao]mes? to (its|an) end|(br[io]ngs?|brought) [a-z ]{0,12}\bhome)\b/i, say: "finish, complete, deliver" },
+  { not: /\bhand(s|ed|ing)? over\b/i, say: "deliver" },
+  { not: /\b(errand|twin)s?\b/i, say: "request, attempt, fingerprint" },
+  { not: /\btime-outs?\b/i, say: "timeout" },
+  { not: /\b(somebody|nobody|whoever)\b/i, say: "someone, no one; better, name the actor" },
+  { not: /\bat once\b/i, say: "immediately; at the same time" },
+  { not: /\ball the same\b/i, say: "anyway" },
+  { not: /\bunsettled\b/i, say: "unfinished" },
+  { not: /\b(broken off|breaks off|stands? and falls?)\b/i, say: "interrupted" },
+  { not: /\broom\b/i, say: "space" },
+  { not: /\baloud\b/i, say: "reported, shown" },
+  { not: /\bbegun\b/i, say: "started" },
+  { not: /[\u2018\u2019\u201c\u201d\u00ab\u00bb]/, say: "straight quotation marks" },
+  { not: /§/, say: "no sections of a document that the reader does not have", only: ["strings"] },
+];
+
+/** Names that said something else than what they name. */
+export const replacedNames = new Map([]);
+
+/** @returns the prose of a source file: strings and comments with their line */
+export function proseOf(file, text) {
+  const { program, comments, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
+  const starts = [0];
+  for (const match of text.matchAll(/\n/g)) starts.push(match.index + 1);
+  const lineOf = (at) => starts.findLastIndex((start) => start <= at) + 1;
+  const found = comments.map(({ value, start }) => ({ kind: "comments", text: value, line: lineOf(start) }));
+  const string = (value, start) => {
+    if (/\S\s+\S/.test(value)) found.push({ kind: "strings", text: value, line: lineOf(start) });
+  };
+  new Visitor({
+    Literal: ({ value, start }) => typeof value === "string" && string(value, start),
+    TemplateLiteral: ({ quasis, start }) => string(quasis.map(({ value }) => value.cooked).join("…"), start),
+  }).visit(program);
+  return found;
+}
+
+/** @returns the prose of a document: no blocks of code, no code within a line */
+export function proseOfDocument(text) {
+  const blank = (code) => code.replaceAll(/[^\n]/g, " ");
+  const prose = text.replace(/^```[\s\S]*?^```/gm, blank).replace(/`[^`\n]*`/g, blank);
+  return prose.split("\n").map((line, index) => ({ kind: "documents", text: line, line: index + 1 }));
+}
+
+/** @returns what of these texts the glossary replaces */
+export function replacedWords(texts) {
+  return texts.flatMap(({ kind, text, line }) =>
+    glossary
+      .filter(({ only }) => only === undefined || only.includes(kind))
+      .flatMap(({ not, say, except }) => {
+        const match = not.exec(text);
+        if (!match || except?.test(text)) return [];
+        const above = kind === "comments" ? text.slice(0, match.index).split("\n").length - 1 : 0;
+        return [{ kind, line: line + above, word: match[0].trim(), say, text }];
+      }),
+  );
+}
+
+/** @returns every hit in the tracked files of a clone */
+export function hitsIn(root) {
+  const files = execFileSync("git", ["ls-files", "src", "scripts", "bench", "bin", "*.md"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  return files
+    .trim()
+    .split("\n")
+    .flatMap((file) => {
+      const read = () => readFileSync(join(root, file), "utf8");
+      if (file === "scripts/words.mjs") return [];
+      const texts = /\.m?[jt]s$/.test(file)
+        ? proseOf(file, read())
+        : file.endsWith(".md")
+          ? proseOfDocument(read())
+          : [];
+      return replacedWords(texts).map((hit) => ({ file, ...hit }));
+    });
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const hits = hitsIn(join(import.meta.dirname, ".."));
+  for (const kind of ["strings", "comments", "names", "documents"])
+    console.log(`${kind.padEnd(10)} ${hits.filter((hit) => hit.kind === kind).length}`);
+  for (const { file, line, kind, word, say, text } of hits)
+    if (!process.argv.includes("--list")) break;
+    else console.log(`${file}:${line} [${kind}] "${word}" → ${say}   «${text.replace(/\s+/g, " ").slice(0, 300)}»`);
+}

@@ -1,0 +1,167 @@
+// Every command of the guides is run, in the order of the page, against a sandbox: only addresses, ids and credentials are
+// put in place of the examples. What is only parsed is counted, with the reason.
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Home, root } from "../support/program.ts";
+import { startService, type Service } from "../support/service.ts";
+import { KeysDesk } from "./keys-desk.ts";
+
+/** A page with the exit codes of its commands that do not end with 0, and the commands that are not run here. */
+interface Guide {
+  readonly page: string;
+  readonly codes?: readonly (readonly [command: RegExp, code: number])[];
+  readonly elsewhere?: readonly (readonly [command: RegExp, reason: string])[];
+}
+
+const guides: readonly Guide[] = [
+  {
+    page: "README.md",
+    codes: [[/keys audit/, 10]],
+    elsewhere: [[/^\$ /, "played word for word by readme.test.ts"]],
+  },
+  { page: "docs/quick-start.md" },
+  { page: "docs/contracts.md" },
+  { page: "docs/recovery.md" },
+];
+
+let service: Service;
+let desk: KeysDesk;
+const homes: Home[] = [];
+const counts: string[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  desk = new KeysDesk(service, service.eu);
+});
+
+afterAll(async () => {
+  console.log(`commands of the guides: ${counts.join("; ")}`);
+  for (const home of homes) home.remove();
+  await service.stop();
+});
+
+/** The lines of a page's blocks of code that type integ, continued lines joined. */
+function commandsOf(page: string): string[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const blocks = [...text.matchAll(/^```(?:sh)?\n([\s\S]*?)^```/gm)].map(([, block]) => block!);
+  return blocks
+    .flatMap((block) => block.replaceAll("\\\n", " ").split("\n"))
+    .filter((line) => /(^|[|(] ?|\$ )integ (?!…|.* …$)/.test(line));
+}
+
+async function fault(spec: string): Promise<void> {
+  await fetch(service.eu.control_url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ fault: spec }),
+  });
+}
+
+/** A home with the profiles that the pages take for granted, and a program that exchanges a secret for a token. */
+async function newHome(page: string): Promise<Home> {
+  const { eu } = service;
+  const at = new Home({
+    API_KEY: eu.access_key_secret,
+    SERVICE_ACCOUNT: eu.service_account_id,
+    CLIENT_ID: "cid",
+    CLIENT_SECRET: "unused",
+  });
+  homes.push(at);
+  at.addToPath();
+  mkdirSync(at.path("bin"), { recursive: true });
+  writeFileSync(at.path("bin", "exchange-token"), `#!/bin/sh\ncat > /dev/null\necho ${eu.access_token}\n`);
+  chmodSync(at.path("bin", "exchange-token"), 0o755);
+  const address = ["--region", "eu", "--base-url", eu.base_url, "--organization-id", eu.organization_id];
+  const legacy = ["--access-token-endpoint", eu.access_token_endpoint, "--token-endpoint", eu.token_endpoint];
+  const add = (name: string, key: { id: string; secret: string }) =>
+    at.integ(["profiles", "add", name, ...address, ...legacy, "--api-key-stdin", "--api-key-id", key.id], {
+      input: key.secret,
+    });
+  if (page === "docs/recovery.md") {
+    expect((await add("admin", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
+    expect((await add("ci", await desk.makeKey({ name: "ci" }))).code).toBe(0);
+  }
+  return at;
+}
+
+const create = (home: Home, ...more: string[]) =>
+  home.integ(
+    ["oauth-clients", "create", "--service-account", service.eu.service_account_id, "--scope", "entity:read", ...more],
+    { env: {} },
+  );
+
+async function entryIn(home: Home, state: string): Promise<string> {
+  const { stdout } = await home.integ(["journal", "list", "--state", state, "--json"]);
+  return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
+}
+
+/** What has to be there before a command, and what its examples are called here. */
+async function arranged(at: Home, line: string): Promise<string> {
+  const { eu } = service;
+  let text = line
+    .replaceAll("https://api.eu.example.com", eu.base_url)
+    .replaceAll("https://auth.eu.example.com/oauth/token", eu.token_endpoint)
+    .replaceAll("5eed0000-0000-4000-8000-0000000000e5", eu.organization_id)
+    .replace(/^\$ /, "");
+  // A prompt needs a terminal (test/terminal); the rest of the command is the same.
+  if (/profiles add /.test(text) && !/-stdin/.test(text))
+    text = `printf %s "$API_KEY" | ${text.replace(/ +#.*/, "")} --api-key-stdin`;
+  if (/oauth-clients token/.test(text)) at.env.CLIENT_ID = await clientId(at);
+  if (/keys (list|audit)|api \/api\/v1/.test(text)) await legacySettings(at);
+  if (text.includes("oac_1")) {
+    await at.integ(["profiles", "edit", "prod", "--token-endpoint", eu.token_endpoint]);
+    const { stdout } = await create(at, "--secret-file", "client.secret", "--json");
+    text = text.replace("oac_1", (JSON.parse(stdout) as { id: string }).id);
+  }
+  if (text.includes("ak_1")) text = text.replace("ak_1", (await desk.makeKey({ name: "replaced" })).id);
+  if (text.includes("--replace-lost-secret")) {
+    await fault("POST /v1/oauth_clients drop=after times=1");
+    expect((await create(at, "--secret-file", "lost.secret", "--retry-for", "0")).code).toBe(7);
+    expect((await at.integ(["journal", "recover"])).code).toBe(9);
+    text = text.replace("1jt7q2mz8c", await entryIn(at, "secret_lost"));
+  }
+  if (text.includes("journal claim")) {
+    expect((await create(at, "--new", "--secret-command", "exit 1")).code).toBe(12);
+    text = text.replace("1jt7q2mz8c", await entryIn(at, "undelivered"));
+  }
+  return text;
+}
+
+async function clientId(at: Home): Promise<string> {
+  const { stdout } = await at.integ(["oauth-clients", "list", "--json"]);
+  return (JSON.parse(stdout) as { data: { client_id: string }[] }).data[0]!.client_id;
+}
+
+async function legacySettings(at: Home): Promise<void> {
+  const { eu } = service;
+  const settings = ["--organization-id", eu.organization_id, "--access-token-endpoint", eu.access_token_endpoint];
+  await at.integ(["profiles", "edit", "prod", ...settings]);
+}
+
+describe.each(guides)("$page", ({ page, codes = [], elsewhere = [] }) => {
+  it("types commands that do what the page says", async () => {
+    const at = await newHome(page);
+    const lines = commandsOf(page);
+    expect(lines.length).toBeGreaterThan(2);
+    let run = 0;
+    for (const line of lines) {
+      if (elsewhere.some(([command]) => command.test(line))) continue;
+      const text = await arranged(at, line);
+      const { status, stderr } = spawnSync("bash", ["-euo", "pipefail", "-c", text], {
+        cwd: at.folder,
+        env: at.env,
+        encoding: "utf8",
+        timeout: 60_000,
+      });
+      const code = codes.find(([command]) => command.test(line))?.[1] ?? 0;
+      expect(`${status} ${line}`, stderr).toBe(`${code} ${line}`);
+      run += 1;
+    }
+    const reasons = elsewhere.map(
+      ([command, reason]) => `${lines.filter((line) => command.test(line)).length} ${reason}`,
+    );
+    counts.push(`${page} ${run} of ${lines.length} run${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}`);
+  });
+});

@@ -1,0 +1,32 @@
+// docs/troubleshooting.md quotes the program: each message is one that the golden file of errors shows, or a text in src/.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { proseOf } from "../../scripts/words.mjs";
+import { root } from "../support/program.ts";
+
+const page = readFileSync(join(root, "docs/troubleshooting.md"), "utf8");
+const messages = [...page.matchAll(/^\| `([^`]+)` \| /gm)].map(([, message]) => message!);
+const golden = readFileSync(join(root, "test/e2e/errors.golden.txt"), "utf8").replaceAll("\n  ", " ");
+const texts = execFileSync("git", ["ls-files", "src/*.ts"], { cwd: root, encoding: "utf8" })
+  .trim()
+  .split("\n")
+  .flatMap((file) => proseOf(file, readFileSync(join(root, file), "utf8")))
+  .filter(({ kind }) => kind === "strings")
+  .map(({ text }) => text);
+
+/** Whether the program has each part of a message: `…` stands for what it fills in. */
+function isShown(message: string): boolean {
+  const parts = message.split("…").map((part) => part.replace(/^[.: ]+| +$/g, ""));
+  return parts.every((part) => golden.includes(part) || texts.some((text) => text.includes(part)));
+}
+
+it("quotes many messages", () => expect(messages.length).toBeGreaterThan(40));
+
+it.each(messages)("%s", (message) => {
+  expect(message.replaceAll(/[….: ]/g, "").length).toBeGreaterThan(12);
+  expect(isShown(message)).toBe(true);
+});
+
+it("finds a message that the program does not have", () => expect(isShown("The … is not what it was: …")).toBe(false));
