@@ -26,7 +26,7 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** What only a person knows. */
 const unknowable =
-  "audience cohort-id command count duration header id issuer key n name name=value names person-id spec store text time token url uuid when";
+  "audience cohort-id command count duration header id issuer key n name name=value names person-id spec status store text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
@@ -65,6 +65,7 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   "adopt oauth-client id": live("clients"),
   "adopt access-key id": live("keys"),
   "keys revoke id": live("keys"),
+  "keys get id": live("keys"),
   // §2.4
   "keys create --scope": some("*", "push-ingest:*"),
   "keys rotate --scope": some("*", "push-ingest:*"),

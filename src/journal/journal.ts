@@ -77,6 +77,8 @@ export interface Holder extends Actor {
 }
 
 export interface PruneOptions {
+  /** Says what would go, and removes nothing. */
+  readonly isTrial?: boolean;
   /** Entries whose client or key may still be live go too. */
   readonly includeLive?: boolean;
 }

@@ -6,7 +6,7 @@ import { type Answered, type Attempt, failureOf } from "../../api/http/attempt.t
 import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import { detailOf } from "../../journal/entry.ts";
-import type { EntryLease } from "../../journal/journal.ts";
+import type { EntryLease, Intent } from "../../journal/journal.ts";
 import { type Mark, type Reading, revoke, revokeUnderEntry, type RevocationGrounds } from "../revocation.ts";
 import { madeFor, readUntilAnswered, type Workbench } from "../workbench.ts";
 
@@ -19,8 +19,18 @@ export interface KeyRevoked {
 }
 
 export async function revokeAccessKey(bench: Workbench, id: string): Promise<KeyRevoked> {
-  const { lease } = await bench.journal.admit({
-    ...madeFor(bench.account),
+  const { lease } = await bench.journal.admit(keyRevocationIntent(bench, id));
+  try {
+    return await finishKeyRevocation(bench, lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** The intent of a revocation as the journal admits it. */
+export function keyRevocationIntent({ account }: Workbench, id: string): Intent {
+  return {
+    ...madeFor(account),
     operation: "access_key.revoke",
     method: "DELETE",
     path: `/api/v1/access-keys/${segment(id, "key id")}`,
@@ -28,12 +38,7 @@ export async function revokeAccessKey(bench: Workbench, id: string): Promise<Key
     fingerprint: JSON.stringify([id]),
     idempotent: false,
     detail: { key_id: id },
-  });
-  try {
-    return await finishKeyRevocation(bench, lease);
-  } finally {
-    await lease.release();
-  }
+  };
 }
 
 /** Repeats the revocation of an entry until it is confirmed. */

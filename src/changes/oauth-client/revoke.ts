@@ -4,26 +4,31 @@ import { type Attempt, failureOf } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { segment } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
-import type { EntryLease } from "../../journal/journal.ts";
+import type { EntryLease, Intent } from "../../journal/journal.ts";
 import { type Mark, type Reading, revoke, revokeUnderEntry, type RevocationGrounds } from "../revocation.ts";
 import { madeFor, type Workbench } from "../workbench.ts";
 
 /** @returns the API's object, status `revoked`, as it came */
 export async function revokeOAuthClient(bench: Workbench, id: string): Promise<string> {
-  const { lease } = await bench.journal.admit({
-    ...madeFor(bench.account),
+  const { lease } = await bench.journal.admit(clientRevocationIntent(bench, id));
+  try {
+    return await finishClientRevocation(bench, lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** The intent of a revocation as the journal admits it. */
+export function clientRevocationIntent({ account }: Workbench, id: string): Intent {
+  return {
+    ...madeFor(account),
     operation: "oauth_client.revoke",
     method: "DELETE",
     path: `/v1/oauth_clients/${segment(id, "client id")}`,
     request_text: JSON.stringify({ id }),
     fingerprint: JSON.stringify([id]),
     idempotent: false,
-  });
-  try {
-    return await finishClientRevocation(bench, lease);
-  } finally {
-    await lease.release();
-  }
+  };
 }
 
 /** Repeats the revocation of an entry until it is confirmed. */

@@ -1,4 +1,5 @@
 // `integ api`: any endpoint, authenticated. What it changes is not journalled.
+import { addDryRun } from "../options/dry-run.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Service } from "../../api/connect.ts";
@@ -15,7 +16,7 @@ import { quotedWord } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command
+    addDryRun(command)
       .argument("<path>", "/v1/…, /v1-reference/… or /api/v1/…")
       .option("-X, --method <method>", "HTTP method (default: GET; with a body: POST)")
       .option(
@@ -41,6 +42,7 @@ export const command = defineVerb({
     const request = requestOf(path, options, input);
     const { checkRaw } = await import("../../api/raw.ts");
     checkRaw(request);
+    if (options.dryRun && !isRead(request)) return showChange(context, request);
     if (options.paginate) return paginate(context, request);
     const service = await context.connect();
     const answer = isRead(request) ? await readRaw(context, service, request) : await change(context, service, request);
@@ -61,6 +63,24 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
       });
     throw new Failure("usage", `--input: "${file}" cannot be read (${code ?? "unknown"}).`);
   }
+}
+
+/** A body that is no text is shown in base64. */
+async function showChange(context: Context, { method, path, headers, body }: RawRequest): Promise<void> {
+  const { showSteps } = await import("../running/dry-run.ts");
+  const { baseUrl } = await context.profiles.active();
+  const bytes = body === undefined ? undefined : Buffer.from(body);
+  const text = bytes?.toString("utf8");
+  const shown = text === undefined || Buffer.from(text).equals(bytes!) ? text : `base64:${bytes!.toString("base64")}`;
+  await showSteps(context, [
+    {
+      what: "send the request",
+      method,
+      url: `${baseUrl}${path}`,
+      headers: { ...headers },
+      ...(shown === undefined ? {} : { body: shown }),
+    },
+  ]);
 }
 
 function isRead({ method }: RawRequest): boolean {

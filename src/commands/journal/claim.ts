@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { detailsOf } from "../../changes/workbench.ts";
 import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
 import { completeDelivery } from "../../changes/delivery-recovery.ts";
@@ -12,6 +13,7 @@ import {
   describeDestination,
   isSamePlace,
   type OneTimeSecret,
+  type SecretOptions,
 } from "../../secrets/destination.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
@@ -22,7 +24,7 @@ import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
-  configure: (command) => addSecretOptions(command.argument("<id>", "The entry whose secret is kept here")),
+  configure: (command) => addSecretOptions(addDryRun(command).argument("<id>", "The entry whose secret is kept here")),
   examples: [
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
     { line: "integ journal claim 6k2f9", does: "to standard output; the kept copy is destroyed afterwards" },
@@ -30,7 +32,9 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
-    const lease = await journal.lease((await holderOf(journal, await journal.find(id))).id);
+    const holder = await holderOf(journal, await journal.find(id));
+    if (options.dryRun) return showClaim(context, holder, secretOptionsOf(options));
+    const lease = await journal.lease(holder.id);
     try {
       const kept = await keptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
@@ -56,6 +60,14 @@ export const command = defineVerb({
     }
   },
 });
+
+async function showClaim(context: Context, entry: Entry, typed: SecretOptions): Promise<void> {
+  await keptSecret(context, entry);
+  const chosen = { ...claimOptions(entry, typed), ...issuedAs(entry) };
+  const { deliverySteps, showSteps } = await import("../running/dry-run.ts");
+  const destination = await context.secrets.destination(chosen, async () => {});
+  await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
+}
 
 /** A profile needs to know whose secret it holds. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {

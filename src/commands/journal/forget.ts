@@ -1,3 +1,5 @@
+import type { Context } from "../../context.ts";
+import { addDryRun } from "../options/dry-run.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
@@ -6,7 +8,7 @@ import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "The entry to stop tracking"),
+  configure: (command) => addDryRun(command).argument("<id>", "The entry to stop tracking"),
   examples: [
     { line: "integ journal forget 6k2f9", does: "ask first, and show what may be left behind" },
     { line: "integ journal forget 6k2f9 --yes", does: "skip the question" },
@@ -14,8 +16,9 @@ export const command = defineVerb({
   more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished: it is no longer listed.",
   asks: (context) =>
     askEntry(context, { question: "Which entry should no longer be tracked?", states: unsettledStates }),
-  async run(context, { args: [id] }) {
+  async run(context, { args: [id], options }) {
     const journal = await context.journal();
+    if (options.dryRun) return showForgotten(context, await journal.find(id));
     const lease = await journal.lease((await journal.find(id)).id);
     const steps: EntryLease[] = [];
     try {
@@ -41,6 +44,19 @@ export const command = defineVerb({
     }
   },
 });
+
+async function showForgotten(context: Context, entry: Entry): Promise<void> {
+  const { showSteps } = await import("../running/dry-run.ts");
+  const steps = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === entry.id);
+  const undelivered = await context.secrets.undelivered();
+  await showSteps(
+    context,
+    (isSettled(entry.state) ? [] : [entry, ...steps]).flatMap((one) => [
+      { what: `stop tracking ${one.id} (${one.operation}, ${one.state})` },
+      ...(undelivered.isKept(one.id) ? [{ what: `destroy the secret that is kept for ${one.id}` }] : []),
+    ]),
+  );
+}
 
 /** What nobody will look after any more. */
 function leftBehind(entry: Entry, isKept: boolean): string {

@@ -1,7 +1,8 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command,
+  configure: (command) => addDryRun(command),
   examples: [
     { line: "integ journal init", does: "once for each team, by a role that may create tables; safe to repeat" },
     {
@@ -10,7 +11,12 @@ export const command = defineVerb({
     },
   ],
   more: "The journal is the one of INTEG_JOURNAL, or of the profile (profiles add --journal). Tables that are there stay as they are.",
-  async run(context) {
+  async run(context, { options }) {
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      const { path } = await context.journal();
+      return showSteps(context, [{ what: `create or upgrade the tables of the journal in ${path}, if they need it` }]);
+    }
     const { version, made } = await context.initJournal();
     const { path } = await context.journal();
     context.output.note(

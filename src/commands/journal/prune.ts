@@ -1,10 +1,11 @@
+import { addDryRun } from "../options/dry-run.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { parseLifetime } from "../options/values.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command
+    addDryRun(command)
       .requiredOption("--older-than <duration>", "Remove finished entries not updated for this long")
       .option("--include-live", "Also remove entries whose client or key may still be active; print their ids"),
   examples: [
@@ -18,7 +19,18 @@ export const command = defineVerb({
   async run(context, { options }) {
     const olderThanMs = parseLifetime(options.olderThan, "--older-than");
     const includeLive = options.includeLive === true;
-    const { removed, live, keptLive } = await (await context.journal()).prune(olderThanMs, { includeLive });
+    const { removed, live, keptLive } = await (await context.journal()).prune(olderThanMs, {
+      includeLive,
+      isTrial: options.dryRun === true,
+    });
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      const ids = live.map((entry) => ({ what: `forget the id of the ${nameOf(entry)}` }));
+      return showSteps(
+        context,
+        removed === 0 ? [] : [{ what: `remove ${removed} ${removed === 1 ? "entry" : "entries"}` }, ...ids],
+      );
+    }
     for (const entry of live)
       context.output.warn(
         `The journal no longer contains ${nameOf(entry)}. The API cannot return the id again: note it.`,

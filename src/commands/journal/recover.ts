@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth } from "../../changes/workbench.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
@@ -27,7 +28,7 @@ export const command = defineVerb({
   fields: entriesView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
-      command
+      addDryRun(command)
         .argument("[id...]", "Entries to recover (default: all unfinished ones)")
         .option(
           "--replace-lost-secret",
@@ -57,6 +58,17 @@ export const command = defineVerb({
     const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseOneForAll(entries, asked);
     await refuseNoStore(context, asked.options);
+    if (options.dryRun) {
+      const [{ showSteps }, { recoverySteps }] = await Promise.all([
+        import("../running/dry-run.ts"),
+        import("../running/dry-changes.ts"),
+      ]);
+      const choice = { isEnded: options.now === true, replaces, nowMs: context.clock.now() };
+      const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+      const steps = [];
+      for (const entry of oldestFirst) steps.push(...(await recoverySteps(journal, entry, choice)));
+      return showSteps(context, steps);
+    }
     const taken = new TakenPlaces();
     const results = await recover(journal, entries, {
       waitMs: parseDuration(options.wait, "--wait"),

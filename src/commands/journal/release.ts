@@ -1,20 +1,26 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { Failure } from "../../errors.ts";
 import { askEntry } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "The entry whose lease is to end"),
+  configure: (command) => addDryRun(command).argument("<id>", "The entry whose lease is to end"),
   examples: [
     { line: "integ journal release 6k2f9", does: "asks first, and names the process that holds it" },
     { line: "integ journal release 6k2f9 --yes", does: "skip the question" },
   ],
   more: "For an entry of a team's journal whose process has ended or hangs on another machine. A lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
   asks: (context) => askEntry(context, { question: "Which entry is to be released?" }),
-  async run(context, { args: [id] }) {
+  async run(context, { args: [id], options }) {
     const { output } = context;
     const journal = await context.journal();
     const entry = await journal.find(id);
     const holder = (await journal.holders()).get(entry.id);
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      const who = holder && `process ${holder.pid} of ${holder.user} on ${holder.host}`;
+      return showSteps(context, who === undefined ? [] : [{ what: `take ${entry.id} away from ${who}` }]);
+    }
     if (holder === undefined && journal.isShared) {
       output.note(`Nobody holds the entry ${entry.id}.`);
     } else if (holder !== undefined) {

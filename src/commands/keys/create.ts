@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key/create.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
@@ -11,9 +12,7 @@ import { accessKeyView, deliveredKeyView } from "./keys.ts";
 export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
-      addKeyOptions(command)
-        .option("--new", "Create another one, even if the same creation is unfinished")
-        .option("--dry-run", "Show the request, send nothing"),
+      addKeyOptions(addDryRun(command)).option("--new", "Create another one, even if the same creation is unfinished"),
     ),
   examples: [
     {
@@ -42,7 +41,9 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const intent = keyCreationIntent(bench, creation, creation.marked ? "-(a random mark)" : "");
-      return showRequest(context, intent, { "x-organization-id": intent.organization_id });
+      const { keyBody } = await import("../running/dry-changes.ts");
+      const request_text = keyBody(creation, options.expiresIn);
+      return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
     }
     tellPlan(context, planOf(bench, creation.request));
     await mentionUnsettled(context);

@@ -1,12 +1,18 @@
+import { readAccessKey } from "../../api/access-keys.ts";
+import type { Row } from "../../api/json/unknown-list.ts";
 import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { accessKeyColumns } from "./keys.ts";
 
 export const command = defineVerb({
   fields: accessKeyColumns.map(({ path }) => path),
-  configure: (command) => command,
+  configure: (command) =>
+    command
+      .option("--status <status>", "Only keys with this status, such as active or revoked")
+      .option("--name <name>", "Only keys with this name; * stands for any characters"),
   examples: [
     { line: "integ keys list", does: "every access key that the API shows" },
+    { line: "integ keys list --status active --name 'nightly-*'", does: "active keys of some names" },
     {
       line: "integ keys list --json | jq -r '.data[] | select(.status == \"active\") | .id'",
       does: "active keys, for a script",
@@ -14,9 +20,24 @@ export const command = defineVerb({
     { line: "integ keys list --fields id,name,expiresAt", does: "these fields, in this order" },
   ],
   more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged.",
-  async run(context) {
+  async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    await printRows(context, value, { columns: accessKeyColumns, singular: "key", plural: "keys" });
+    const isNamed = name === undefined ? () => true : fits(name);
+    const isShown = (row: Row): boolean => {
+      const key = readAccessKey(row.value);
+      return (status === undefined || key.status === status) && isNamed(key.name ?? "");
+    };
+    // Without a filter no row is parsed here.
+    const isAll = status === undefined && name === undefined;
+    const rows = isAll ? value.rows : value.rows.flatMap((row) => (isShown(row) ? [row] : []));
+    await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys" });
   },
 });
+
+/** A star stands for any characters, everything else for itself. */
+function fits(pattern: string): (text: string) => boolean {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  const form = new RegExp(`^${parts.join(".*")}$`, "su");
+  return (text) => form.test(text);
+}

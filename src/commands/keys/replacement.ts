@@ -24,7 +24,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 export type RotateFlags = KeyFlags &
-  SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true };
+  SecretFlags & { updateProfile?: true; byReplacement?: true; overlap?: string; new?: true; dryRun?: true };
 
 export interface Rotation {
   readonly id: string;
@@ -45,6 +45,14 @@ export async function rotateByReplacement(
   const { output } = context;
   const bench = await workbenchOf(context);
   const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: takesOwn };
+  if (options.dryRun) {
+    const [{ showSteps }, { keyReplacementSteps }] = await Promise.all([
+      import("../running/dry-run.ts"),
+      import("../running/dry-changes.ts"),
+    ]);
+    await showSteps(context, keyReplacementSteps(bench, { request, expiresIn: options.expiresIn, destination }));
+    return undefined;
+  }
   const { name, scopes, expiresAt } = request.creation.request;
   const agreed =
     !output.interactive ||

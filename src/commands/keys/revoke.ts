@@ -1,35 +1,48 @@
-import { revokeAccessKey } from "../../changes/access-key/revoke.ts";
+import { keyRevocationIntent, revokeAccessKey } from "../../changes/access-key/revoke.ts";
 import { Failure } from "../../errors.ts";
-import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { addDryRun } from "../options/dry-run.ts";
+import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { changeEach, eachOnce } from "../running/several.ts";
 import { defineVerb } from "../verb.ts";
+import { shell } from "../../next-step.ts";
 import { tellIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
-import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<id>", "The key's id"),
+  configure: (command) => addDryRun(command.argument("<id...>", "Ids of the keys")),
   examples: [
-    { line: "integ keys revoke ak_123", does: "asks first" },
-    { line: "integ keys revoke ak_123 --yes", does: "skip the question; safe to repeat" },
+    { line: "integ keys revoke ak_123", does: "ask first" },
+    { line: "integ keys revoke ak_123 ak_124 --yes", does: "several; skip the question; safe to repeat" },
   ],
   asks: askKey("Which key should be revoked?"),
-  async run(context, { args: [id] }) {
-    if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
+  async run(context, { args: [typed], options }) {
+    // What a person picked is one.
+    const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();
     const bench = await workbenchOf(context);
-    const own = profile.keyId === id ? " This profile uses it and would be locked out." : "";
-    const agreed = await context.output.confirm(`${actingAs(bench)}: revoke key ${id}?${own}`, {
-      destructive: true,
-    });
+    if (options.dryRun) {
+      const { requestStep, showSteps } = await import("../running/dry-run.ts");
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" }));
+      return showSteps(context, steps);
+    }
+    const own = ids.find((id) => id === profile.keyId);
+    const warning = own === undefined ? "" : ` This profile uses ${own} and would be locked out.`;
+    const what = ids.length === 1 ? `key ${ids[0]}` : `${ids.length} keys (${ids.join(", ")})`;
+    const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    const { receipt, seen } = await revokeAccessKey(bench, id);
-    await showMade(() => context.output.resource(receipt, revokedKeyView));
-    if (!seen)
-      context.output.note(
-        "The service accepted the revocation; neither its response nor its list shows the key's status.",
-      );
-    await tellIfLockedOut(context, profile, { id });
+    // The caller's own goes last: after it nothing else is possible.
+    const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
+    const change = async (id: string): Promise<string> => {
+      const { receipt, seen } = await revokeAccessKey(bench, id);
+      if (!seen)
+        context.output.note(
+          `The service accepted the revocation of ${id}; neither its response nor its list shows the key's status.`,
+        );
+      return receipt;
+    };
+    await changeEach(context, { ids: inOrder, view: revokedKeyView, change });
+    for (const id of inOrder) await tellIfLockedOut(context, profile, { id });
   },
 });

@@ -1,4 +1,5 @@
 // `integ keys rotate`: the API's own rotation in place, or one by replacement.
+import { addDryRun } from "../options/dry-run.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
@@ -16,8 +17,11 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       addKeyOptions(
-        command
-          .argument("<id>", "The key's id")
+        addDryRun(command)
+          .argument(
+            "[id]",
+            "The key's id; of one that was replaced: what followed it. Without one: the key that --name names",
+          )
           .option("--update-profile", "Make the new secret the credential of the profile that rotates")
           .option("--by-replacement", "Create another key like it, prove it, then revoke this one")
           .option("--overlap <duration>", "With --by-replacement: how long both work")
@@ -36,8 +40,8 @@ export const command = defineVerb({
     },
   ],
   more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: give what the API does not show of the old key; integ never widens a key's access silently.",
-  asks: askKey("Which key should get a new secret?"),
-  async run(context, { args: [id], options }) {
+  async run(context, { args: [typed], options: given }) {
+    const { id, options } = await keyOf(context, typed, given);
     checkFlags(id, options);
     const profile = await context.profiles.active();
     const { updateProfile = false, byReplacement: byReplacing } = options;
@@ -49,12 +53,43 @@ export const command = defineVerb({
     await profile.legacy();
     await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement: byReplacing });
     const rotation = { id, options, destination, takesOwn };
+    if (options.dryRun && byReplacing !== true) {
+      const [{ showSteps }, { keyRotationSteps }] = await Promise.all([
+        import("../running/dry-run.ts"),
+        import("../running/dry-changes.ts"),
+      ]);
+      return showSteps(context, keyRotationSteps(await workbenchOf(context), id, destination));
+    }
     const rotate = byReplacing ? (await import("./replacement.ts")).rotateByReplacement : inPlace;
     const newId = await rotate(context, rotation);
     if (takesOwn || secretProfile === profile.name || newId === undefined) return;
     await tellIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
   },
 });
+
+const pick = askKey("Which key should get a new secret?");
+
+/** What was named by its id, by a predecessor's, or without one by its name: in a policy, else in the list. */
+async function keyOf<Flags extends RotateFlags>(
+  context: Context,
+  typed: string | undefined,
+  options: Flags,
+): Promise<{ readonly id: string; readonly options: Flags }> {
+  const { newestInPlaceOf, resourceOfItem } = await import("../policy/item-resource.ts");
+  const { name, ...others } = options;
+  if (typed === undefined && name !== undefined) {
+    const id = await resourceOfItem(context, "access_key", name).catch(async (error: unknown) => {
+      if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
+      const { findKey } = await import("./find-key.ts");
+      return (await findKey(context, await context.connect(), name)).key.id;
+    });
+    return { id, options: others as Flags };
+  }
+  const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
+  if (id === undefined)
+    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ keys list` });
+  return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
+}
 
 const replacementFlags = ["name", "type", "scope", "expiresAt", "expiresIn", "nameMarker", "overlap"] as const;
 

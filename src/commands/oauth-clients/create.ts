@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { creationIntent } from "../../changes/oauth-client/admit.ts";
 import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 // At once: a process that can open no more files after the request must still end as it should.
@@ -26,14 +27,13 @@ export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
-      command
+      addDryRun(command)
         .option("--service-account <id>", "The service account that will own the client")
         .option("--scope <scope...>", "A permission of the client; repeatable, 1 to 100, no wildcards")
         .option("--idempotency-key <key>", "Use this key: the same key and values give the same client's receipt")
         .option("--new", "Start another one, even if the same creation is unfinished")
         .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m")
-        .option("--replace-lost-secret", "If the secret is lost: revoke the client and create another")
-        .option("--dry-run", "Show the request, send nothing"),
+        .option("--replace-lost-secret", "If the secret is lost: revoke the client and create another"),
     ),
   examples: [
     {

@@ -1,33 +1,95 @@
-import { revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
+import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { addDryRun } from "../options/dry-run.ts";
+import { mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { changeEach, eachOnce } from "../running/several.ts";
 import { defineVerb } from "../verb.ts";
-import { askClient, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 import { shell } from "../../next-step.ts";
+import { askClient, clientsIn, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
-  configure: (command) => command.argument("<id>", "The client's resource id (not its client_id)"),
+  configure: (command) =>
+    addDryRun(
+      command
+        .argument("[id...]", "Resource ids of the clients")
+        .option("--service-account <id>", "With --all: the service account whose clients are revoked")
+        .option("--all", "Revoke every client of the service account that the journal knows"),
+    ),
   examples: [
     { line: "integ oauth-clients revoke oc_123", does: "ask first; the client's tokens stop working immediately" },
-    { line: "integ oauth-clients revoke oc_123 --yes", does: "skip the question; safe to repeat" },
+    { line: "integ oauth-clients revoke oc_123 oc_124 --yes", does: "several; skip the question; safe to repeat" },
+    { line: "integ oauth-clients revoke --service-account sa_1 --all", does: "list them, ask, then revoke" },
   ],
-  asks: askClient("Which client should be revoked?"),
-  async run(context, { args: [typed] }) {
-    if (typed.trim() === "")
-      throw new Failure("usage", "The client's id is empty.", { nextCommand: shell`integ oauth-clients list` });
-    const id = (await resourceIdOf(context, typed)) ?? typed;
+  more: "The API has no list of clients: --all means those that the journal knows.",
+  async run(context, { args: [typed], options }) {
+    const ids = await chosen(context, typed, options);
     const bench = await workbenchOf(context);
+    if (options.dryRun) {
+      const { requestStep, showSteps } = await import("../running/dry-run.ts");
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, clientRevocationIntent(bench, id), { body: "" }));
+      return showSteps(context, steps);
+    }
     const { profile, region } = bench.account;
+    const [what, whose] =
+      ids.length === 1
+        ? [`client ${ids[0]}`, "Its requests are"]
+        : [`${ids.length} clients (${ids.join(", ")})`, "Their requests are"];
     const agreed = await context.output.confirm(
-      `Revoke client ${id} as profile ${profile} (${region})? Its requests are denied immediately, also with its existing tokens.`,
+      `Revoke ${what} as profile ${profile} (${region})? ${whose} denied immediately, also with ${ids.length === 1 ? "its" : "their"} existing tokens.`,
       { destructive: true },
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    const receipt = await revokeOAuthClient(bench, id).catch(async (error: unknown) => {
-      throw await unknownClient(context, id, error);
-    });
-    await showMade(() => context.output.resource(receipt, oauthClientView));
+    const change = (id: string): Promise<string> =>
+      revokeOAuthClient(bench, id).catch(async (error: unknown) => {
+        throw await unknownClient(context, id, error);
+      });
+    await changeEach(context, { ids, view: oauthClientView, change });
   },
 });
+
+async function chosen(
+  context: Context,
+  typed: readonly string[],
+  { serviceAccount, all }: { readonly serviceAccount?: string; readonly all?: true },
+): Promise<string[]> {
+  if (all === true || serviceAccount !== undefined) return ofAccount(context, { serviceAccount, all, typed });
+  const picked = typed.length === 0 && context.output.interactive ? await pick(context) : undefined;
+  const ids = eachOnce(picked === undefined ? typed : [picked], shell`integ oauth-clients list`);
+  if (ids.length === 0)
+    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ oauth-clients list` });
+  const found: string[] = [];
+  for (const id of ids) found.push((await resourceIdOf(context, id)) ?? id);
+  return [...new Set(found)];
+}
+
+const pick = askClient("Which client should be revoked?");
+
+async function ofAccount(
+  context: Context,
+  {
+    serviceAccount,
+    all,
+    typed,
+  }: { readonly serviceAccount: string | undefined; readonly all: true | undefined; readonly typed: readonly string[] },
+): Promise<string[]> {
+  if (all !== true || serviceAccount === undefined || typed.length > 0)
+    throw new Failure("usage", "--service-account and --all belong together, without ids.", {
+      meaning: "Nothing was sent.",
+      hint: "Use both, or name clients by their ids.",
+    });
+  const { baseUrl } = await context.profiles.active();
+  const known = clientsIn(await (await context.journal()).entries(), baseUrl).filter(
+    ({ service_account_id, status }) => service_account_id === serviceAccount && status !== "revoked",
+  );
+  if (known.length === 0)
+    throw new Failure("not_found", `The journal knows no client of ${serviceAccount} that is not revoked.`, {
+      meaning: "Nothing was sent. Clients made elsewhere are not known here.",
+      nextCommand: shell`integ oauth-clients list`,
+    });
+  for (const { id, status, created_at, scopes } of known)
+    context.output.note(`${id} (${status}, ${scopes.join(" ")}, made ${created_at.slice(0, 10)})`);
+  return known.map(({ id }) => id);
+}

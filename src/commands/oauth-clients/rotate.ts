@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
 import type { Rotated } from "../../changes/overlap.ts";
 import type { Context } from "../../context.ts";
@@ -16,14 +17,16 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import { shell } from "../../next-step.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
   fields: oauthClientView.columns.map(({ path }) => path),
   configure: (command) =>
     addSecretOptions(
-      command
-        .argument("<id>", "Resource id of the client to replace")
+      addDryRun(command)
+        .argument("[id]", "Resource id of the client to replace; of one that was rotated: what followed it")
+        .option("--name <name>", "The client of this item of a policy, in place of <id>")
         .option("--overlap <duration>", "How long both work after the new one is proven", "0s")
         .option("--keep-old", "Do not revoke the old client")
         .option("--replace-lost-secret", "If the new secret is lost: revoke that new client and create another")
@@ -38,10 +41,13 @@ export const command = defineVerb({
       line: "integ oauth-clients rotate oc_123 --overlap 36h --secret-command 'deploy-secret'",
       does: "journal recover revokes the old one in 36 hours",
     },
+    {
+      line: "integ oauth-clients rotate --name reporting --secret-file ./client.secret --force",
+      does: "by the name in a policy",
+    },
     { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "both stay" },
   ],
   more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it.",
-  asks: askClient("Which client should be replaced?"),
   async run(context, { args: [typed], options }) {
     const overlapMs = parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");
@@ -53,8 +59,16 @@ export const command = defineVerb({
       (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
-    const old = (await readClient(context, bench.account.service, typed)).value;
+    const named = await clientOf(context, { typed, name: options.name });
+    const old = (await readClient(context, bench.account.service, named)).value;
     const { id } = old;
+    if (options.dryRun) {
+      const [{ showSteps }, { clientRotationSteps }] = await Promise.all([
+        import("../running/dry-run.ts"),
+        import("../running/dry-changes.ts"),
+      ]);
+      return showSteps(context, clientRotationSteps(bench, { old, request: { overlapMs, keepOld }, destination }));
+    }
     const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
@@ -78,6 +92,26 @@ export const command = defineVerb({
     conclude(context, rotated);
   },
 });
+
+const pick = askClient("Which client should be replaced?");
+
+/** What was named by its id, by a predecessor's or by the name in a policy. */
+async function clientOf(
+  context: Context,
+  { typed, name }: { readonly typed: string | undefined; readonly name: string | undefined },
+): Promise<string> {
+  if (typed !== undefined && name !== undefined)
+    throw new Failure("usage", "The client is named twice, by its id and by --name.", {
+      meaning: "Nothing was sent.",
+      hint: "Leave one of them out.",
+    });
+  const { newestInPlaceOf, resourceOfItem } = await import("../policy/item-resource.ts");
+  if (name !== undefined) return resourceOfItem(context, "oauth_client", name);
+  const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
+  if (id === undefined)
+    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ oauth-clients list` });
+  return newestInPlaceOf(context, id);
+}
 
 function confirmed(
   context: Context,

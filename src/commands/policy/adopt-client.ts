@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { clientAdoption } from "../../changes/adopt.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
@@ -6,7 +7,7 @@ import { adoptInto, checkItemName } from "./adoption.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command
+    addDryRun(command)
       .argument("<id>", "Resource id or client_id of the client")
       .requiredOption("--name <name>", "Name of the item in the policy"),
   examples: [
@@ -14,12 +15,17 @@ export const command = defineVerb({
   ],
   more: "Sends nothing that changes anything. The client keeps its secret; the first rotation delivers a new one to the destination of the policy.",
   asks: askClient("Which client?"),
-  async run(context, { args: [typed], options: { name } }) {
+  async run(context, { args: [typed], options }) {
+    const { name } = options;
     checkItemName(name);
     const bench = await workbenchOf(context);
     const { value: client } = await readClient(context, bench.account.service, typed);
     const { id, status } = client;
     const intent = clientAdoption(bench, { client, name });
-    await adoptInto(context, { bench, adoption: { kind: "oauth_client", id, name, status, intent } });
+    await adoptInto(context, {
+      bench,
+      isTrial: options.dryRun === true,
+      adoption: { kind: "oauth_client", id, name, status, intent },
+    });
   },
 });

@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { keyAdoption } from "../../changes/adopt.ts";
 import { askKey } from "../keys/keys.ts";
 import { findKey } from "../keys/find-key.ts";
@@ -7,7 +8,7 @@ import { adoptInto, checkItemName } from "./adoption.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command
+    addDryRun(command)
       .argument("<id>", "The key's id or name")
       .option("--name <name>", "Name of the item in the policy (default: the key's own)"),
   examples: [
@@ -23,6 +24,10 @@ export const command = defineVerb({
     checkItemName(name);
     const { id, status } = key;
     const intent = keyAdoption(bench, { key, name });
-    await adoptInto(context, { bench, adoption: { kind: "access_key", id, name, status, intent } });
+    await adoptInto(context, {
+      bench,
+      isTrial: options.dryRun === true,
+      adoption: { kind: "access_key", id, name, status, intent },
+    });
   },
 });

@@ -30,7 +30,7 @@ export function checkItemName(name: string): void {
 
 export async function adoptInto(
   context: Context,
-  { bench, adoption }: { readonly bench: Workbench; readonly adoption: Adoption },
+  { bench, adoption, isTrial }: { readonly bench: Workbench; readonly adoption: Adoption; readonly isTrial: boolean },
 ): Promise<void> {
   const { kind, id, name, status, intent } = adoption;
   const noun = kind === "oauth_client" ? "client" : "key";
@@ -45,6 +45,10 @@ export async function adoptInto(
   if (bound === key) {
     context.output.note(`The ${noun} ${id} is the item ${name} already.`);
     return;
+  }
+  if (isTrial) {
+    const { showSteps } = await import("../running/dry-run.ts");
+    return showSteps(context, [{ what: `record in the journal that the ${noun} ${id} is the item ${name}` }]);
   }
   const taken = works.get(key);
   const other = taken?.unfinished?.entry.id ?? taken?.candidates[0];

@@ -144,7 +144,7 @@ function begin(work: ItemWork): Promise<unknown> {
   return step.do === "replace" ? rotateKey(work, item, step.old) : createKey(work, item);
 }
 
-function clientRequest({ serviceAccount, scopes }: ClientItem): {
+export function clientRequest({ serviceAccount, scopes }: ClientItem): {
   service_account_id: string;
   scopes: readonly string[];
 } {
@@ -162,7 +162,7 @@ async function createClient(work: ItemWork, item: ClientItem): Promise<void> {
   await createOAuthClient(bench, clientRequest(item), { ...chosen, conclude });
 }
 
-function clientRotation(item: ClientItem, { id }: SeenCredential): Parameters<typeof rotateOAuthClient>[1] {
+export function clientRotation(item: ClientItem, { id }: SeenCredential): Parameters<typeof rotateOAuthClient>[1] {
   const old = { ...clientRequest(item), id, status: "active" };
   return { old, request: { overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false } };
 }
@@ -173,7 +173,7 @@ async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredentia
 }
 
 /** A mark in the name settles a lost answer for certain, which nobody is there to do by hand. */
-function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
+export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
   return { request: { name, keyType: type, scopes, expiresAt: at }, expiry, marked: true };
@@ -183,7 +183,7 @@ async function createKey(work: ItemWork, item: KeyItem): Promise<void> {
   await createAccessKey(work.bench, keyCreation(work.bench, item), { destination: await destinationOf(work) });
 }
 
-function keyReplacement(
+export function keyReplacement(
   bench: Workbench,
   item: KeyItem,
   { id, type, createdBy, ownership }: SeenCredential,

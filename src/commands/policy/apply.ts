@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { worstOf } from "../../changes/recovery.ts";
@@ -37,7 +38,7 @@ const columns = [
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),
   configure: (command) =>
-    command
+    addDryRun(command)
       .argument("[plan]", "A plan that integ plan --out wrote")
       .option("-f, --file <path>", `Policy file (default: ${standardFile})`)
       .option("--only <name...>", "Apply these items alone; repeatable")
@@ -78,6 +79,7 @@ export const command = defineVerb({
     const plan = openNow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
     assertSlots(plan);
+    if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
     await agree(context, { plan, as: actingAs(bench), file });
     const progress = context.output.progress("Applying");
     const known = new Set(entries.map(({ id }) => id));

@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
@@ -13,7 +14,7 @@ import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    addPolicyFile(command).option("--offline", "Use the journal only, without the list of access keys"),
+    addDryRun(addPolicyFile(command)).option("--offline", "Use the journal only, without the list of access keys"),
   examples: [
     { line: "integ policy init", does: "write ./integ.yaml with the clients and keys that exist" },
     { line: "integ policy init -f prod.yaml -p prod --offline", does: "from the journal only" },
@@ -24,7 +25,9 @@ export const command = defineVerb({
     const path = resolve(context.settings.cwd, options.file);
     const items = [...(await knownClients(context)), ...(options.offline ? [] : await listedKeys(context))];
     const { draftPolicy } = await import("../../policy/draft.ts");
-    writeNew(path, draftPolicy(items, { profile: (await context.profiles.active()).name }), options.file);
+    const text = draftPolicy(items, { profile: (await context.profiles.active()).name });
+    if (options.dryRun) return context.output.text(text);
+    writeNew(path, text, options.file);
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     context.output.next(shell`integ policy check`);
   },

@@ -9,7 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
-import { ownershipOf } from "../keys/own-key.ts";
+import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../running/parallel.ts";
 import { read, readAnswer, whereOf } from "../running/read.ts";
 
@@ -96,11 +96,11 @@ async function seenKeys(
   madeAnew: ReadonlyMap<string, number>,
 ): Promise<Map<string, SeenCredential>> {
   const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
-  const own = { keyId: account.keyId, rows, now: context.clock.now() };
+  const ownership = ownershipIn({ keyId: account.keyId, rows, now: context.clock.now() });
   const found = new Map<string, SeenCredential>();
   for (const key of keysOf(rows))
     if (key.id !== undefined)
-      found.set(key.id, { ...seenKey(key, madeAnew.get(key.id)), id: key.id, ownership: ownershipOf(key.id, own) });
+      found.set(key.id, { ...seenKey(key, madeAnew.get(key.id)), id: key.id, ownership: ownership(key.id) });
   return found;
 }
 

@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall, wantsTestCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -9,7 +10,9 @@ import { shell } from "../../next-step.ts";
 export const command = defineVerb({
   configure: (command) =>
     addProfileOptions(
-      command.argument("<name>", "Name of the profile: letters, digits, . _ -").option("--use", "Make it the default"),
+      addDryRun(command)
+        .argument("<name>", "Name of the profile: letters, digits, . _ -")
+        .option("--use", "Make it the default"),
     ),
   examples: [
     {
@@ -47,17 +50,17 @@ export const command = defineVerb({
       basic_style: "apikey-user" as const,
       secret: await askSecret(context, "API key"),
     };
-    const { profile, notes } = await context.profiles.add(
-      {
-        ...typed,
-        ...(settings.serviceVersion !== undefined && { service_version: settings.serviceVersion }),
-        credential,
-        name,
-        region: typed.region!,
-        base_url: checkBaseUrl(address, "--base-url"),
-      },
-      { use: options.use === true },
-    );
+    const settingsToKeep = {
+      ...typed,
+      ...(settings.serviceVersion !== undefined && { service_version: settings.serviceVersion }),
+      credential,
+      name,
+      region: typed.region!,
+      base_url: checkBaseUrl(address, "--base-url"),
+    };
+    if (options.dryRun)
+      return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
+    const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
     for (const note of notes) output.note(note);
     const shown = options.apiKeyId === undefined ? await withLearnedKey(context, profile) : profile;
     const store = await context.profiles.store();

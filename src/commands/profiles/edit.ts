@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
@@ -7,7 +8,7 @@ import { profileRow, profileView } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
-  configure: (command) => addProfileOptions(command.argument("<name>", "The profile to change")),
+  configure: (command) => addProfileOptions(addDryRun(command).argument("<name>", "The profile to change")),
   examples: [
     { line: "integ profiles edit prod --organization-id 6f1c…", does: "change one setting, keep the rest" },
     { line: "pass show integ | integ profiles edit prod --api-key-stdin", does: "another key for the same address" },
@@ -29,6 +30,8 @@ export const command = defineVerb({
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };
     if (Object.keys(changes).length === 0)
       throw new Failure("usage", "No setting to change was given.", { nextCommand: shell`integ help profiles edit` });
+    if (options.dryRun)
+      return (await import("./dry-run.ts")).showSettings(context, `change the profile ${name}`, changes);
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
     const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;

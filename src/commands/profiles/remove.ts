@@ -1,3 +1,4 @@
+import { addDryRun } from "../options/dry-run.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
@@ -5,10 +6,10 @@ import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<name>", "The profile to remove"),
+  configure: (command) => addDryRun(command).argument("<name>", "The profile to remove"),
   examples: [{ line: "integ profiles remove old", does: "ask first; the stored credential is removed too" }],
   asks: askProfile("Which profile should be removed?"),
-  async run(context, { args: [name] }) {
+  async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     const profile = store.get(name);
     if (!profile)
@@ -20,6 +21,10 @@ export const command = defineVerb({
       if (!(error instanceof Failure)) throw error;
       context.output.warn(`It is not known whether it has unfinished changes: ${error.message}`);
     });
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      return showSteps(context, [{ what: `remove the profile ${name} and its stored credential` }]);
+    }
     const question = `Remove the profile ${name} and its stored credential from this machine?`;
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was removed: the answer was no.");

@@ -1,12 +1,18 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { askProfile, everyProfile } from "../options/known-names.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<name>", "The profile that commands use if none is named"),
+  configure: (command) => addDryRun(command).argument("<name>", "The profile that commands use if none is named"),
   examples: [{ line: "integ profiles use prod", does: "prod is the default from now on" }],
   asks: askProfile("Which profile should be the default?", everyProfile),
-  async run(context, { args: [name] }) {
-    await (await context.profiles.store()).use(name);
+  async run(context, { args: [name], options }) {
+    const store = await context.profiles.store();
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      return showSteps(context, store.default === name ? [] : [{ what: `make ${name} the default profile` }]);
+    }
+    await store.use(name);
     context.output.note(`${name} is the default profile.`);
   },
 });

@@ -1,12 +1,17 @@
+import { addDryRun } from "../options/dry-run.ts";
 import { Failure } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
 export const command = defineVerb({
-  configure: (command) => command,
+  configure: (command) => addDryRun(command),
   examples: [{ line: "integ sandbox reset --yes", does: "delete all that was created in the sandbox" }],
   more: "Journal entries of the sandbox stay, but their clients and keys no longer exist. integ journal forget <id> removes one from the list.",
-  async run(context) {
+  async run(context, { options }) {
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      return showSteps(context, [{ what: `delete the sandbox's state in ${context.settings.stateDir}` }]);
+    }
     const question = "Delete everything that was created in the sandbox of this machine?";
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was reset: the answer was no.");

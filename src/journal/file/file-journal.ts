@@ -363,8 +363,8 @@ export class FileJournal implements Journal {
     }
   }
 
-  #pruneNow(olderThanMs: number, { includeLive = false }: PruneOptions): Pruned {
-    this.#locks.sweep();
+  #pruneNow(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions): Pruned {
+    if (!isTrial) this.#locks.sweep();
     const reading = this.#file.readWhole();
     assertCurrent(reading.fold, this.path);
     const before = new Date(this.#now() - olderThanMs).toISOString();
@@ -372,7 +372,7 @@ export class FileJournal implements Journal {
     const { going, live, keptLive } = prunable([...reading.fold.entries()], { before, leased, includeLive });
     const { damage, misplaced } = reading.fold;
     const isWhole = damage.length + misplaced.length + reading.damage.length === 0;
-    if (going.size > 0 || !isWhole) {
+    if (!isTrial && (going.size > 0 || !isWhole)) {
       const others = this.#locks.holdOthers(leased);
       try {
         this.#file.replace(reading, going);

@@ -301,10 +301,10 @@ export class PostgresJournal implements Journal {
     return { damagedPlaces: 0, isEmptied: false };
   }
 
-  async prune(olderThanMs: number, { includeLive = false }: PruneOptions = {}): Promise<Pruned> {
+  async prune(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions = {}): Promise<Pruned> {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
     try {
-      return await pruneTables(this.#parts, { before, includeLive });
+      return await pruneTables(this.#parts, { before, includeLive, isTrial });
     } catch (error) {
       throw this.#failure(error, "The journal was not changed.");
     }

@@ -6,7 +6,11 @@ import type { LeaseParts } from "./lease.ts";
 
 export async function pruneTables(
   { session, tables }: Pick<LeaseParts, "session" | "tables">,
-  { before, includeLive }: { readonly before: string; readonly includeLive: boolean },
+  {
+    before,
+    includeLive,
+    isTrial,
+  }: { readonly before: string; readonly includeLive: boolean; readonly isTrial: boolean },
 ): Promise<Pruned> {
   return session.transaction(async (query) => {
     // Nothing is admitted or recorded meanwhile: what is judged is what goes.
@@ -17,7 +21,7 @@ export async function pruneTables(
     const entries = rows.flatMap((row) => entryOfContent(String(row.content)) ?? []);
     const leased = new Set(rows.filter((row) => row.is_held === true).map((row) => String(row.id)));
     const { going, live, keptLive } = prunable(entries, { before, leased, includeLive });
-    if (going.size > 0) {
+    if (!isTrial && going.size > 0) {
       for (const [table, column] of [
         [tables.records, "entry"],
         [tables.escrow, "entry"],

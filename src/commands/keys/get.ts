@@ -1,0 +1,18 @@
+import { defineVerb } from "../verb.ts";
+import { findKey } from "./find-key.ts";
+import { accessKeyColumns, askKey, revokedKeyView } from "./keys.ts";
+
+export const command = defineVerb({
+  fields: accessKeyColumns.map(({ path }) => path),
+  configure: (command) => command.argument("<id>", "The key's id or name"),
+  examples: [
+    { line: "integ keys get ak_123", does: "one key, without its secret" },
+    { line: "integ keys get nightly-sync --json | jq -r .expiresAt", does: "by its name, for a script" },
+  ],
+  more: "The legacy contract has no request for one key: it is looked for in the list. Of several keys of one name the active one is shown.",
+  asks: askKey("Which key?"),
+  async run(context, { args: [typed] }) {
+    const { text } = await findKey(context, await context.connect(), typed);
+    await context.output.resource(text, { ...revokedKeyView, isRead: true });
+  },
+});

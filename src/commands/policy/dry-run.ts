@@ -1,0 +1,52 @@
+// What `apply` would send, item after item.
+import type { Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { shortDuration } from "../../policy/decide.ts";
+import type { Plan, PlannedItem } from "../../policy/plan.ts";
+import {
+  clientCreationSteps,
+  clientRotationSteps,
+  keyCreationStep,
+  keyReplacementSteps,
+  recoverySteps,
+} from "../running/dry-changes.ts";
+import { deliverySteps, type DryStep, showSteps } from "../running/dry-run.ts";
+import { clientRequest, clientRotation, keyCreation, keyReplacement } from "./apply-item.ts";
+import { runnable } from "./apply-plan.ts";
+import { destinationOptions, writtenPlaces } from "./destinations.ts";
+
+export async function showPlan(
+  context: Context,
+  { bench, plan }: { readonly bench: Workbench; readonly plan: Plan },
+): Promise<void> {
+  const written = await writtenPlaces(context);
+  const steps: DryStep[] = [];
+  for (const planned of runnable(plan)) {
+    const found = await stepsOf(context, { bench, planned, written });
+    steps.push(...found.map((step) => ({ ...step, what: `${planned.row.name}: ${step.what}` })));
+  }
+  await showSteps(context, steps);
+}
+
+async function stepsOf(
+  context: Context,
+  about: { readonly bench: Workbench; readonly planned: PlannedItem; readonly written: ReadonlySet<string> },
+): Promise<DryStep[]> {
+  const { bench, planned, written } = about;
+  const { item, step, action } = planned.decision;
+  const nowMs = context.clock.now();
+  if (step.do === "finish") {
+    const choice = { isEnded: action === "revoke_old", replaces: true, nowMs };
+    return recoverySteps(bench.journal, await bench.journal.find(step.entry), choice);
+  }
+  const chosen = { ...destinationOptions(item.destinations, written), yields: item.kind };
+  const destination = await context.secrets.destination(chosen, async () => {});
+  if (item.kind === "oauth_client")
+    return step.do === "replace"
+      ? clientRotationSteps(bench, { ...clientRotation(item, step.old), destination })
+      : clientCreationSteps(bench, clientRequest(item), destination);
+  const expiresIn = item.expiresInMs === undefined ? undefined : shortDuration(item.expiresInMs);
+  return step.do === "replace"
+    ? keyReplacementSteps(bench, { request: keyReplacement(bench, item, step.old), expiresIn, destination })
+    : [keyCreationStep(bench, { creation: keyCreation(bench, item), expiresIn }), ...deliverySteps(destination)];
+}

@@ -1,0 +1,43 @@
+// The client or key that an item of a policy has now, and what followed a client or key that was rotated: the journal knows.
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
+import type { ItemKind } from "../../policy/works.ts";
+
+/** @throws Failure `not_found` if the journal knows no such item */
+export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
+  const { itemKey, worksByName } = await import("../../policy/works.ts");
+  const { baseUrl, organizationId = null } = await context.profiles.active();
+  const entries = await (await context.journal()).entries();
+  const [id] = worksByName(entries, { baseUrl, organizationId }).get(itemKey({ kind, name }))?.candidates ?? [];
+  if (id !== undefined) return id;
+  const noun = kind === "oauth_client" ? "client" : "key";
+  throw new Failure("not_found", `The journal knows no ${noun} of an item "${name}".`, {
+    meaning: "Nothing was sent.",
+    nextCommand: kind === "oauth_client" ? shell`integ oauth-clients list` : shell`integ keys list`,
+  });
+}
+
+/** What finished rotations put in the place of a client or key; itself if nothing did. It says so. */
+export async function newestInPlaceOf(context: Context, id: string): Promise<string> {
+  const journal = await context.journal();
+  const { baseUrl } = await context.profiles.active();
+  const seen = new Set([id]);
+  let current = id;
+  for (;;) {
+    const next = (await journal.select({ states: ["done"], resource: current })).find(
+      ({ operation, base_url, detail, resource_id }) =>
+        operation.endsWith(".rotate") &&
+        base_url === baseUrl &&
+        (detail.old_client ?? detail.old_key) === current &&
+        detail.keep_old !== true &&
+        resource_id !== null &&
+        !seen.has(resource_id),
+    )?.resource_id;
+    if (next === undefined || next === null) break;
+    seen.add(next);
+    current = next;
+  }
+  if (current !== id) context.output.note(`${id} was rotated: ${current} followed it.`);
+  return current;
+}

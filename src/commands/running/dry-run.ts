@@ -1,0 +1,68 @@
+// What `--dry-run` prints: a row a step, in the order of the real run.
+import type { Context } from "../../context.ts";
+import type { Intent } from "../../journal/journal.ts";
+import type { Column } from "../../output/formats/format.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
+
+/** One step of a run. A value in parentheses is not fixed before the run. */
+export interface DryStep {
+  /** What is done, in words. */
+  readonly what: string;
+  readonly method?: string;
+  readonly url?: string;
+  /** Those that are the request's own, without credentials. */
+  readonly headers?: Readonly<Record<string, string | null>>;
+  /** The body as it is sent, character for character; absent if there is none. */
+  readonly body?: string;
+}
+
+/** Values that the run itself makes or learns. */
+export const notFixed = {
+  key: "(a new random UUID)",
+  mark: "-(a random mark)",
+  newId: "(id of the new one)",
+} as const;
+
+const columns: readonly Column[] = [
+  { path: "step", heading: "step" },
+  { path: "what", heading: "what" },
+  { path: "method", heading: "method" },
+  { path: "url", heading: "url" },
+  { path: "headers", heading: "headers" },
+  { path: "body", heading: "body" },
+];
+
+export async function showSteps({ output }: Context, steps: readonly DryStep[]): Promise<void> {
+  const list = output.list({ columns, singular: "step", plural: "steps", empty: "Nothing would be changed." });
+  const rows = steps.map(({ what, method = null, url = null, headers = null, body = null }, index) =>
+    JSON.stringify({ step: index + 1, what, method, url, headers, body }),
+  );
+  await list.page(pageOf(rows));
+  await list.end({ nextPageToken: null, hasMore: false });
+  output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
+}
+
+/** The request of an intent. @param headers besides those of its contract */
+export function requestStep(
+  what: string,
+  { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,
+  { body = request_text, headers = {} }: { readonly body?: string; readonly headers?: DryStep["headers"] } = {},
+): DryStep {
+  const isLegacy = path.startsWith("/api/");
+  const own: Record<string, string | null> = isLegacy
+    ? { "x-organization-id": organization_id }
+    : { "Service-Version": service_version };
+  return {
+    what,
+    method,
+    url: `${base_url}${path}`,
+    headers: { ...own, ...headers },
+    body: body === "" ? undefined : body,
+  };
+}
+
+/** Where a secret goes. */
+export function deliverySteps({ record }: Destination): DryStep[] {
+  return placesOf(record).map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
+}

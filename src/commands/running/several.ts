@@ -1,0 +1,51 @@
+// The same change of several things named by one command: one that fails does not stop the others.
+import { isInterruption } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { NextCommand } from "../../next-step.ts";
+import type { ResourceView } from "../../output/formats/format.ts";
+import { pageOf } from "../../output/row-page.ts";
+import { showMade } from "./change.ts";
+
+/** One by itself is shown as a resource, several as a list. @throws the worst failure, the others are warnings */
+export async function changeEach(
+  context: Context,
+  {
+    ids,
+    view,
+    change,
+  }: { readonly ids: readonly string[]; readonly view: ResourceView; readonly change: (id: string) => Promise<string> },
+): Promise<void> {
+  const { output } = context;
+  const [only, ...more] = ids;
+  if (only !== undefined && more.length === 0) {
+    const receipt = await change(only);
+    return showMade(() => output.resource(receipt, view));
+  }
+  const receipts: string[] = [];
+  const failures: { id: string; failure: Failure }[] = [];
+  for (const id of ids) {
+    try {
+      receipts.push(await change(id));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      failures.push({ id, failure: error });
+      if (isInterruption(error)) break;
+    }
+  }
+  await showMade(async () => {
+    const list = output.list({ columns: view.columns, singular: "resource", plural: "resources" });
+    await list.page(pageOf(receipts));
+    await list.end({ nextPageToken: null, hasMore: false });
+  });
+  const worst = failures.find(({ failure }) => failure.kind === "outcome_unknown") ?? failures[0];
+  for (const one of failures) if (one !== worst) output.warn(`${one.id}: ${one.failure.message}`);
+  if (worst !== undefined) throw worst.failure;
+}
+
+/** @throws Failure `usage` for an empty id */
+export function eachOnce(typed: readonly string[], nextCommand: NextCommand): string[] {
+  if (typed.some((id) => id.trim() === ""))
+    throw new Failure("usage", "An id is empty.", { meaning: "Nothing was sent.", nextCommand });
+  return [...new Set(typed)];
+}

@@ -1,0 +1,253 @@
+// `--dry-run`: every command of the tree either reads, or has it; it changes nothing anywhere, and what it prints is what the
+// real run then sends, byte for byte.
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
+import { wholeTree } from "../../src/program.ts";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+/** Commands that change nothing: neither the account, nor the journal, nor profiles. */
+const readers = [
+  "entities list",
+  "cohorts members",
+  "people search",
+  "people membership",
+  "oauth-clients get",
+  "oauth-clients list",
+  "oauth-clients token",
+  "oauth-clients audit",
+  "keys list",
+  "keys get",
+  "keys audit",
+  "journal list",
+  "journal show",
+  "journal verify",
+  "journal path",
+  "journal export",
+  "plan",
+  "status",
+  "policy check",
+  "profiles list",
+  "profiles show",
+  "doctor",
+  "sandbox start",
+  "sandbox status",
+  "sandbox tour",
+  "spec show",
+  "spec check",
+  "schema",
+  "completion",
+  "commands",
+  "mcp",
+];
+
+interface Step {
+  readonly what: string;
+  readonly method: string | null;
+  readonly url: string | null;
+  readonly headers: Record<string, string> | null;
+  readonly body: string | null;
+}
+
+let service: Service;
+let account: Account;
+let home: Home;
+let id: string;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  await account.clear();
+  const { access_token, token_endpoint } = service.us;
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  const client = await integ("oauth-clients", "create", ...ofClient, "--secret-file", "made.secret", "--json");
+  id = (JSON.parse(client.stdout) as { id: string }).id;
+  const made = await integ(
+    "keys",
+    "create",
+    "--name",
+    `k-${process.hrtime.bigint()}`,
+    "--type",
+    "service_account",
+    "--scope",
+    "push-ingest:*",
+    "--secret-file",
+    "key.secret",
+    "--json",
+  );
+  key = (JSON.parse(made.stdout) as { id: string }).id;
+});
+afterEach(() => home.remove());
+
+const ofClient = ["--service-account", "sa_us_automation", "--scope", "entity:read"];
+const integ = (...words: string[]): Promise<Ended> => home.integ(words);
+const stepsOf = ({ stdout }: Ended): Step[] => (JSON.parse(stdout) as { data: Step[] }).data;
+const sentSince = async (before: number) =>
+  (await account.requests())
+    .slice(before)
+    .filter(({ method, path }) => method !== "GET" && path !== new URL(service.us.token_endpoint).pathname);
+
+/** Every file below the home, by its content. */
+function contents(folder = home.folder): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) Object.assign(found, contents(path));
+    else found[path] = createHash("sha256").update(readFileSync(path)).digest("hex");
+  }
+  return found;
+}
+
+function writePolicy(): void {
+  writeFileSync(
+    home.path("integ.yaml"),
+    `version: 1\nunmanaged: ignore\noauth_clients:\n  a:\n    service_account: sa_us_automation\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: { file: a.secret }\n`,
+  );
+}
+
+/** An entry whose creation was never answered. */
+async function unfinished(): Promise<string> {
+  await service.fault("POST /v1/oauth_clients times=1 drop=after");
+  await integ("oauth-clients", "create", ...ofClient, "--new", "--secret-file", "lost.secret", "--retry-for", "0");
+  const list = await integ("journal", "list", "--json");
+  return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
+}
+
+async function undelivered(): Promise<string> {
+  await integ("oauth-clients", "create", ...ofClient, "--new", "--secret-command", "false");
+  const list = await integ("journal", "list", "--json");
+  return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
+}
+
+const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
+
+/** How each command is typed, and what stands before it. */
+const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
+  "oauth-clients create": async () => [...ofClient, "--secret-file", "new.secret"],
+  "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],
+  "oauth-clients revoke": async () => [id],
+  "keys create": async () => ["--name", "another", "--expires-in", "90d", "--secret-file", "new.secret"],
+  "keys rotate": async () => [key, "--secret-file", "new.secret"],
+  "keys revoke": async () => [key],
+  "journal recover": async () => [await unfinished()],
+  "journal claim": async () => [await undelivered(), "--secret-file", "new.secret"],
+  "journal forget": async () => [await unfinished()],
+  "journal prune": async () => ["--older-than", "0s", "--include-live"],
+  "journal release": async () => [await unfinished()],
+  "journal init": async () => [],
+  apply: async () => (writePolicy(), []),
+  "adopt oauth-client": async () => [id, "--name", "a"],
+  "adopt access-key": async () => [key, "--name", "a"],
+  "policy init": async () => ["-f", "new.yaml"],
+  "profiles add": async () => ["other", ...profile()],
+  "profiles edit": async () => (
+    await integ("profiles", "add", "p", ...profile()), ["p", "--organization-id", service.us.organization_id]
+  ),
+  "profiles use": async () => (
+    await integ("profiles", "add", "p", ...profile()), await integ("profiles", "add", "q", ...profile()), ["q"]
+  ),
+  "profiles remove": async () => (await integ("profiles", "add", "p", ...profile()), ["p"]),
+  "sandbox reset": async () => [],
+  api: async () => ["/v1/oauth_clients/oc_1", "-X", "DELETE"],
+};
+
+/** What needs a journal of another kind. */
+const elsewhere = new Set(["journal init", "journal release", "journal move", "journal import"]);
+
+describe("--dry-run", () => {
+  it("is an option of every command that does not only read", async () => {
+    const { root, verbOf } = await wholeTree();
+    const nodes = [...nodesBelow(treeOf(root, verbOf).root)];
+    const isNoun = ({ path }: { readonly path: readonly string[] }): boolean =>
+      nodes.some((other) => other.path.length > path.length && path.every((word, at) => other.path[at] === word));
+    const verbs = nodes.filter((node) => !isNoun(node));
+    const named = new Map(
+      verbs.map((node) => [node.path.join(" "), node.flags.some(({ long }) => long === "--dry-run")]),
+    );
+    const without = [...named].filter(([name, has]) => !has && !readers.includes(name)).map(([name]) => name);
+    expect(without).toEqual([]);
+    expect(
+      [...named].filter(([name, has]) => has && !(name in scenes) && !elsewhere.has(name)).map(([name]) => name),
+    ).toEqual([]);
+    expect([...named].filter(([name, has]) => has && readers.includes(name))).toEqual([]);
+  });
+
+  it.each(Object.keys(scenes).filter((name) => !elsewhere.has(name)))(
+    "%s changes nothing, and says what it would do",
+    async (name) => {
+      const words = await scenes[name]!();
+      await service.calm();
+      const [files, requests] = [contents(), (await account.requests()).length];
+      const ended = await integ(...name.split(" "), ...words, "--dry-run", "--json");
+      expect({ code: ended.code, stderr: ended.code === 0 ? "" : ended.stderr }).toEqual({ code: 0, stderr: "" });
+      expect(ended.stdout.length).toBeGreaterThan(10);
+      expect(await sentSince(requests)).toEqual([]);
+      expect(contents()).toEqual(files);
+    },
+  );
+
+  const real: readonly (readonly [string, readonly string[]])[] = [
+    ["oauth-clients rotate", []],
+    ["oauth-clients revoke", ["--yes"]],
+    ["keys rotate", ["--yes"]],
+    ["keys rotate", ["--by-replacement", "--expires-in", "30d", "--name-marker", "--yes"]],
+    ["keys revoke", ["--yes"]],
+    ["journal recover", []],
+    ["apply", ["--yes"]],
+    ["api", []],
+  ];
+  it.each(real)("%s %j sends what was printed, byte for byte", async (name, more) => {
+    const words = [...(await scenes[name]!()), ...more];
+    await service.calm();
+    const dry = stepsOf(await integ(...name.split(" "), ...words, "--dry-run", "--json"));
+    const before = (await account.requests()).length;
+    await integ(...name.split(" "), ...words);
+    const sent = await sentSince(before);
+    const printed = dry.filter(({ method, url }) => method !== null && url !== service.us.token_endpoint);
+    // Without a way to exchange a key's secret its replacement is not proven, and the old key stays.
+    const expected = more.includes("--by-replacement") ? printed.slice(0, 1) : printed;
+    expect(sent.map(({ method, path }) => `${method} ${service.us.base_url}${path}`)).toEqual(
+      expected.map(({ method, url }) => `${method} ${url}`),
+    );
+    for (const [index, { body, headers }] of expected.entries()) {
+      const met = sent[index]!;
+      expect(met.body ?? "").toMatch(formOf(body ?? ""));
+      const printedKey = headers?.["Idempotency-Key"];
+      if (printedKey !== undefined) expect(met.idempotency_key).toMatch(formOf(printedKey));
+      const version = headers?.["Service-Version"];
+      if (version !== undefined) expect(met.headers["service-version"]).toBe(version);
+    }
+  });
+
+  it("of a creation prints the request, byte for byte", async () => {
+    const words = ["oauth-clients", "create", ...ofClient, "--idempotency-key", "key-1"];
+    const dry = JSON.parse((await integ(...words, "--dry-run", "--json")).stdout) as {
+      body: unknown;
+      headers: Record<string, string>;
+    };
+    const before = (await account.requests()).length;
+    await integ(...words, "--secret-file", "new.secret");
+    expect(await sentSince(before)).toMatchObject([
+      { body: JSON.stringify(dry.body), idempotency_key: dry.headers["Idempotency-Key"] },
+    ]);
+  });
+
+  it("writes no policy and no plan", async () => {
+    await integ("policy", "init", "-f", "new.yaml", "--dry-run");
+    expect(existsSync(home.path("new.yaml"))).toBe(false);
+  });
+});
+
+/** A printed text as a form: what stands in parentheses may be anything. */
+function formOf(text: string): RegExp {
+  const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join('[^"]+')}$`, "s");
+}
