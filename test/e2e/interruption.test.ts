@@ -198,14 +198,14 @@ it("an answer that does not come within a few seconds of the first one: 7", asyn
 });
 
 describe.each(signals)("%s between attempts", (signal, interrupted) => {
-  it("nothing unknown was sent: the entry is refused, exit as the signal says", async () => {
+  it("it was refused as too early: the entry keeps its key, exit as the signal says", async () => {
     through();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=60 times=1");
     const run = begin(createWords("--retry-for", "5m"));
     await until("the wait", () => hasMet(429));
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: interrupted });
-    expect(entries()).toMatchObject([{ state: "refused", attempts: 1 }]);
+    expect(entries()).toMatchObject([{ state: "open", attempts: 1 }]);
     expect(await account.live()).toEqual([]);
     expect(existsSync(home.path("a.secret"))).toBe(false);
   });

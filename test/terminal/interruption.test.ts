@@ -114,13 +114,13 @@ describe("Ctrl-C at a terminal", () => {
     expect(await opensOne()).toBe(true);
   });
 
-  it("between attempts, nothing unknown: 130, and nothing was made", async () => {
+  it("between attempts, refused as too early: 130, nothing was made, the key is kept", async () => {
     await service.fault("POST /v1/oauth_clients status=429 retry-after=90 times=1");
     const session = at(createWords("--secret-file", "a.secret", "--retry-for", "5m"));
     await session.until("the countdown", () => /Trying again/.test(session.shown()));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
-    expect(entries()).toMatchObject([{ state: "refused" }]);
+    expect(entries()).toMatchObject([{ state: "open" }]);
     expect(await account.live()).toEqual([]);
   });
 
