@@ -52,7 +52,7 @@ class Lines {
 /**
  * @param path of the journal, which must not exist
  * @param about.entries how many
- * @param about.unsettled how many of them, evenly spread, were cut off
+ * @param about.unfinished how many of them, evenly spread, were cut off
  */
 export function makeJournal(path, { entries, unsettled = 0 }) {
   const lines = new Lines(path);

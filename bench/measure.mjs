@@ -41,7 +41,7 @@ export async function sideBySide(contenders, { rounds, measure = timed }) {
   // Once unmeasured: caches of the disk and of the compiler fill.
   for (const name of names) await measure(contenders[name]);
   for (let round = 0; round < rounds; round += 1) {
-    // Forth and back, so that nobody always runs behind the same one.
+    // Forth and back, so that no one always runs behind the same one.
     for (const name of round % 2 === 0 ? names : names.toReversed())
       seconds[name].push(await measure(contenders[name]));
   }

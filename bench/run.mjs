@@ -156,7 +156,7 @@ function versionOf(tool) {
   return spawnSync(tool, ["--version"], { encoding: "utf8" }).stdout.split("\n")[0].split(" (")[0];
 }
 
-/** A quick run is no result: it is kept only where it was asked to be. */
+/** A quick run is not a result: it is kept only where it was asked to be. */
 function keep(result) {
   if (flags.quick && flags.result === undefined) return;
   const file = flags.result ?? join(root, "bench", "results", `node-${result.machine.node.split(".")[0]}.json`);

@@ -1,4 +1,4 @@
-// Writes the licences of what is bundled beside the bundle: whoever gets the package gets them.
+// Writes the licences of what is bundled beside the bundle: anyone who gets the package gets them.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "rolldown";

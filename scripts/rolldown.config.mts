@@ -99,7 +99,7 @@ function modulesOf({ files, packages }: Group): RegExp {
   return new RegExp([...ours, ...(packages ? [packages] : [])].join("|").replaceAll("/", "[\\\\/]"));
 }
 
-/** Refuses a group that names a file which was moved: it would cost time at every start, and nobody would notice. */
+/** Refuses a group that names a file which was moved: it would cost time at every start, and no one would notice. */
 function groupsExist(): Plugin {
   return {
     name: "groups-exist",

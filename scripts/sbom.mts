@@ -103,7 +103,7 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns which package imports which, this program first; what a package gets in place of a module is no import of it */
+/** @returns which package imports which, this program first; what a package gets in place of a module is not an import of it */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

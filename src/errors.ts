@@ -51,7 +51,7 @@ export interface FailureDetails extends NextStep {
   readonly retryAfterSeconds?: number | undefined;
   /** Proven that no byte of the last request left this machine: it has no place at the service to be told. */
   readonly unsent?: boolean;
-  /** A walk cannot go on from where it broke: the token it was given there leads back (§4.3). */
+  /** A walk cannot continue from where it broke: the token it was given there leads back (§4.3). */
   readonly endsWalk?: true;
   readonly cause?: unknown;
 }

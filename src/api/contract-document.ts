@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from "./json/json-body.ts";
 
 export interface Finding {
-  /** `addition` is no drift (§9.3). */
+  /** `addition` is not drift (§9.3). */
   readonly severity: "drift" | "addition";
   /** `GET /v1/entities`, or `contract version`. */
   readonly subject: string;

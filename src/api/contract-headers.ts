@@ -29,7 +29,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 
 /**
  * @assumed `x-organization-id` is shown for the creation of access keys alone (§4.4); it is sent with every request.
- * @throws Failure `usage` if there is no organization id, or it is no uuid
+ * @throws Failure `usage` if there is no organization id, or it is not a uuid
  */
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
   if (organizationId === undefined || organizationId === "")

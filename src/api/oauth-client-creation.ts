@@ -124,7 +124,7 @@ export type CreationDecision =
   | { readonly kind: "refused"; readonly status: number }
   /** `429`: wait, keep key and request. */
   | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
-  /** 5xx, time-out, cut or broken answer: keep key and inputs, recover the receipt first. */
+  /** 5xx, timeout, cut or broken answer: keep key and inputs, recover the receipt first. */
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 
@@ -157,7 +157,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
 }
 
 /**
- * The ids that can be read in an answer that is no whole one, each only if it stands there once: enough to show whom a
+ * The ids that can be read in an answer that is not a whole one, each only if it stands there once: enough to show whom a
  * secret seems to belong to, no proof of it.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {

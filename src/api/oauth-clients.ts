@@ -44,7 +44,7 @@ export function createOAuthClients(v1: Caller): OAuthClients {
           path: "/v1/oauth_clients",
           body: bodyText,
           headers: { "idempotency-key": idempotencyKey },
-          // «Always 201, also for a recovered receipt» (§4.2).
+          // "Always 201, also for a recovered receipt" (§4.2).
           success: [201],
           secretField: "client_secret",
           resource,

@@ -75,7 +75,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
     const [buffer, other] = buffers;
     buffers = [other, buffer];
     const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer });
-    // Whoever leaves the walk early does not wait for this one; it fails unheard.
+    // Anyone who leaves the walk early does not wait for this one; it fails unheard.
     answer.catch(() => {});
     return answer;
   };
@@ -161,7 +161,7 @@ function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "whe
  */
 export function peekNextToken(body: Buffer): string | undefined {
   const end = body.lastIndexOf(0x5d);
-  // The rest of an envelope is short; a body without `]` near its end is no usual one.
+  // The rest of an envelope is short; a body without `]` near its end is not a usual one.
   if (end === -1 || body.length - end > 16_384) return undefined;
   const rest = body.toString("utf8", end + 1).trimStart();
   if (!rest.startsWith(",")) return undefined;
@@ -175,12 +175,12 @@ export function peekNextToken(body: Buffer): string | undefined {
   }
 }
 
-/** So many of the last tokens are remembered one by one: a repetition among them is noticed at once. */
+/** So many of the last tokens are remembered one by one: a repetition among them is noticed immediately. */
 const remembered = 10_000;
 
 /**
  * The tokens of a walk. A circle of up to 10,000 pages is noticed when it closes; a longer one by Brent's method, at the
- * latest when it was gone through three times.
+ * latest when it no longer existed through three times.
  */
 export class SeenTokens {
   readonly #recent = new Set<string>();

@@ -68,7 +68,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
     assertAsAsked(lease.entry);
     return true;
   }
-  // A copy goes only after `done` is recorded: one that is missing went with its folder, and nobody can claim it.
+  // A copy goes only after `done` is recorded: one that is missing went with its folder, and no one can claim it.
   assertNotElsewhere(bench, lease.entry);
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
   if (state !== found) await lease.record({ state: found });

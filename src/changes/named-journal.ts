@@ -1,5 +1,5 @@
 // The journal as work for one item of a policy sees it: every entry carries the item's name, and of two processes that begin
-// the same item at once the one whose entry was admitted first goes on.
+// the same item at the same time the one whose entry was admitted first continues.
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, Intent, Journal } from "../journal/journal.ts";
@@ -7,7 +7,7 @@ import { shell } from "../next-step.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the entries that this work has begun, without the steps of larger work. */
+  /** Ids of the entries that this work has started, without the steps of larger work. */
   readonly begun: ReadonlySet<string>;
   /** The newest work for the item that another process began meanwhile; one that gave way to this one is none. */
   newestElsewhere(): Promise<Entry | undefined>;

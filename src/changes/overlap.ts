@@ -51,7 +51,7 @@ export interface RotationContract {
   learned(newId: string): Partial<EntryProgress>;
   /** Whether the new one may take the old one's place at all. @throws Failure if not */
   checkNew?(child: Entry): Promise<void>;
-  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or nobody answers */
+  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or no one answers */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(child: Entry, hasSecret: boolean): string;
@@ -106,7 +106,7 @@ export async function admitRotation(
   return { ...(await journal.admit({ ...intent, destination: { ...record } }, { fresh })), place: record };
 }
 
-/** A flag that was typed, and what the rotation was begun with. */
+/** A flag that was typed, and what the rotation was started with. */
 export interface Difference {
   readonly flag: string;
   readonly begun: string;
@@ -126,7 +126,7 @@ export function overlapDifferences(
 }
 
 /**
- * Goes on with a rotation only as it was begun: what was typed otherwise would be passed over in silence, and a narrower
+ * Continues a rotation only as it was started: what was typed otherwise would be passed over in silence, and a narrower
  * scope or a shorter life be taken for granted.
  * @param about.place where the command wants the secret; nothing if that cannot take one
  * @throws Failure `usage`, naming both values; nothing was sent
@@ -142,7 +142,7 @@ export async function refuseBegunOtherwise(
   const { place, differences, wayOut } = about;
   const all = [...differences];
   const child = await currentChild(bench.journal, lease.entry, creation);
-  // Until the secret is delivered it goes where it is wanted now; an output that was not asked for is no wish.
+  // Until the secret is delivered it goes where it is wanted now; an output that was not asked for is not a wish.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({
       flag: "the destination of the secret",
@@ -223,7 +223,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
       await contract.revokeOld(by);
     }
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    // Nobody has to recognise the delivered secret any more.
+    // No one has to recognise the delivered secret any more.
     await releaseReserved(bench, { ...created.entry, parent: null });
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
@@ -236,7 +236,7 @@ type Stage =
   | { readonly kind: "revoke" }
   | { readonly kind: "overlap"; readonly dueAt: string };
 
-/** From the delivery to the overlap: the proof, and how both stand if the work is gone on with later. */
+/** From the delivery to the overlap: the proof, and how both stand if the work is continued later. */
 async function untilOverlap(
   work: RotationWork,
   contract: RotationContract,
@@ -321,7 +321,7 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 }
 
 /**
- * An overlap is gone on with hours later, and somebody may have acted meanwhile.
+ * An overlap is continued hours later, and someone may have acted meanwhile.
  * @returns true if the old one was revoked by hand: nothing is left to do
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
@@ -333,9 +333,9 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
 }
 
 /**
- * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then somebody may have
+ * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then someone may have
  * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
- * say stands in nobody's way.
+ * say stands in no one's way.
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
 async function successorOf(

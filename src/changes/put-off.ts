@@ -48,7 +48,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   await wait(bench, leftMs, "The service asked for this wait");
 }
 
-/** Nobody keeps a command waiting for days. */
+/** No one keeps a command waiting for days. */
 const longestWaitMs = 24 * 60 * 60_000;
 
 function stepAfter({ id }: Entry, { leftMs, until }: { leftMs: number; until: string }): NextStep {

@@ -23,7 +23,7 @@ export interface RecoveryOptions {
   readonly waitMs: number;
   /** An overlap that is not over runs on, or is ended now. */
   readonly overlap: "leave" | "end";
-  /** The account that the entry was made for; throws where its profile is gone or unusable. */
+  /** The account that the entry was made for; throws where its profile no longer exists or unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;
@@ -63,7 +63,7 @@ export function worstOf(results: readonly Recovered[]): Failure | undefined {
 
 /**
  * Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others.
- * @param entries unsettled ones; settled ones are reported as they stand
+ * @param entries unfinished ones; settled ones are reported as they stand
  */
 export async function recover(
   journal: Journal,

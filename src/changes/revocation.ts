@@ -22,10 +22,10 @@ export type RevocationGrounds =
   | { readonly kind: "named" }
   /** Another one is in its place. */
   | { readonly kind: "replaced"; readonly by: Successor }
-  /** It exists, nobody has its secret, and a person agreed (now, or when the replacement began). */
+  /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost"; readonly entry: string };
 
-/** How it was shown that a new credential works. What else an entry may say is no evidence. */
+/** How it was shown that a new credential works. What else an entry may say is not evidence. */
 const evidence = ["token exchange", "by the person"] as const;
 export type Proof = (typeof evidence)[number];
 
@@ -101,13 +101,13 @@ function assertGrounds(grounds: RevocationGrounds): void {
     });
 }
 
-/** Recorded before the first request to revoke what an entry made: later nobody takes its end for somebody else's. */
+/** Recorded before the first request to revoke what an entry made: later no one takes its end for someone else's. */
 export async function markRevoking(lease: EntryLease): Promise<void> {
   const { detail } = lease.entry;
   if (detail.revoking !== true) await lease.record({ detail: { ...detail, revoking: true } });
 }
 
-/** The end of an entry whose client or key somebody else has revoked: nothing is made in its place. */
+/** The end of an entry whose client or key someone else has revoked: nothing is made in its place. */
 export async function goneOnPurpose(bench: Workbench, lease: EntryLease, what: string): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
   return new Failure("unusable", `${what}, and integ did not revoke it.`, {

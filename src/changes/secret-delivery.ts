@@ -131,7 +131,7 @@ export async function deliverSecret(
 
 /**
  * A file and a profile can be looked at after a crash. Standard output and a command leave nothing to look at: a copy
- * left for `claim` keeps a client, whose secret somebody may have, from being taken for lost. A key has no receipt to
+ * left for `claim` keeps a client, whose secret someone may have, from being taken for lost. A key has no receipt to
  * ask for, so its secret is kept in every case.
  */
 function needsCopy({ destination }: Entry, { kind }: OneTimeSecret): boolean {
@@ -214,7 +214,7 @@ export function assertAsAsked(entry: Entry): void {
 }
 
 /**
- * Destroys the copy that is kept here, once the journal says that nobody needs it: a crash leaves one too many, never
+ * Destroys the copy that is kept here, once the journal says that no one needs it: a crash leaves one too many, never
  * none. If the journal could not say so, the copy is what tells recovery that the secret is not lost.
  */
 export async function destroyCopy(
@@ -288,7 +288,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
   });
 }
 
-/** The failure of a client that is older than the first request of its entry: whoever made it has its secret. */
+/** The failure of a client that is older than the first request of its entry: its creator has the secret. */
 function notLostHere(entry: Entry): Failure {
   return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was created before, with the same key.`, {
     ...detailsOf(entry),

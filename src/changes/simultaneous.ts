@@ -1,5 +1,5 @@
 // Two commands that ask for the same thing at the same moment make two of it. Neither waits for the other: who runs one twice
-// may want two. Each says so at its end, since the second one may have begun after the first one looked.
+// may want two. Each says so at its end, since the second one may have started after the first one looked.
 import { Failure } from "../errors.ts";
 import { type Entry, isSameRequest } from "../journal/entry.ts";
 import type { Admission } from "../journal/journal.ts";
@@ -38,7 +38,7 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Of all that were made the newest, whoever says it: two logs that name each other's would cost both.
+  // Of all that were made the newest, whichever process says it: two logs that name each other's would cost both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

@@ -32,7 +32,7 @@ export interface Account {
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
-/** How a change reports what goes on. Nothing of it is a result. */
+/** How a change reports what continues. Nothing of it is a result. */
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
@@ -52,7 +52,7 @@ export interface Clock {
   sleep(ms: number): Promise<void>;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
-  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is begun after it. */
+  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is started after it. */
   readonly interruption: AbortSignal;
   /**
    * Runs work whose answer must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
@@ -101,7 +101,7 @@ export interface Workbench {
 }
 
 /**
- * Whether this process may still believe its disk. After a write or a sync that failed, nobody knows what of it reached
+ * Whether this process may still believe its disk. After a write or a sync that failed, no one knows what of it reached
  * the disk, and a later one that succeeds says nothing about it: no further change is sent, and a later process resumes.
  */
 export class DiskHealth {
@@ -140,7 +140,7 @@ export function madeFor(account: Account): MadeFor {
   };
 }
 
-/** The same part of an intent that goes on with an entry's work: whatever is active now, it stays as it was begun. */
+/** The same part of an intent that continues an entry's work: whatever is active now, it stays as it was started. */
 export function madeAs(entry: Entry): MadeFor {
   const { profile, profile_id, principal, organization_id, region, base_url, service_version } = entry;
   return { profile, profile_id, principal, organization_id, region, base_url, service_version };
@@ -326,7 +326,7 @@ export function withRequestId(failure: Failure, requestId: string | undefined): 
   return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
-/** True of a failure that a person reads as «nothing was done»: in the middle of larger work that is not so. */
+/** True of a failure that a person reads as "nothing was done": in the middle of larger work that is not so. */
 export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
@@ -348,7 +348,7 @@ export function prerequisite({ kind, details }: Failure): string {
 /** A step that recovers an entry, and which one. */
 type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
-/** The next step «recover this entry», with what the recovery has to be told. */
+/** The next step "recover this entry", with what the recovery has to be told. */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
@@ -358,7 +358,7 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** The failure of a change whose outcome nobody knows (exit 7). */
+/** The failure of a change whose outcome no one knows (exit 7). */
 export function outcomeUnknown(entry: Entry, because: Failure): Failure {
   return new Failure(
     "outcome_unknown",

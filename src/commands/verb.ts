@@ -9,7 +9,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly configure: (command: Command) => Command<Args, Options>;
   /**
    * Asks a person at a terminal for the first argument where it was left out. @returns nothing where nothing is known that
-   * could be picked: the argument is missing then, as it is where nobody can be asked
+   * could be picked: the argument is missing then, as it is where no one can be asked
    */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** It tells what is missing, and asks for nothing. */

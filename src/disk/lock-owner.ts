@@ -101,7 +101,7 @@ function isLocal(path: string): boolean {
 /**
  * Whether the owner is dead beyond doubt: its machine was booted again (on a disk that no other machine shares), no
  * process has its number, the process of that number started at another time, or it has ended and only waits to be
- * reaped. Doubt (another machine, another container, a system that tells nothing) is no proof.
+ * reaped. Doubt (another machine, another container, a system that tells nothing) is not proof.
  * @param lockPath the lock's file.
  */
 export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {

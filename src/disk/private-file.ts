@@ -62,7 +62,7 @@ export function createPrivateFile(path: string): number {
   }
 }
 
-/** Refuses an open file that others may read, that belongs to another user or that is no plain file. */
+/** Refuses an open file that others may read, that belongs to another user or that is not a plain file. */
 function checkPrivate(fd: number, path: string): Stats {
   const stats = fstatSync(fd);
   if (!stats.isFile()) throw new Failure("usage", `Cannot use ${path}: it is not a plain file.`);

@@ -3,8 +3,8 @@
 // A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
 // one stands). With a kernel lock on it the kernel says whether its holder lives; without, only a proof of death counts.
 // Age and modification times prove nothing and are not looked at.
-// What a dead owner left is removed by whoever holds the lock named after that one taking (`.take-<random>`): the name is
-// never used again, so that nobody can remove the file of a successor. Locks of both kinds exclude each other.
+// What a dead owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
+// never used again, so that no one can remove the file of a successor. Locks of both kinds exclude each other.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -52,7 +52,7 @@ const opening = fs.constants.O_RDWR | careful;
 const rounds = 16;
 
 /**
- * Takes the lock of that path if nobody alive has it. Never waits.
+ * Takes the lock of that path if no one alive has it. Never waits.
  * @throws the error of the file call where the folder cannot be used.
  */
 export function tryLock(path: string, means: LockMeans): LockAttempt {
@@ -146,7 +146,7 @@ function createInPlace(path: string, means: LockMeans): HeldLock | undefined {
   return undefined;
 }
 
-/** Removes what a dead owner left; false where somebody else is at it. */
+/** Removes what a dead owner left; false where someone else is at it. */
 function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
@@ -169,12 +169,12 @@ function heldLock(path: string, fd: number): HeldLock {
     release() {
       if (!held) return;
       held = false;
-      // The name goes while the lock is still held: whoever opened the file before finds another at its path, or none.
+      // The name goes while the lock is still held: a process that opened the file before finds another at its path, or none.
       for (const step of [() => isAt(path, fd) && discard(path), () => fs.closeSync(fd)]) {
         try {
           step();
         } catch {
-          // the folder is gone, or no longer ours to look into
+          // the folder no longer exists, or no longer ours to look into
         }
       }
     },
@@ -195,7 +195,7 @@ function attemptRead(path: string): string | undefined {
   }
 }
 
-/** A file that cannot be removed is no fault of the lock: whoever comes next finds its owner gone. */
+/** A file that cannot be removed is not a fault of the lock: the next process finds that its owner has ended. */
 function discard(path: string): void {
   try {
     fs.unlinkSync(path);
@@ -209,7 +209,7 @@ const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
 const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
- * Removes the lock files beside that path whose owners are gone, so that they do not pile up. The caller holds the lock
+ * Removes the lock files beside that path whose owners no longer exist, so that they do not pile up. The caller holds the lock
  * that every taking of the swept ones waits for. A temporary file taken from a process that lives after all (in another
  * container) costs that process one more try.
  * @param path what the locks belong to; `options.held` is the lock that the caller has

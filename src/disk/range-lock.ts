@@ -9,7 +9,7 @@ import { careful, isAt } from "./write.ts";
 /** `no_file`: none that could be written, so nothing to keep others from. `no_locks`: the system or the disk has no such locks. */
 export type RangeAttempt = HeldLock | "taken" | "no_file" | "no_locks";
 
-/** Locks bytes of the file at a path, if nobody has. Never waits. */
+/** Locks bytes of the file at a path, if no one has. Never waits. */
 export function tryLockRange(path: string, range: LockRange, kernel: KernelLock | undefined): RangeAttempt {
   if (!kernel?.hasRanges) return "no_locks";
   for (;;) {

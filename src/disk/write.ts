@@ -5,7 +5,7 @@ import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./erro
 export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Writes all of `data`: a short write goes on where it stopped; one that makes no progress fails, so that a full disk
+ * Writes all of `data`: a short write continues where it stopped; one that makes no progress fails, so that a full disk
  * can never pass for success.
  * @param position offset of the first byte; without it where the descriptor stands, or at the end of one that appends
  */

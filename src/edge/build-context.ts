@@ -21,7 +21,7 @@ export interface Request {
   readonly version: string;
 }
 
-/** @returns the context, and what ends everything that was begun for it */
+/** @returns the context, and what ends everything that was started for it */
 export async function buildContext(
   process: NodeJS.Process,
   terminal: Terminal,
@@ -124,7 +124,7 @@ interface Parts {
 
 export interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Asks a person which profile it is; nothing where nobody can be asked. */
+  /** Asks a person which profile it is; nothing where no one can be asked. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
@@ -292,7 +292,7 @@ async function readStdin(
   return Buffer.concat(chunks);
 }
 
-/** A byte order mark at the beginning, as editors on Windows write it, is no part of the secret. */
+/** A byte order mark at the beginning, as editors on Windows write it, is not a part of the secret. */
 function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

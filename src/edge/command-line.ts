@@ -91,7 +91,7 @@ function knows(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
-/** A flag that somebody expects to take a secret: one that sounds alike would keep it in the open. */
+/** A flag that someone expects to take a secret: one that sounds alike would keep it in the open. */
 function insteadOfSecret(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";

@@ -1,5 +1,5 @@
 // `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it at every Tab: the tree of
-// commands is read as the build left it, and nothing here fails aloud, waits or writes.
+// commands is read as the build left it, and nothing here reports an error, waits or writes.
 import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
 import type { Tree } from "../completion/tree.ts";

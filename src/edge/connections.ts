@@ -38,7 +38,7 @@ export interface ConnectionParts {
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
-  /** It changes the account, under the leases of the journal. A delivery of a secret waits for nobody's lease. */
+  /** It changes the account, under the leases of the journal. A delivery of a secret waits for no one's lease. */
   readonly isOfAccount?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { Failure } from "../errors.ts";
 
 /** How long the answer to a change that was already sent is waited for after the first Ctrl-C. */
 const graceMs = 5_000;
-/** `setTimeout` fires at once above this. */
+/** `setTimeout` fires immediately above this. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {

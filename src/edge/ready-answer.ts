@@ -68,7 +68,7 @@ export function printReady(process: NodeJS.Process, answer: string): number | un
     while (done < bytes.length) done += writeSync(1, bytes, done);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // A reader that is gone wanted no more; one that is slow is waited for by the stream.
+    // A reader that no longer exists wanted no more; one that is slow is waited for by the stream.
     if (code === "EPIPE") return 0;
     if (code !== "EAGAIN") return undefined;
     process.stdout.on("error", () => {});

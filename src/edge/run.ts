@@ -81,7 +81,7 @@ function noCommand(words: readonly string[]): Failure {
   return new Failure("usage", message, { nextCommand });
 }
 
-/** What was left out is asked for where somebody can be asked and something is known. */
+/** What was left out is asked for where someone can be asked and something is known. */
 async function wholeArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
@@ -89,7 +89,7 @@ async function wholeArguments(context: Context, { verb, args, options, missing }
   return [picked];
 }
 
-/** Whoever was cut off knows that it was, and not by which signal: the exit code is that of the signal. */
+/** A program that was cut off knows that it was, and not by which signal: the exit code is that of the signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isCutOff = error instanceof Failure && error.kind === "interrupted";
   if (!isCutOff || !aborted || !(reason instanceof Failure)) return error;
@@ -102,7 +102,7 @@ async function tell(
   error: unknown,
   about: { readonly format: Format; readonly typed: readonly string[] },
 ): Promise<number> {
-  // A reader that had enough is no failure: what it took was whole.
+  // A reader that had enough is not a failure: what it took was whole.
   if (error instanceof BrokenPipe) return 0;
   const known = error instanceof Failure ? error : failureOfSystem(error);
   const exitCode = known?.exitCode ?? exitCodes.failed;
@@ -127,7 +127,7 @@ async function render(
   }
 }
 
-/** A call that the operating system refused where nobody expected it, such as loading a part of this program. */
+/** A call that the operating system refused where no one expected it, such as loading a part of this program. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {

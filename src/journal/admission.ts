@@ -3,7 +3,7 @@ import { Failure } from "../errors.ts";
 import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
 import { shell } from "../next-step.ts";
 
-/** A change that somebody asked for, before it has a key. */
+/** A change that someone asked for, before it has a key. */
 export interface Intent
   extends Pick<
     EntryIdentity,
@@ -133,7 +133,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, s
   });
 }
 
-/** Unsettled entries of the same request of the same account in the same role, the oldest first. */
+/** Unfinished entries of the same request of the same account in the same role, the oldest first. */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent, scope: JournalScope): Entry[] {
   return entries
     .filter(

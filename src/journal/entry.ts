@@ -35,7 +35,7 @@ export const settledStates = ["done", "refused", "unusable", "replaced", "abando
 
 const settled: ReadonlySet<string> = new Set<EntryState>(settledStates);
 
-/** A state that a newer program invented counts as unsettled: better mentioned once too often than forgotten. */
+/** A state that a newer program invented counts as unfinished: better mentioned once too often than forgotten. */
 export function isSettled(state: string): boolean {
   return settled.has(state);
 }
@@ -46,7 +46,7 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
   return state === "open" && detail.put_off === true ? detail.put_off_until : undefined;
 }
 
-/** True if something is to be done now: unsettled, and not before its time (an overlap that runs, a wait that was asked for). */
+/** True if something is to be done now: unfinished, and not before its time (an overlap that runs, a wait that was asked for). */
 export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
@@ -113,7 +113,7 @@ interface EntryDetails {
     readonly client_id?: string | null;
     /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
     readonly own_key?: boolean;
-    /** The client is older than the first request of this entry: somebody else has its secret. */
+    /** The client is older than the first request of this entry: someone else has its secret. */
     readonly made_before?: boolean;
     /** A request to revoke the client, whose secret is lost, has left. */
     readonly revoking?: boolean;

@@ -33,7 +33,7 @@ export interface FoldFacts {
   readonly misplaced: readonly Misplaced[];
   /** The checksum of the last sound record. */
   readonly lastSum: string | undefined;
-  /** Entries whose history had a gap when the journal was written anew. */
+  /** Entries whose history had a gap when the journal was written again. */
   readonly gaps: ReadonlySet<string>;
 }
 
@@ -86,7 +86,7 @@ export class Fold implements FoldFacts {
   readonly gaps: Set<string>;
   readonly earlier: Earlier | undefined;
   readonly #slots = new Map<string, Slot>();
-  /** Unsettled entries of the part before: asked for again and again. */
+  /** Unfinished entries of the part before: asked for again and again. */
   readonly #open = new Map<string, Entry | undefined>();
   #newest: string | undefined;
 

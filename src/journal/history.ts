@@ -51,7 +51,7 @@ export function brokenStep(lines: readonly Slice[], from = 0): number | undefine
   return undefined;
 }
 
-/** @param isKnown the journal was written anew with it */
+/** @param isKnown the journal was written again with it */
 export function historyFinding(id: string, place: number, isKnown: boolean): Finding {
   const message = `its record ${Math.max(1, place)} or the next was edited, removed or moved since it was written`;
   return { severity: isKnown ? "warning" : "problem", where: `entry ${id}`, message };

@@ -17,7 +17,7 @@ export interface Journal {
   readonly isShared: boolean;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]>;
-  /** The unsettled ones, the newest first: much cheaper than to filter all in a long journal. */
+  /** The unfinished ones, the newest first: much cheaper than to filter all in a long journal. */
   unsettled(): Promise<Entry[]>;
   /** Those that fit, the newest first. What relates to one entry or resource is found without reading the others. */
   select(filter: EntryFilter): Promise<Entry[]>;

@@ -39,7 +39,7 @@ export type SoundRecord = { readonly format: number; readonly sum: string; reado
     }
 );
 
-/** What a journal that was written anew begins with: so many records, and a digest of their checksums. */
+/** What a journal that was written again begins with: so many records, and a digest of their checksums. */
 export interface KeptPart {
   readonly records: number;
   readonly digest: string;

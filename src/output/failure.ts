@@ -12,7 +12,7 @@ export interface FailureStyle {
   readonly exitCode: number;
   /** The words after `integ` that were typed, for a next step that is the same command. */
   readonly typed?: readonly string[];
-  /** Columns of the terminal; lines that nobody sees on one are not wrapped. */
+  /** Columns of the terminal; lines that no one sees on one are not wrapped. */
   readonly width?: number | undefined;
 }
 
@@ -101,7 +101,7 @@ function whereLines(
   return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width);
 }
 
-/** Ids are never cut: what does not fit goes on a line of its own. */
+/** Ids are never cut: what does not fit continues a line of its own. */
 function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   for (const part of parts) {
@@ -114,7 +114,7 @@ function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY
 }
 
 /**
- * An error that nobody foresaw, with its stack: a bug of this program.
+ * An error that no one foresaw, with its stack: a bug of this program.
  * @param style JSON formats get the same object as a failure, kind `failed`
  */
 export function renderBug(error: unknown, style?: FailureStyle): string {

@@ -42,7 +42,7 @@ export interface JsonTree {
 
 /**
  * Reads a whole JSON text.
- * @throws Failure `unreachable` where the text is no JSON (RFC 8259) or nests deeper than {@link maxNesting}
+ * @throws Failure `unreachable` where the text is not JSON (RFC 8259) or nests deeper than {@link maxNesting}
  */
 export function parseJson(source: string): JsonTree {
   const reader = new Reader(source);
@@ -234,7 +234,7 @@ function enclose(brackets: string, parts: readonly string[], layout: { indent: n
 /**
  * The text of a JSON object with the values of the named top-level keys replaced by `null`, duplicates and keys
  * written with escapes included. Everything else stays byte for byte. Keys that are not there are not added.
- * @throws Failure `unreachable` where the text is no JSON object
+ * @throws Failure `unreachable` where the text is not JSON object
  */
 export function withNulls(text: string, keys: readonly string[]): string {
   const { root } = parseJson(text);

@@ -20,7 +20,7 @@ const frameMs = 80;
 /** Where nothing may be shown. */
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
-/** Of several things under way the last one begun is shown. */
+/** Of several things under way the last one started is shown. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label }> = [];
   #timer: NodeJS.Timeout | undefined;
@@ -55,7 +55,7 @@ export class LiveLine implements LiveText {
     this.#spinner?.clear();
   }
 
-  /** Wipes the line, and nothing begun so far is shown again: the command is over, or a question is asked. */
+  /** Wipes the line, and nothing started so far is shown again: the command is over, or a question is asked. */
   close(): void {
     this.#labels.length = 0;
     this.#stop();
@@ -68,7 +68,7 @@ export class LiveLine implements LiveText {
     this.#timer = setTimeout(() => void this.#show(first), patienceMs).unref();
   }
 
-  /** @param first what has taken that long; while the spinner was loaded it may have ended, and something else begun */
+  /** @param first what has taken that long; while the spinner was loaded it may have ended, and something else started */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;

@@ -35,7 +35,7 @@ export interface ResumePoint extends ListEnd {
 
 export interface OutFileOptions {
   readonly force: boolean;
-  /** Go on where an earlier run stopped, where there was one. */
+  /** Continue where an earlier run stopped, where there was one. */
   readonly resume: boolean;
   readonly identity: WalkIdentity;
   /** Files and folders that are never written to. */
@@ -64,7 +64,7 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` where the file is in the way, is no file, or belongs to another walk */
+  /** @throws Failure `usage` where the file is in the way, is not a file, or belongs to another walk */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -86,7 +86,7 @@ export class OutFile implements Sink {
     });
   }
 
-  /** The rows so far are whole: a later run may go on here. */
+  /** The rows so far are whole: a later run may continue here. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
@@ -106,7 +106,7 @@ export class OutFile implements Sink {
 
   /**
    * The walk broke: what is whole stays, and where it ends is noted.
-   * @param options `forGood`: nothing can go on from there, so that no later run tries
+   * @param options `forGood`: nothing can continue from there, so that no later run tries
    */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
@@ -134,7 +134,7 @@ export class OutFile implements Sink {
     try {
       return openSync(this.path, how, 0o600);
     } catch (error) {
-      // Whatever is in the way now is not ours to go on with.
+      // Whatever is in the way now is not ours to continue.
       if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }
@@ -180,7 +180,7 @@ function existsAsFile(path: string): boolean {
   throw new Failure("usage", `--out: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
-/** Before a row is asked for: a folder that is not there, or may not be written to, is no place for a new file. */
+/** Before a row is asked for: a folder that is not there, or may not be written to, is not a place for a new file. */
 function absentIn(folder: string, path: string): false {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);

@@ -14,7 +14,7 @@ export const relativeTimeWidth = 14;
 
 /**
  * An ISO 8601 time as seen from `nowMs`: `3 days ago`, `in 2 hours`, `just now`. Rounded down, a month is 30 days.
- * What is no ISO 8601 time with a zone comes back as it is.
+ * What is not an ISO 8601 time with a zone comes back as it is.
  */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;

@@ -10,7 +10,7 @@ import { compactJson } from "./json-text.ts";
 export interface RowPage {
   readonly body: Buffer;
   readonly spans: Uint32Array;
-  /** Known: rows are compact and nothing but one comma stands between two. Absent where nobody looked. */
+  /** Known: rows are compact and nothing but one comma stands between two. Absent where no one looked. */
   readonly isTight?: boolean;
 }
 

@@ -24,7 +24,7 @@ export interface TerminalFacts {
   readonly noColor?: boolean;
 }
 
-/** The reader of standard output is gone. Success for a list that somebody stopped reading; main decides. */
+/** The reader of standard output no longer exists. Success for a list that someone stopped reading; main decides. */
 export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
@@ -63,7 +63,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opened by being looked at, which costs a quarter of a bare start: only where somebody asks.
+      // Opened by being looked at, which costs a quarter of a bare start: only where someone asks.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -86,7 +86,7 @@ export class Terminal {
     return this.#facts.stdin;
   }
 
-  /** Columns of the terminal standard output is, at this moment; 80 where nobody says. */
+  /** Columns of the terminal standard output is, at this moment; 80 where no one says. */
   get width(): number {
     const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
     return columns > 0 ? columns : 80;
@@ -104,7 +104,7 @@ export class Terminal {
 
   /**
    * Writes all of the data to standard output and resolves when the system has taken it.
-   * @throws BrokenPipe where the reader is gone
+   * @throws BrokenPipe where the reader no longer exists
    * @throws Failure `failed` for a full disk or any other error
    */
   async writeOut(data: string | Buffer): Promise<void> {
@@ -123,7 +123,7 @@ export class Terminal {
     }
   }
 
-  /** Writes to standard error. A standard error that takes nothing is no reason to fail: there is nobody to tell. */
+  /** Writes to standard error. A standard error that takes nothing is not a reason to fail: no one would read it. */
   writeErr(text: string): void {
     if (text === "") return;
     this.live?.clear();
@@ -132,7 +132,7 @@ export class Terminal {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
-      // Nobody to tell.
+      // No one to tell.
     }
   }
 

@@ -11,7 +11,7 @@ export interface SeenCredential {
   readonly scopes?: readonly string[] | undefined;
   readonly type?: string | undefined;
   readonly name?: string | undefined;
-  /** ISO 8601. For a key whose secret was made anew in place: when that was. */
+  /** ISO 8601. For a key whose secret was made again in place: when that was. */
   readonly createdAt?: string | undefined;
   /** null: never. */
   readonly expiresAt?: string | null | undefined;
@@ -28,6 +28,6 @@ export interface Observed {
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** Creations that may have made a client which nobody can name yet, by service account. */
+  /** Creations that may have made a client which no one can name yet, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

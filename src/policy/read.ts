@@ -77,7 +77,7 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
   });
 }
 
-/** What is no YAML, or says a key twice. */
+/** What is not YAML, or has a key twice. */
 function yamlDefects(document: Document, positions: Positions): LocatedDefect[] {
   return [...document.errors, ...document.warnings].map((error) => ({
     ...positions.at(error.pos[0]),

@@ -6,7 +6,7 @@ import type { Observed } from "./observed.ts";
 export interface SlotRefusal {
   readonly account: string;
   readonly used: number;
-  /** How many more the plan would need at once. */
+  /** How many more the plan would need at the same time. */
   readonly needed: number;
   /** As many as the plan may use. */
   readonly limit: number;

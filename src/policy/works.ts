@@ -106,13 +106,13 @@ function failuresOf(works: readonly Work[]): number {
   return failures;
 }
 
-/** When an overlap ends, milliseconds since 1970; at once if its entry does not say. */
+/** When an overlap ends, milliseconds since 1970; immediately if its entry does not say. */
 export function overlapEnd({ entry }: Work): number {
   const end = Date.parse(dueAt(entry) ?? "");
   return Number.isNaN(end) ? 0 : end;
 }
 
-/** When the secret of a key was last made anew in place, milliseconds since 1970. */
+/** When the secret of a key was last made again in place, milliseconds since 1970. */
 export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map<string, number> {
   const found = new Map<string, number>();
   for (const entry of entries) {
@@ -134,7 +134,7 @@ export interface KnownClient {
 export interface ClientInventory {
   /** Those that the journal did not see revoked. */
   readonly known: readonly KnownClient[];
-  /** Creations that may have made a client which nobody can name yet, by service account. */
+  /** Creations that may have made a client which no one can name yet, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }
 

@@ -78,7 +78,7 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
 /**
  * What a change of addresses takes away: a credential whose origins are no longer those it was given for, and at another
  * base URL also what its host was trusted with: the token endpoint that gets new clients' secrets, and the way its key
- * becomes a token. What the same change gives anew stays.
+ * becomes a token. What the same change gives again stays.
  */
 function withoutForeign(
   before: Profile,

@@ -115,7 +115,7 @@ class LayeredCredentials {
     }
   }
 
-  /** The secrets kept in files, whoever names them; `writtenAt` in milliseconds since 1970. None is read. */
+  /** The secrets kept in files, whichever profile names them; `writtenAt` in milliseconds since 1970. None is read. */
   kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);

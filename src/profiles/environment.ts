@@ -28,7 +28,7 @@ export function withoutSecrets(env: Environment): Record<string, string | undefi
 }
 
 /**
- * The value of a variable; an empty one counts as not set (a CI secret that does not exist is handed over as empty).
+ * The value of a variable; an empty one counts as not set (a CI secret that does not exist is delivered as empty).
  * @throws Failure `usage` where it holds a line break or another control character; the value is never quoted
  */
 export function variable(env: Environment, name: string): string | undefined {

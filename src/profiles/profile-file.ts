@@ -169,7 +169,7 @@ export function readProfileFile(path: string): ProfileFile {
     throw fileFailure(error, "read", { path });
   }
   if (lastRead?.text !== text || lastRead.path !== path)
-    // A byte order mark, as some editors leave it, is no error.
+    // A byte order mark, as some editors leave it, is not an error.
     lastRead = { path, text, file: parseFile(text.replace(/^\uFEFF/, ""), path) };
   return lastRead.file;
 }

@@ -46,7 +46,7 @@ export function whereIsCredential(profile: Profile): "keychain" | "file" | "comm
   return source.from === "command" ? "command" : source.kept;
 }
 
-/** The command that gives a profile its credential anew. */
+/** The command that gives a profile its credential again. */
 export function credentialAgain({ name, credential }: Profile): NextCommand {
   const flag = credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin";
   return shell`integ profiles edit ${name} ${flag}`;

@@ -177,7 +177,7 @@ export function leavesTheChoice({ flagProfile, env, stored }: ResolutionInput): 
 /**
  * Chooses the profile, in this order: `-p`; else `INTEG_BASE_URL` with a credential (profile `env`); else
  * `INTEG_PROFILE`; else the default. Address and credential always come from the same place.
- * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials at once, an address
+ * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address
  *   without a credential, an unknown name; `auth` where nothing is set up at all
  */
 export function resolveProfile(input: ResolutionInput): Resolution {

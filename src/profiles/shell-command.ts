@@ -6,7 +6,7 @@ import { hasTerminal, killCommand } from "./command-end.ts";
 import { type Environment, withoutSecrets } from "./environment.ts";
 import { type Advice, shell } from "../next-step.ts";
 
-/** What a command prints is read up to here; more is no key and no token. */
+/** What a command prints is read up to here; more is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
 /** How long its output is waited for after it ended, where a process it left behind keeps the pipe open. */
@@ -124,7 +124,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) options.onStderr?.(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
-    // Whoever goes on writing is told by its broken pipe.
+    // A program that continues writing notices its broken pipe.
     else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
@@ -164,7 +164,7 @@ export function endWords(run: ShellRun): string {
  * Runs a command that prints a secret and gives the first line of its output. The output is never logged
  * and never quoted in a message.
  * @param options.alone nothing may follow the first line: there a guess would be sent to the service
- * @param options.flag the flag that gave `options.profile` the command: a message names both, and how to mend them
+ * @param options.flag the flag that gave `options.profile` the command: a message names both, and how to fix them
  * @throws Failure `auth`: it cannot be run, fails, hangs, or its first line is empty or holds control characters
  */
 export async function secretFromCommand(

@@ -14,8 +14,8 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, read
 import { serviceEmail } from "./seed.ts";
 import type { AccessKeyRecord } from "./state.ts";
 
-// @assumed everything but the creation's request and response (§4.4 «not shown»), and what becomes of a key's status (§3.2 «not
-// shown»): a rotated key stays active, a revoked one stays revoked
+// @assumed everything but the creation's request and response (§4.4 "not shown"), and what becomes of a key's status (§3.2 "not
+// shown"): a rotated key stays active, a revoked one stays revoked
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
@@ -95,7 +95,7 @@ function keyOf(call: Call): AccessKeyRecord {
   return key;
 }
 
-/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, are dead at once. */
+/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, are dead immediately. */
 export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);

@@ -6,7 +6,7 @@ export interface Wishes {
   readonly pending?: number;
   /** `withheld`: the answer that completes carries no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** What a creation leaves behind: a reservation that was given up, or work whose outcome nobody knows. */
+  /** What a creation leaves behind: a reservation that was given up, or work whose outcome no one knows. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** A pending client has its client_id already. */
   readonly clientId?: "early";
@@ -83,7 +83,7 @@ const docsUrl = "https://docs.sandbox.invalid";
 
 /**
  * Titles by code. `invalid_request` and `idempotency_key_reuse` are the document's.
- * @assumed every other code (§7 «not shown beyond status»)
+ * @assumed every other code (§7 "not shown beyond status")
  */
 const titles = {
   invalid_request: "Invalid request",
@@ -107,7 +107,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that is refused: thrown by whoever finds the reason. */
+/** A request that is refused: thrown where the reason is found. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
@@ -125,7 +125,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons (§7 «not shown beyond status»), so that nothing is told about what the caller does not own */
+/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that nothing is told about what the caller does not own */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

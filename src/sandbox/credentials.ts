@@ -17,7 +17,7 @@ function signature(key: string, text: string): Buffer {
 }
 
 /**
- * `text` and its signature as one opaque token. `binding` is signed and not carried: whoever checks must know it.
+ * `text` and its signature as one opaque token. `binding` is signed and not carried: the checker must know it.
  * @returns base64url text of two parts
  */
 export function seal(key: string, sealed: { text: string; binding: string }): string {
@@ -37,7 +37,7 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 
-/** @assumed lifetime of an OAuth access token and of a legacy bearer token («short-lived», §5.3) */
+/** @assumed lifetime of an OAuth access token and of a legacy bearer token ("short-lived", §5.3) */
 const accessTokenSeconds = 900;
 
 /** How long a token that this call issues lives: whole seconds. */

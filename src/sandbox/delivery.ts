@@ -42,7 +42,7 @@ async function deliverSlowly(response: ServerResponse, given: { body: Buffer; by
   response.end();
 }
 
-/** Waits until more may be written, or nobody reads any more. */
+/** Waits until more may be written, or no one reads any more. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -189,7 +189,7 @@ function* enormous(): Generator<Buffer | string> {
 
 /**
  * A gzip stream of a few megabytes that unpacks to more than a gigabyte of spaces, made by hand: one block of fixed
- * codes (RFC 1951 §3.2.6), a literal and then nothing but «258 bytes again from distance 1». Eight of those are 13 bytes.
+ * codes (RFC 1951 §3.2.6), a literal and then nothing but "258 bytes again from distance 1". Eight of those are 13 bytes.
  */
 function* gzipBomb(): Generator<Buffer> {
   yield Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
@@ -218,7 +218,7 @@ function bytesOf(bits: string): Buffer {
   return bytes;
 }
 
-/** The body that replaces a good one. `truncated` ends in the middle, and says so to nobody: its length fits. */
+/** The body that replaces a good one. `truncated` ends in the middle, and says so to no one: its length fits. */
 export function strangeBody(kind: NonNullable<FaultEffects["body"]>, good: string): StrangeBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => StrangeBody> = {

@@ -50,7 +50,7 @@ export function listEntities(call: Call, caller: V1Caller): Answer {
 
 /**
  * GET /v1/cohorts/{id}/members
- * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 «not shown»)
+ * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 "not shown")
  */
 export function listMembers(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");
@@ -113,7 +113,7 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
-/** A row that somebody changed between two pages. */
+/** A row that someone changed between two pages. */
 function updated(row: string, now: number): string {
   const entity = JSON.parse(row) as { status: string };
   const status = entity.status === "active" ? "inactive" : "active";

@@ -18,7 +18,7 @@ const mostLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Tells whoever subscribed in this process, just before an answer goes out: `{ request, response, faults }`. */
+/** Tells anyone who subscribed in this process, just before an answer goes out: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
 /** A request as the control address tells it. */

@@ -48,8 +48,8 @@ function conflict(detail: string, param?: string): Problem {
 
 /**
  * The target must be able to hold what is granted, and have a free slot.
- * @assumed a target that does not exist is 404 (§7 «resource not owned by the caller»); a scope that §5.1 rule 6 does not show is a
- * permission that nobody holds
+ * @assumed a target that does not exist is 404 (§7 "resource not owned by the caller"); a scope that §5.1 rule 6 does not show is a
+ * permission that no one holds
  */
 function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }): void {
   const { caller, identity } = given;

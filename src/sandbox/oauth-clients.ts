@@ -38,7 +38,7 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 /**
  * One look at a client from outside. A pending one counts it, and is completed by the look after the last.
  * @returns the secret where this look, a replayed creation, is the request that completes (§2.3), else null
- * @assumed what completes a pending creation (§3.1 «not shown»), and that nobody gets the secret of one that completes by itself
+ * @assumed what completes a pending creation (§3.1 "not shown"), and that no one gets the secret of one that completes by itself
  */
 export function inspect(
   client: OAuthClientRecord,
@@ -79,8 +79,8 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 }
 
 /**
- * DELETE /v1/oauth_clients/{id}: revoked at once, safe to repeat (§3.1).
- * @assumed a disabled or expired client can be revoked too (§3.1 tells of active and pending); remote cleanup is confirmed at once unless a fault says else
+ * DELETE /v1/oauth_clients/{id}: revoked immediately, safe to repeat (§3.1).
+ * @assumed a disabled or expired client can be revoked too (§3.1 tells of active and pending); remote cleanup is confirmed immediately unless a fault says else
  */
 export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);

@@ -12,7 +12,7 @@ import {
   typeAt,
 } from "./population.ts";
 
-// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 «not shown»)
+// @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 "not shown")
 
 /** At most so many people are found by one search. */
 const mostFound = 50;

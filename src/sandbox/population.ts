@@ -7,7 +7,7 @@ export interface Population {
 }
 
 /**
- * One entity in eight is no person, so that the filter `type` has something to leave out.
+ * One entity in eight is not a person, so that the filter `type` has something to leave out.
  * @assumed `organization` and the status `inactive` (§2.2 knows `person` and `active`)
  */
 const every = 8;
@@ -103,7 +103,7 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** How many entities of a type there are; of all where none is named; 0 for a type that nobody has. */
+/** How many entities of a type there are; of all where none is named; 0 for a type that no one has. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;

@@ -30,10 +30,10 @@ export const AccessKeyCreation = z.strictObject({
   scopes: z.optional(z.array(z.enum(["*", "push-ingest:*"])).check(z.minLength(1), z.maxLength(2))),
 });
 
-/** Body of POST /access-keys/{id}/rotate. @assumed none, or an empty object (§4.4 «not shown») */
+/** Body of POST /access-keys/{id}/rotate. @assumed none, or an empty object (§4.4 "not shown") */
 export const AccessKeyRotation = z.strictObject({});
 
-/** Body of the exchange of a key's secret for a bearer token. @assumed all of it (§5.3 rule 2 «not shown») */
+/** Body of the exchange of a key's secret for a bearer token. @assumed all of it (§5.3 rule 2 "not shown") */
 export const SecretExchange = z.strictObject({ secret: z.string().check(z.minLength(1), z.maxLength(1024)) });
 
 function mediaTypeOf(call: Call): string {

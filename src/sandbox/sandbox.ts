@@ -60,7 +60,7 @@ function checkKept(settings: SandboxSettings, state: State): void {
 export interface RunningSandbox {
   /** The object of `sandbox start -o json`, with a legacy bearer token issued now. */
   describe(): SandboxDescription;
-  /** Ends at once: open connections are dropped. */
+  /** Ends immediately: open connections are dropped. */
   close(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The answer to what is no HTTP: no request was read, so it goes to the socket as it stands. */
+/** The answer to what is not HTTP: no request was read, so it goes to the socket as it stands. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);

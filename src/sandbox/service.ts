@@ -112,7 +112,7 @@ export interface Rate {
   readonly perSecond: number;
 }
 
-/** @assumed numeric limits (§8 «not shown»): wide enough for a walk at full speed, met by a loop that does nothing else */
+/** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, met by a loop that does nothing else */
 export const everydayRate: Rate = { capacity: 5_000, perSecond: 2_500 };
 
 const mostBuckets = 10_000;

@@ -33,7 +33,7 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation goes on; null where nothing completes it by itself. */
+  /** How a pending creation continues; null where nothing completes it by itself. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
   /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until told; null before revocation. */
   cleanup: number | "open" | null;
@@ -108,7 +108,7 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
   return account.organizationId ?? here.organizationId;
 }
 
-/** Clients of a service account that hold a slot at `now` (§3.1 «Slot accounting»). */
+/** Clients of a service account that hold a slot at `now` (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
   return here.oauthClients.filter((client) => {
     if (client.serviceAccountId !== held.serviceAccountId) return false;

@@ -117,7 +117,7 @@ export class Store {
     return this.#load();
   }
 
-  /** The state as it is now if that can be told at once, else as it was last seen; after `current()` only. */
+  /** The state as it is now if that can be told immediately, else as it was last seen; after `current()` only. */
   latest(): State {
     const head = readHead(this.#path);
     return head === undefined || (head === this.#head && this.#state) ? this.#state! : this.#load();

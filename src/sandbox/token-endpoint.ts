@@ -3,7 +3,7 @@ import { basicPair, hashOf, lifetimeOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
 import type { OAuthClientRecord } from "./state.ts";
 
-// @assumed the whole exchange (§5.2 rule 7 «not shown»)
+// @assumed the whole exchange (§5.2 rule 7 "not shown")
 
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 

@@ -199,7 +199,7 @@ class FileDestination implements SingleDestinationPlace {
 
 /**
  * Blanks a reserve and takes its name away. One of the two puts a secret out of reach, so both are tried; that either
- * failed is told all the same: the disk is not what it was.
+ * failed is told anyway: the disk is not what it was.
  */
 function clearAway(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
@@ -315,7 +315,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
 
 /**
  * A reserve on a disk that was restored is another file under its entry's name. It is only tidied up: a place that cannot be
- * looked at any more is no reason to stop.
+ * looked at any more is not a reason to stop.
  */
 function openOwn(path: string): number | undefined {
   try {

@@ -1,5 +1,5 @@
 // `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>`: a GitHub Actions secret of a repository or of one of its
-// environments, encrypted for it before it is sent. Nobody can read it back: the proof is GitHub's word and the time of change.
+// environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
 import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
 import { variable } from "../profiles/environment.ts";

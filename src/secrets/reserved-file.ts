@@ -64,7 +64,7 @@ export function contentOf(fd: number): string {
 }
 
 /**
- * Makes the reserve, or takes up the one that an earlier process of the same work left.
+ * Makes the reserve, or resumes the one that an earlier process of the same work left.
  * @param mayBlank decides, given what stands in a file that is already there and whether it was cut to that, whether it may
  * be blanked; it throws else
  * @returns an open descriptor, synced with its folder entry
@@ -110,7 +110,7 @@ export function wipe(fd: number): void {
 
 /**
  * Gives a reserved file its final name, synced. Not over an existing one without `force`, never through a link. With the
- * synced name the secret is in its place: that the reserved name could not be taken away then is no failure.
+ * synced name the secret is in its place: that the reserved name could not be taken away then is not a failure.
  * @returns why it could not; it is left as a second name of the finished file, and `removeReserve` tries again
  */
 export function putInPlace(

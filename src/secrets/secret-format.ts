@@ -12,7 +12,7 @@ type Field = (typeof fieldNames)[number];
 const templateMark = "template:";
 const namesMark = "env:";
 
-/** @throws Failure `usage` for what is no format, and for one that would leave the secret out */
+/** @throws Failure `usage` for what is not a format, and for one that would leave the secret out */
 export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;

@@ -42,7 +42,7 @@ function unescaped(text: string): unknown {
   }
 }
 
-/** A mask that nobody reads masks nothing: the secret would stand in the log. @throws Failure `usage` */
+/** A mask that no one reads masks nothing: the secret would stand in the log. @throws Failure `usage` */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
   if (trouble === undefined) return;
@@ -95,7 +95,7 @@ function troubleOf(error: unknown): string | undefined {
 }
 
 /**
- * Node opens a closed standard stream on the null device at start, so that writing «succeeds». A person's own
+ * Node opens a closed standard stream on the null device at start, so that writing "succeeds". A person's own
  * `>/dev/null` cannot be told from it, and loses a secret just the same.
  */
 function isNullDevice(fd: number): boolean {
@@ -104,7 +104,7 @@ function isNullDevice(fd: number): boolean {
   return stats.rdev === statSync("/dev/null").rdev;
 }
 
-/** A write of nothing fails on a socket, a terminal or a device that is gone, and harms none that is there. */
+/** A write of nothing fails on a socket, a terminal or a device that no longer exists, and harms none that is there. */
 function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
@@ -126,7 +126,7 @@ function isWriteOnly(fd: number): boolean {
 
 /**
  * Linux lets an empty write to a pipe without readers pass, and Node has no `poll`. The shell has one: `read -t 0`
- * tells at once whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
+ * tells immediately whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
  * Where there is no such shell the loss is met when the secret is printed, and the secret is kept then.
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {

@@ -5,7 +5,7 @@ import { parseTarget } from "../api/http/request-rules.ts";
 import { parseRetryAfter } from "../api/http/retry.ts";
 import { Failure } from "../errors.ts";
 
-/** A complete response. A redirect and a body that is no JSON count as responses too. */
+/** A complete response. A redirect and a body that is not JSON count as responses too. */
 export interface StoreResponse {
   readonly kind: "response";
   readonly status: number;

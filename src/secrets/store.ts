@@ -57,7 +57,7 @@ export interface StoreTools {
   readonly onStderr: (chunk: Uint8Array) => void;
 }
 
-/** @throws Failure `usage` for what is no address of that store */
+/** @throws Failure `usage` for what is not an address of that store */
 export type OpenStore = (address: string, tools: StoreTools) => Store;
 
 export interface StoreTarget {

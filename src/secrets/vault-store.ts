@@ -1,5 +1,5 @@
 // `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao, engine KV version 2. Every
-// write names the version that it is based on (`cas`), so that nothing is overwritten that somebody else has written.
+// write names the version that it is based on (`cas`), so that nothing is overwritten that someone else has written.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../api/http/request-rules.ts";
@@ -86,7 +86,7 @@ class VaultStore implements Store {
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return;
-      // Lost or refused: what stands there now says whether it was written, and whether somebody else was faster.
+      // Lost or refused: what stands there now says whether it was written, and whether someone else was faster.
       const now = await this.#current(client, facts);
       if (fieldOf(now.fields, this.#at.field) === text) return;
       if (String(now.version) !== facts.version) throw this.#changed(facts, now);
@@ -120,7 +120,7 @@ class VaultStore implements Store {
     });
   }
 
-  /** @throws Failure `usage` if the write would replace or change what is no text */
+  /** @throws Failure `usage` if the write would replace or change what is not text */
   #refuseOtherTypes({ fields, text }: Current, method: string): void {
     const { field, path } = this.#at;
     const value = fieldOf(fields, field);

@@ -71,7 +71,7 @@ export interface ExchangeOptions {
 /**
  * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
  * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with `audience` as a parameter if there is one.
- * @throws Failure `usage` if the endpoint is no address, `auth` for an empty id or secret
+ * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
  */
 export async function exchangeClientCredentials(
   request: ClientCredentialsRequest,
@@ -117,7 +117,7 @@ async function ask(
           headers,
           body: String(body),
         });
-        // Nothing of the answer goes this way: what broke, and what is no 200, we report better ourselves.
+        // Nothing of the answer goes this way: what broke, and what is not a 200, we report better ourselves.
         return new Response();
       },
     })
@@ -163,7 +163,7 @@ export function checkToken(token: string): void {
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
  * The default answer: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. Where an organization has it otherwise, a command does it.
- * @throws Failure `usage` if the endpoint is no address
+ * @throws Failure `usage` if the endpoint is not an address
  */
 export async function exchangeAtEndpoint(
   { endpoint, secret }: { readonly endpoint: string; readonly secret: string },
@@ -210,7 +210,7 @@ const impliedAuth = ["client_secret_basic"];
  * Reads the issuer's metadata, from the address of RFC 8414 or else from OpenID Connect's.
  * @returns the differences; `refused` if it publishes nothing, `unknown` if what it publishes is another issuer's
  * @assumed §5.2 rule 3 names an issuer and does not say what it is for: it vouches for the token endpoint, as in RFC 8414
- * @throws Failure `usage` if the issuer is no address
+ * @throws Failure `usage` if the issuer is not an address
  */
 async function compareIssuer(
   expected: TokenEndpoint & { readonly issuer: string },

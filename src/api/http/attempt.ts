@@ -5,7 +5,7 @@ import { type Advice, type NextStep, shell } from "../../next-step.ts";
 /** What a request was about, as far as that changes what to do about a refusal. */
 export type Resource = "oauth_client" | "access_key";
 
-/** A one-time secret read from an answer that is no proper one: it must not be lost for that. */
+/** A one-time secret read from an answer that is not proper one: it must not be lost for that. */
 export interface Salvage {
   readonly secret: string;
   /** What came of the answer. It holds the secret. */
@@ -16,7 +16,7 @@ export interface Salvage {
  * The outcome of one attempt.
  * - `answered`: a success status and a body that keeps to the contract. `text` is the body exactly as it came.
  * - `refused`: a complete 4xx answer: this attempt changed nothing.
- * - `unknown`: bytes left this machine and no usable answer came back (5xx, cut, time-out, broken body).
+ * - `unknown`: bytes left this machine and no usable answer came back (5xx, cut, timeout, broken body).
  * - `not_sent`: proven that no byte of the request left (DNS, refused, TLS handshake, proxy, interrupted before, or there
  *   was no credential to send it with).
  * For a read the difference between the last two is only in the words.
@@ -114,7 +114,7 @@ function ofRefusal(
   });
 }
 
-/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not begun. */
+/** §8: the caller waits as long as `Retry-After` says. A wait that does not fit `--retry-for` was not started. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
@@ -122,7 +122,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
       nextCommand: { add: ["--retry-for", "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
-  // Nobody keeps a command waiting for days, and `--retry-for` has an end.
+  // No one keeps a command waiting for days, and `--retry-for` has an end.
   const days = Math.ceil(seconds / 86_400);
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);

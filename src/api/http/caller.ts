@@ -25,7 +25,7 @@ export class NoToken extends Failure {
 
 /** Who a request is sent as. */
 export interface Authorization {
-  /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as nobody */
+  /** The value of the header `Authorization`. @throws Failure if there is no credential to be had, `NoToken` for now; nothing: sent as no one */
   header(): Promise<string | undefined>;
   /**
    * The service did not accept it (401): what was cached is forgotten.
@@ -211,13 +211,13 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
     if (saysJson(headers["content-type"]))
       value = parseJson(salvage ? withoutSecrets(body, [salvage.secret]) : body).value;
   } catch {
-    // An error page that is no JSON has nothing to say to us.
+    // An error page that is not JSON has nothing to say to us.
   }
   return readProblem(status, value, headers["request-id"]);
 }
 
 /**
- * A one-time secret in an answer that is no proper one, whole or cut: the service may hold it given, so it is not thrown
+ * A one-time secret in an answer that is not proper one, whole or cut: the service may hold it given, so it is not thrown
  * away. Only a string that ends within what came counts.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
@@ -233,7 +233,7 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   }
 }
 
-/** Longest text taken over from an error body: more is no explanation. In UTF-16 units. */
+/** Longest text taken over from an error body: more does not explain. In UTF-16 units. */
 const maxDetail = 2000;
 const maxWord = 300;
 

@@ -79,7 +79,7 @@ async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<
   };
 }
 
-/** `rejectUnauthorized` is said aloud: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
+/** `rejectUnauthorized` is set explicitly: NODE_TLS_REJECT_UNAUTHORIZED has no say. The time is the exchange's own. */
 const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 
 /** `maxHeaderSize`: the most that an answer's head may have, bytes. The times are the exchange's own. */
@@ -87,7 +87,7 @@ const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTi
 
 function trackSockets(connect: Connect, sockets: Set<Socket>): Connect {
   return (options, callback) => {
-    // The socket is given back at once, before it is connected; the types do not say so.
+    // The socket is given back immediately, before it is connected; the types do not say so.
     const socket: unknown = connect(options, callback);
     if (isSocket(socket)) {
       sockets.add(socket);

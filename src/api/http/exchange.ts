@@ -71,7 +71,7 @@ export interface DebugEvent {
   readonly status?: number;
   /** Length of the decoded body. */
   readonly bytes?: number;
-  /** Since the request was begun. */
+  /** Since the request was started. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
   readonly reason?: NetworkErrorReason;
@@ -79,7 +79,7 @@ export interface DebugEvent {
 }
 
 /**
- * The memory that a body is received into, one at a time. Whoever reads many bodies one after the other hands the same
+ * The memory that a body is received into, one at a time. A caller that reads many bodies one after the other hands the same
  * buffer in again: memory of its own for every page would pile up to 64 MB before V8 looks at what is not on its heap.
  */
 export class BodyBuffer {

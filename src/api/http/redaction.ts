@@ -200,7 +200,7 @@ export function createExchangeLog({ debug, now, userAgent }: LogOptions): Exchan
 
 /**
  * How often the same request went out. What is sent again is a request that brought no final answer (§8), and anything
- * under one idempotency key (§4.2); the same question asked anew after its answer is a first try.
+ * under one idempotency key (§4.2); the same question asked again after its answer is a first try.
  */
 class Tries {
   readonly #ended = new Map<string, number>();

@@ -24,7 +24,7 @@ export interface RetryState {
 /**
  * The wait before the next attempt: backoff with full jitter, `Retry-After` its floor.
  * @returns milliseconds; `null` if the wait does not fit into `retryForMs`: it is never shortened.
- * It may exceed 2^31 − 1, where `setTimeout` fires at once: the sleeper has to wait in parts.
+ * It may exceed 2^31 − 1, where `setTimeout` fires immediately: the sleeper has to wait in parts.
  */
 export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, random }: RetryState): number | null {
   if (retryForMs <= 0) return null;
@@ -59,7 +59,7 @@ const mostRefusals = 3;
 export interface ReadClock {
   /** Milliseconds since some moment of this process. */
   elapsed(): number;
-  /** Of any length: above 2^31 − 1 ms it has to wait in parts, since `setTimeout` would fire at once. */
+  /** Of any length: above 2^31 − 1 ms it has to wait in parts, since `setTimeout` would fire immediately. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export interface RetryReadOptions {
   readonly retryForMs: number;
   /** 0 ≤ x < 1 */
   readonly random: () => number;
-  /** No attempt is begun after it is aborted; its reason is thrown where that is a `Failure`. */
+  /** No attempt is started after it is aborted; its reason is thrown where that is a `Failure`. */
   readonly signal?: AbortSignal;
   /** Told before each wait, with what went wrong. */
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;

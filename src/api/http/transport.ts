@@ -19,7 +19,7 @@ export interface TransportOptions {
   readonly proxy?: ProxySettings;
   /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's where absent. */
   readonly ca?: string | undefined;
-  /** What a change is sent under: others may go on with the same work once it has ended. */
+  /** What a change is sent under: others may continue the same work once it has ended. */
   readonly leases?: {
     /** Makes them outlast one request. @throws Failure if another has one: nothing is sent */
     extend(): Promise<void>;

@@ -12,7 +12,7 @@ export function isTime(text: string): boolean {
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));
 }
 
-/** @returns the time with milliseconds and in UTC, which is how the service writes it; what is no time stays as it is */
+/** @returns the time with milliseconds and in UTC, which is how the service writes it; what is not a time stays as it is */
 export function fullTime(text: string): string {
   return isTime(text) ? new Date(text).toISOString() : text;
 }

@@ -33,7 +33,7 @@ export function parseJson(body: Buffer): JsonBody {
   return { text, value: parseText(text) };
 }
 
-/** A text that was checked to be UTF-8 and not too deep. @throws BrokenBody if it is no JSON */
+/** A text that was checked to be UTF-8 and not too deep. @throws BrokenBody if it is not JSON */
 export function parseText(text: string): unknown {
   try {
     // The key itself may be written with escapes.
@@ -72,7 +72,7 @@ export function saysJson(contentType: string | undefined): boolean {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** True for an object that is no array and not null. */
+/** True for an object that is not an array and not null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
-// Finds the rows of a page without making objects of them, and checks every byte on the way: what is no sound JSON, no
-// envelope of §2.1, or has a row that is no object is refused whole. A test holds it against a full parse.
+// Finds the rows of a page without making objects of them, and checks every byte on the way: what is not sound JSON, no
+// envelope of §2.1, or has a row that is not an object is refused whole. A test holds it against a full parse.
 import { isUtf8 } from "node:buffer";
 import { BrokenBody } from "./json-body.ts";
 import {

@@ -1,5 +1,5 @@
 // The rows of lists whose shape the API document does not show (§4.4), in the API's own text. A list may have 100,000 rows:
-// every byte is checked once, and a row is parsed when somebody looks at it.
+// every byte is checked once, and a row is parsed when someone looks at it.
 import { isUtf8 } from "node:buffer";
 import { BrokenBody, type JsonObject, parseJson, parseText } from "./json-body.ts";
 import { closeBrace, closeBracket, comma, openBrace, openBracket, scanValue, skipSpace } from "./json-scanner.ts";

@@ -65,7 +65,7 @@ export interface KeyCreated {
   readonly receipt: string;
 }
 
-/** Appended to a name by `--name-marker`: unguessable, so that nobody else's key has it. */
+/** Appended to a name by `--name-marker`: unguessable, so that no one else's key has it. */
 function newMark(): string {
   return `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 }
@@ -151,7 +151,7 @@ export async function admitKeyCreation(
   tellAlongside(bench, admission);
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
-    // Nobody knows how that one ended: a second key is not made by itself.
+    // No one knows how that one ended: a second key is not made by itself.
     throw new Failure(
       "outcome_unknown",
       "The same key was requested before, and it is not known whether it was created.",
@@ -335,7 +335,7 @@ export async function takeSecret(
   const { bench, lease } = work;
   if (secret === undefined) {
     const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
-    // Another key than was asked for is nobody's to revoke: it is not called lost.
+    // Another key than was asked for is no one's to revoke: it is not called lost.
     const state = detail?.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
     assertAsAsked(lease.entry);
@@ -362,7 +362,7 @@ export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey
 /**
  * Exchanges a key's secret for a bearer token (§5.3) as its rotation began to, whatever the profile says now; repeated if that may help: the exchange changes nothing.
  * @returns false if the profile knows no way to exchange a secret: there is no proof
- * @throws Failure `auth` if the secret is not accepted, `unreachable` if nobody could be asked
+ * @throws Failure `auth` if the secret is not accepted, `unreachable` if no one could be asked
  */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;

@@ -1,4 +1,4 @@
-// A request that nobody may repeat, of a process that lost its entry: it may still leave, or be under way.
+// A request that no one may repeat, of a process that lost its entry: it may still leave, or be under way.
 import { Failure } from "../../errors.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { detailsOf, recoveryStep } from "../workbench.ts";

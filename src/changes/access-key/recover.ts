@@ -97,7 +97,7 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
     request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
-    // Of a clock that nobody compared nothing follows: the request may have been sent a moment ago.
+    // Of a clock that no one compared nothing follows: the request may have been sent a moment ago.
     sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown: isClockKnown(entry),
     userId: await creatorKnown(bench, entry),
@@ -262,7 +262,7 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
   });
 }
 
-/** @throws Failure `unusable` if somebody has revoked the key since its secret was lost: that was on purpose */
+/** @throws Failure `unusable` if someone has revoked the key since its secret was lost: that was on purpose */
 async function assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
   const { resource_id: id, detail } = lost.entry;
   if (id === null || detail.revoking === true) return;
@@ -272,7 +272,7 @@ async function assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<voi
   throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);
 }
 
-/** A key whose secret nobody has cannot be used: one that was is not our orphan, whatever it looked like before. */
+/** A key whose secret no one has cannot be used: one that was is not our orphan, whatever it looked like before. */
 async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
@@ -288,7 +288,7 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
 const longestWorkMs = 10 * 60_000;
 /** No clock is wrong by more: a key made so long before or after cannot be ours. */
 const farAwayMs = 24 * 60 * 60_000;
-/** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 «not shown») */
+/** @assumed the list shows a key this long after it was made, from whatever copy of the data it is read (§4.4 "not shown") */
 export const settleMs = 15_000;
 
 export interface Sought {
@@ -311,7 +311,7 @@ export interface Sought {
 }
 
 export type Search =
-  /** One key fits and nobody has used it. `certain`: it carries the mark. */
+  /** One key fits and no one has used it. `certain`: it carries the mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** A key fits and was used: its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
@@ -374,7 +374,7 @@ interface Seen {
 function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
   const doubts: string[] = [];
   if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // Whoever may list keys has one: a list without any, or without ours, leaves keys out.
+  // Anyone who may list keys has one: a list without any, or without ours, leaves keys out.
   if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");

@@ -36,7 +36,7 @@ import { shell } from "../../next-step.ts";
 export interface KeyReplacementRequest {
   /** Resource id of the key to be replaced. */
   readonly oldId: string;
-  /** Who created the old key, if it is bound to that user: a key bound to somebody else is not the same. */
+  /** Who created the old key, if it is bound to that user: a key bound to someone else is not the same. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
   /** How long both keys stay usable after the new one is proven, milliseconds. */
@@ -99,7 +99,7 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
   };
 }
 
-/** What the replacement was begun with, beside what is typed now. */
+/** What the replacement was started with, beside what is typed now. */
 function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: KeyReplacementRequest): Difference[] {
   const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
   const now = creation.request;
@@ -234,7 +234,7 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
   };
 }
 
-/** A user-bound key is tied to whoever creates it (§2.4): for another person's key that is no replacement. */
+/** A user-bound key is tied to its creator (§2.4): for another person's key that is not a replacement. */
 async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entry) => Promise<boolean>): Promise<void> {
   const { bound_to: before } = entry.detail;
   const { created_by: now } = child.detail;

@@ -203,7 +203,7 @@ class CreationRun {
       attempts: this.#entry.attempts + 1,
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
-      // From here on a crash leaves an attempt whose outcome nobody knows.
+      // From here on a crash leaves an attempt whose outcome no one knows.
       detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
     });
   }
@@ -234,7 +234,7 @@ class CreationRun {
 
   /**
    * A receipt that shows something else than was asked for ends the work. A secret that came with it is delivered first;
-   * nothing of such a client is ever revoked, since it may be somebody's.
+   * nothing of such a client is ever revoked, since it may be someone's.
    */
   async #compare(client: OAuthClient, kind: CreationDecision["kind"]): Promise<void> {
     const differs = this.#differences(client);
@@ -273,7 +273,7 @@ class CreationRun {
   }
 
   /**
-   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that is gone), or if
+   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that no longer exists), or if
    * that cannot be known: its secret was not lost here. Either none of the requests went unanswered, or the client is older
    * than all of them. When the first one was sent, by the service's clock, is known only if that one was answered: this
    * machine's clock may have been wrong then, whatever it says now.

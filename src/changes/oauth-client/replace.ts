@@ -1,4 +1,4 @@
-// The way out of a lost secret (§4.2: «revoke the client, confirm, create a replacement with a new key»), one piece of work
+// The way out of a lost secret (§4.2: "revoke the client, confirm, create a replacement with a new key"), one piece of work
 // over two entries: the lost one names its replacement before anything is revoked, and is settled last.
 import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
@@ -34,7 +34,7 @@ export interface ReplacementOptions {
 /**
  * Brings a creation that may have lost its secret to its end: found, created, or replaced once a person has agreed.
  * @returns the entry that is done, with the receipt if there was one to be had
- * @throws Failure `secret_lost` if nobody agreed
+ * @throws Failure `secret_lost` if no one agreed
  */
 export async function finishOrReplace(
   bench: Workbench,
@@ -49,12 +49,12 @@ export async function finishOrReplace(
   const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
   if (end !== undefined && end.kind !== "secret_lost") return end;
-  // A replacement that was begun was agreed to then.
+  // A replacement that was started was agreed to then.
   const isAgreed = begun !== undefined || (await options.mayReplace(lease.entry));
   if (!isAgreed) throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
   const replaced = await replaceLostSecret(bench, lease, creation);
   if (replaced.kind !== "secret_lost") return replaced;
-  // One of this run's own that was lost as well is enough; one that an earlier run had begun is replaced like any other.
+  // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
   if (begun === undefined) throw secretLost(replaced.entry, replaced);
   const next = await bench.journal.lease(replaced.entry.id);
   try {
@@ -65,7 +65,7 @@ export async function finishOrReplace(
 }
 
 /**
- * A client that somebody has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
+ * A client that someone has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
  * @throws Failure `unusable`; the entry is settled
  */
 async function assertNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
@@ -77,7 +77,7 @@ async function assertNotRevoked(bench: Workbench, lease: EntryLease): Promise<vo
 }
 
 /**
- * Revokes a client whose secret is lost, sees it revoked, and creates another one like it under a new key. Begun work of
+ * Revokes a client whose secret is lost, sees it revoked, and creates another one like it under a new key. Started work of
  * this kind is resumed. The new secret goes to `options.destination`.
  * @param lost the entry in state `secret_lost`, held by this process
  */

@@ -65,7 +65,7 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
   }
 }
 
-/** A body that is no text is shown in base64. */
+/** A body that is not text is shown in base64. */
 async function showChange(context: Context, { method, path, headers, body }: RawRequest): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const { baseUrl } = await context.profiles.active();
@@ -105,7 +105,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // A table that nobody asked for: the answer as it came says more.
+  // A table that no one asked for: the answer as it came says more.
   const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isAsItCame ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);

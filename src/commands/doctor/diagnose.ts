@@ -119,7 +119,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
   };
 }
 
-/** A check that fails is a problem of its own; the others go on. */
+/** A check that fails is a problem of its own; the others continue. */
 async function diagnosed(
   { name, run }: Check,
   subject: Subject,

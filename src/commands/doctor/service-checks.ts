@@ -21,7 +21,7 @@ export const serviceChecks: readonly Check[] = [
 /** A clock further off than this makes tokens and page tokens look expired. */
 const skewLimitMs = 60_000;
 
-/** @throws Failure of an attempt that is no answer, with what to do about it */
+/** @throws Failure of an attempt that is not an answer, with what to do about it */
 async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
@@ -62,7 +62,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read tells the address, TLS, the credential and both clocks: 403 is an answer to somebody who is known. */
+/** One read tells the address, TLS, the credential and both clocks: 403 is an answer to someone who is known. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -150,7 +150,7 @@ async function hasWork({ context, profile }: Subject, operations: string | undef
   return false;
 }
 
-/** The exchange, the bearer token and the organization id at once: none of them can be asked about by itself (§4.4, §5.3). */
+/** The exchange, the bearer token and the organization id together: none of them can be asked about by itself (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
   // That there is no organization id is told with the profile.

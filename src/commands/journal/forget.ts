@@ -25,7 +25,7 @@ export const command = defineVerb({
       const { entry } = lease;
       if (isSettled(entry.state))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
-      // An unfinished step of it would be finished on its own, for work that nobody tracks any more.
+      // An unfinished step of it would be finished on its own, for work that no one tracks any more.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
       const all = [lease, ...steps];
@@ -58,7 +58,7 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
   );
 }
 
-/** What nobody will look after any more. */
+/** What no one will look after any more. */
 function leftBehind(entry: Entry, isKept: boolean): string {
   const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";

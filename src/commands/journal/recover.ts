@@ -114,7 +114,7 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
   }
 }
 
-/** @throws Failure `usage` for what is no address of a store, before anything is sent for any entry */
+/** @throws Failure `usage` for what is not an address of a store, before anything is sent for any entry */
 async function refuseNoStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
@@ -135,7 +135,7 @@ function refuseNothingToEnd(entries: readonly Entry[], ids: readonly string[]): 
   });
 }
 
-/** A profile that was removed: nobody typed its name now, and one added anew under it is another one. */
+/** A profile that was removed: no one typed its name now, and one added again under it is another one. */
 async function refuseGone(context: Context, entry: Entry): Promise<void> {
   const { id, profile, base_url } = entry;
   if ((await context.journal()).isShared) {
@@ -194,7 +194,7 @@ async function giveBackRooms(context: Context, journal: Journal, recovered: read
 async function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Promise<Entry[]> {
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.unsettled();
-  // A step of larger work is finished through it, as long as that is unsettled itself.
+  // A step of larger work is finished through it, as long as that is unfinished itself.
   const openIds = new Set(open.map(({ id }) => id));
   const unsettled = open.filter(({ parent }) => parent === null || !openIds.has(parent));
   return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
@@ -240,7 +240,7 @@ async function print(context: Context, { list }: Report, results: readonly Recov
     await list.page(entriesPage(results.map((result) => result.entry)));
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {
-    // What is left unsettled decides how this ends, whether anybody reads the rows or not.
+    // What is left unfinished decides how this ends, whether anybody reads the rows or not.
     if (worstOf(results) === undefined) throw error;
     if (error instanceof Failure) context.output.warn(error.message);
   }

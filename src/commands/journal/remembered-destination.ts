@@ -57,7 +57,7 @@ export function claimOptions({ destination }: Entry, typed: SecretOptions): Secr
   return option ? { ...typed, to: [option] } : typed;
 }
 
-/** A person who claims wants the secret there whatever has changed since: what was seen before is no base of the write. */
+/** A person who claims wants the secret there whatever has changed since: what was seen before is not a base of the write. */
 function lookedAtAnew(place: SingleRecord): SingleRecord {
   return place.kind === "store" ? { ...place, proof: undefined } : place;
 }

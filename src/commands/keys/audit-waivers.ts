@@ -74,7 +74,7 @@ function endOf(until: string): number | undefined {
   if (!day) return timeOf(until);
   const [year, month, date] = day.slice(1).map(Number) as [number, number, number];
   const start = new Date(Date.UTC(year, month - 1, date));
-  // The 31st of February is no day, and Date would call it the 3rd of March.
+  // The 31st of February is not a day, and Date would call it the 3rd of March.
   return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
 }
 

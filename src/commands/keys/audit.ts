@@ -105,7 +105,7 @@ async function print(context: Context, report: Report): Promise<void> {
   await writer.end({ nextPageToken: null, hasMore: false });
 }
 
-/** What is no finding and must be known all the same. */
+/** What is not a finding and must be known anyway. */
 async function tell({ output }: Context, report: Report): Promise<void> {
   const { unjudged, waived, ended, unused } = report;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
@@ -147,7 +147,7 @@ export type Report = Judgement &
     readonly now: number;
   };
 
-/** All that an audit came to as one document: a list envelope of its findings, and beside it what is no finding. */
+/** All that an audit came to as one document: a list envelope of its findings, and beside it what is not a finding. */
 export function documentOf(report: Report, where: string): object {
   const { findings, waived, unjudged, ended, unused, limits } = report;
   return {

@@ -26,7 +26,7 @@ export type KeyFlags = FlagsOf<typeof addKeyOptions>;
 
 /**
  * Whether the name gets a mark. With a team's journal it does unless it is asked not to: who finishes a lost creation there
- * may be somebody else, elsewhere.
+ * may be someone else, elsewhere.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,

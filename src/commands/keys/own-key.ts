@@ -94,7 +94,7 @@ export interface OwnKeyChoice {
 
 /**
  * The one gate in front of a rotation: the caller's own key is rotated only into its profile, or with `--yes`.
- * @throws Failure `usage` if the key is the caller's, or if it may be and nobody can be asked; nothing is changed
+ * @throws Failure `usage` if the key is the caller's, or if it may be and no one can be asked; nothing is changed
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
   const { id, updateProfile, secretProfile } = choice;
@@ -172,7 +172,7 @@ export async function tellIfLockedOut(
   context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
-/** Whether the caller's credential is refused, asked anew. */
+/** Whether the caller's credential is refused, asked again. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
   try {
     const again = await context.profiles.named(profile.name);

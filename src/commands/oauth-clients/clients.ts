@@ -80,7 +80,7 @@ export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownReq
     .map(requestOf);
 }
 
-/** The service account that will own a client. @throws Failure `usage` where nobody can be asked or no answer is given */
+/** The service account that will own a client. @throws Failure `usage` where no one can be asked or no answer is given */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
   const choices = (await requestsMade(context)).map(({ service_account_id, created_at }) => ({
@@ -96,7 +96,7 @@ export async function askAccount(context: Context): Promise<string> {
 
 /**
  * The scopes of a client of that service account: those it was last given are taken to begin with.
- * @throws Failure `usage` where nobody can be asked or no answer is given
+ * @throws Failure `usage` where no one can be asked or no answer is given
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
@@ -208,7 +208,7 @@ async function clientsMade(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Nothing is looked up where nobody can be asked. */
+/** Nothing is looked up where no one can be asked. */
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();

@@ -1,7 +1,7 @@
 import { addDryRun } from "../options/dry-run.ts";
 import { creationIntent } from "../../changes/oauth-client/admit.ts";
 import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
-// At once: a process that can open no more files after the request must still end as it should.
+// Immediately: a process that can open no more files after the request must still end as it should.
 import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
 import { secretLost } from "../../changes/secret-delivery.ts";
 import type { Workbench } from "../../changes/workbench.ts";

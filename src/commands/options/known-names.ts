@@ -16,7 +16,7 @@ export interface KnownNames {
   entries(filter: EntryFilter): Promise<readonly Entry[]>;
 }
 
-/** Whoever picks or completes a name means work of late. */
+/** Anyone who picks or completes a name means work of late. */
 const newest: EntryFilter = { all: true, limit: 1000 };
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {

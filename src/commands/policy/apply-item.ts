@@ -128,7 +128,7 @@ async function destinationOf(
   return context.secrets.destination(chosen, () => Promise.reject(new Error("a policy has no secret for the screen")));
 }
 
-/** With the agreement to apply, a secret of its own items that was lost is replaced; what somebody else made is not. */
+/** With the agreement to apply, a secret of its own items that was lost is replaced; what someone else made is not. */
 function mayReplace({ detail }: Entry): Promise<boolean> {
   return Promise.resolve(detail.made_before !== true);
 }
@@ -172,7 +172,7 @@ async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredentia
   await rotateOAuthClient(work.bench, clientRotation(item, old), { ...agreements(work), destination });
 }
 
-/** A mark in the name settles a lost answer for certain, which nobody is there to do by hand. */
+/** A mark in the name settles a lost answer for certain: no one is there to do it by hand. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;

@@ -1,4 +1,4 @@
-// Several items of a plan at once: what ends an overlap or continues goes first, so that its slots are free for what begins.
+// Several items of a plan at the same time: what ends an overlap or continues goes first, so that its slots are free for what begins.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";

@@ -17,7 +17,7 @@ export const command = defineVerb({
         nextCommand: shell`integ profiles list`,
       });
     await warnOfUnfinished(context, profile.id).catch((error: unknown) => {
-      // A journal that cannot be read keeps nobody from removing a credential.
+      // A journal that cannot be read keeps no one from removing a credential.
       if (!(error instanceof Failure)) throw error;
       context.output.warn(`It is not known whether it has unfinished changes: ${error.message}`);
     });

@@ -104,7 +104,7 @@ async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<Prof
   };
 }
 
-/** What is no address at all is refused where addresses are checked. */
+/** What is not an address at all is refused where addresses are checked. */
 async function movesAway(from: string, to: string | undefined): Promise<boolean> {
   const { originOf } = await import("../../profiles/address.ts");
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
@@ -226,7 +226,7 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** A hidden prompt; where nobody can be asked, the flags that would do. */
+/** A hidden prompt; where no one can be asked, the flags that would do. */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";

@@ -91,7 +91,7 @@ async function prove(
 }
 
 /**
- * @param options.entry whose work is gone on with; without one the chosen profile's
+ * @param options.entry whose work is continued; without one the chosen profile's
  * @param options.disk one for all that a process does: where it cannot be trusted for one piece of work, it cannot for another
  */
 export async function workbenchOf(
@@ -147,8 +147,8 @@ export function actingAs({ account }: Workbench): string {
 }
 
 /**
- * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where nobody can be asked it may not;
- * nor may a client that somebody else has made, or whose secret another machine may keep, unless it is asked for in so many
+ * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where no one can be asked it may not;
+ * nor may a client that someone else has made, or whose secret another machine may keep, unless it is asked for in so many
  * words.
  */
 export async function mayReplace(
@@ -197,7 +197,7 @@ export async function mentionDamage(context: Context): Promise<void> {
   );
 }
 
-/** Mentions unsettled work and damage once, when a command that changes something begins. */
+/** Mentions unfinished work and damage once, when a command that changes something begins. */
 export async function mentionUnsettled(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
@@ -210,7 +210,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Shows what a change made. @throws what standard output did, told so that nobody asks for the change again */
+/** Shows what a change made. @throws what standard output did, told so that no one asks for the change again */
 export async function showMade(print: () => Promise<void>): Promise<void> {
   try {
     await print();
@@ -224,7 +224,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What is shown in the middle of work that goes on, whether anybody reads it or not. */
+/** What is shown in the middle of work that continues, whether anybody reads it or not. */
 export class ShownMeanwhile {
   #error: Error | undefined;
 

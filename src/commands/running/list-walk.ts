@@ -154,7 +154,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** What is printed is good; where it goes on is told, so that nothing has to be read twice. */
+/** What is printed is good; where it continues is told, so that nothing has to be read twice. */
 function brokenOff(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -201,7 +201,7 @@ function tellMore({ context, plan, view, last }: Walk): void {
 export class UniqueRows {
   readonly #seen = new Set<string>();
 
-  /** The page without repeated rows. A row without an id is nobody's repeat. */
+  /** The page without repeated rows. A row without an id is no one's repeat. */
   of({ body, spans }: Page): RowPage {
     const kept: number[] = [];
     for (let at = 0; at < spans.length; at += 2) {
@@ -217,6 +217,6 @@ export class UniqueRows {
 
 function idOf(row: string): string | undefined {
   const { id } = JSON.parse(row) as { readonly id?: unknown };
-  // §2.2: an id is a string. A number may have lost digits on the way here, and is nobody's repeat.
+  // §2.2: an id is a string. A number may have lost digits on the way here, and is no one's repeat.
   return typeof id === "string" ? id : undefined;
 }

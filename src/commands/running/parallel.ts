@@ -1,6 +1,6 @@
-// Several pieces of work at once, no more than a number of them at the same time.
+// Several pieces of work at the same time, no more than a given number.
 
-/** Waits for all. @throws what the first one threw; none is begun after it */
+/** Waits for all. @throws what the first one threw; none is started after it */
 export async function eachInParallel<T>(
   items: readonly T[],
   atOnce: number,

@@ -63,9 +63,9 @@ export async function whereOf(context: Context): Promise<string> {
 
 /** Columns are chosen from so many rows at most. */
 const sample = 200;
-/** So many rows are printed at once: enough for a table to fit what most lists have. */
+/** So many rows are printed together: enough for a table to fit what most lists have. */
 const rowsAtOnce = 5000;
-/** More columns than this nobody reads. */
+/** More columns than this no one reads. */
 const mostColumns = 10;
 
 /** @param view `columns`: the fields that may be expected, in the order to show them */

@@ -14,7 +14,7 @@ export const command = defineVerb({
     const version = documentVersion(context, options);
     const service = await context.connect();
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
-    // An OpenAPI document is JSON to whoever asks for it; YAML is its other usual form.
+    // An OpenAPI document is JSON for most readers; YAML is its other usual form.
     if (context.output.format === "yaml") await context.output.document(answer.value);
     else await context.output.text(answer.text);
   },

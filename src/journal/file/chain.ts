@@ -1,5 +1,5 @@
 // Whether the records of a file stand as they were appended: each names the checksum of the line before it, and a journal
-// that was written anew begins with a digest of what it kept.
+// that was written again begins with a digest of what it kept.
 import { createHash, type Hash } from "node:crypto";
 import type { Finding } from "../journal.ts";
 import type { KeptPart } from "../record.ts";

@@ -325,7 +325,7 @@ export class JournalFile {
       assertCurrent(fold, this.path);
       this.#keepDamage(reading);
       if (reading.torn) this.#keepTorn(reading.torn);
-      removeTemporaries(this.path); // of one that was killed here: nobody else writes one under this lock
+      removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
       const header = (kept: KeptPart): string => this.#header(kept);
       replaceFile(this.path, writtenAnew(fold, { going, header }));
       this.#index.remove();

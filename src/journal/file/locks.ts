@@ -114,7 +114,7 @@ export class JournalLocks {
 
   /**
    * Locks the bytes of every entry that no process holds by this path, for as long as the file is replaced: who holds one
-   * by another path would go on in a file that nobody reads any more.
+   * by another path would continue in a file that no one reads any more.
    * @param leased ids of the entries that are held by this path
    */
   #tryOthers(leased: ReadonlySet<string>): HeldLock | Busy {
@@ -137,7 +137,7 @@ export class JournalLocks {
 
   /**
    * What is needed to put another file in the journal's place, besides its lock.
-   * @throws Failure if other paths would go on leading to the file that is there
+   * @throws Failure if other paths would continue leading to the file that is there
    */
   holdOthers(leased: ReadonlySet<string>): HeldLock {
     if (hasOtherPaths(this.#path)) {
@@ -152,7 +152,7 @@ export class JournalLocks {
     return came;
   }
 
-  /** Tries again until nobody is in the way. No lock is held over a pause, and other work of this process goes on. */
+  /** Tries again until no one is in the way. No lock is held over a pause, and other work of this process continues. */
   async wait<T>(attempt: () => T | Busy): Promise<T> {
     const end = performance.now() + this.#parts.waitMs;
     for (let round = 0; ; round += 1) {

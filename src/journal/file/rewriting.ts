@@ -1,4 +1,4 @@
-// What stands in a journal that is written anew: every record of each entry that stays, behind a digest of them all.
+// What stands in a journal that is written again: every record of each entry that stays, behind a digest of them all.
 import { createHash } from "node:crypto";
 import type { Fold } from "../fold.ts";
 import { historyFindings } from "../history.ts";

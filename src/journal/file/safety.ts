@@ -12,8 +12,8 @@ const writableByOthers = 0o022;
 const anyOther = 0o077;
 
 /**
- * Refuses a file that is no plain file, belongs to somebody else or can be written by others. One that others can read
- * is made private where `repair` is set: nobody else can have changed it.
+ * Refuses a file that is not a plain file, belongs to someone else or can be written by others. One that others can read
+ * is made private where `repair` is set: no one else can have changed it.
  * @throws Failure `usage` with the command to type.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
@@ -67,7 +67,7 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/** Refuses to treat somebody else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
+/** Refuses to treat someone else's file as a damaged journal. Zeros are what a power failure leaves of a first append. */
 export function assertOurs(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
@@ -109,7 +109,7 @@ export const nothingSent = "Nothing was sent, nothing changed.";
 
 /**
  * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and
- * what is no failing file call (a bug) too.
+ * what is not a failing file call (a bug) too.
  * @param action what was being done, e.g. `append to the journal`.
  * @param options.ofItsEntries the work is on entries that stand there already.
  */

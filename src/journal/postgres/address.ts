@@ -234,7 +234,7 @@ function schemaOf(text: string, options: string | undefined): string {
   );
 }
 
-/** Whether nobody but this machine sees what goes to that host. */
+/** Whether no one but this machine sees what goes to that host. */
 export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }

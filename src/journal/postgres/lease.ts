@@ -33,7 +33,7 @@ export interface Taken {
   readonly epoch: string;
   readonly position: number;
   readonly hash: string;
-  /** When the statement that took it left: the lease has not begun before. */
+  /** When the statement that took it left: the lease has not started before. */
   readonly askedAt: Moment;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
@@ -93,7 +93,7 @@ export class PostgresLease implements EntryLease {
     return quiet !== undefined && performance.now() - askedAt.monotonic < quiet.ms ? quiet.until : undefined;
   }
 
-  /** Whether nobody else can have the entry for so long. */
+  /** Whether no one else can have the entry for so long. */
   outlasts(ms: number): boolean {
     return sinceThen(this.#extendedAt) + ms + marginMs < this.#parts.leaseMs;
   }

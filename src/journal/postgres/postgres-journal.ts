@@ -35,7 +35,7 @@ export interface PostgresJournalParts extends Omit<LeaseParts, "held"> {
   readonly waitMs: number;
 }
 
-/** Entries that are read at once of a long list. */
+/** Entries of a long list that are read together. */
 const pageLength = 1000;
 
 const nothingSent = "Nothing was sent, nothing changed.";
@@ -151,7 +151,7 @@ export class PostgresJournal implements Journal {
     return { kind: "new", lease, alongside };
   }
 
-  /** What is there of the request, the newest first, and what of it can be gone on with. */
+  /** What is there of the request, the newest first, and what of it can be continued. */
   async #resumeNow(
     intent: Intent,
     options: AdmissionChoice,

@@ -7,7 +7,7 @@ import type { Query } from "./session.ts";
 /** The version of the tables that this program reads and writes. */
 const schemaVersion = 1;
 
-/** Any number that nobody else is likely to lock: of the making of tables, in each database. */
+/** Any number that no one else is likely to lock: of the making of tables, in each database. */
 const initLock = 4_927_301_658;
 
 export interface Tables {
@@ -90,7 +90,7 @@ async function versionOf(query: Query, { meta }: Tables): Promise<number | undef
   return Number(row?.value);
 }
 
-/** Makes the tables, or finds them there; of several that do so at once one makes them. @returns whether it was this one */
+/** Makes the tables, or finds them there; of several that do so at the same time one makes them. @returns whether it was this one */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
   const version = await versionOf(query, tables);

@@ -1,4 +1,4 @@
-// Taking the lease of an entry: one that nobody has, or whose holder is a process of this machine that has ended. A living
+// Taking the lease of an entry: one that no one has, or whose holder is a process of this machine that has ended. A living
 // holder is waited for, then named.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

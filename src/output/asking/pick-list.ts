@@ -121,7 +121,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
 }
 
-/** Enter where nothing fits what was typed is no answer. */
+/** Enter where nothing fits what was typed is not an answer. */
 function isSomething(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

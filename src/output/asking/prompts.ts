@@ -38,7 +38,7 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // At once, before a key typed after it is heard; as Escape, which draws its end where an abort leaves half a list.
+    // Immediately, before a key typed after it is heard; as Escape, which draws its end where an abort leaves half a list.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();

@@ -11,7 +11,7 @@ export interface AskOptions extends Question {
 }
 
 export interface PickOptions {
-  /** What is known, the likeliest first; where there is nothing the other way is taken at once. */
+  /** What is known, the likeliest first; where there is nothing the other way is taken immediately. */
   readonly choices: readonly Choice[];
   /** What to type on the command line instead. */
   readonly flag: string;
@@ -26,12 +26,12 @@ export interface Questions {
   /**
    * Asks for a yes. `--yes` is one.
    * @returns false for a no
-   * @throws Failure `usage` where nobody can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
+   * @throws Failure `usage` where no one can be asked, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of the input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
    * Asks for a text; an empty one is asked for again.
-   * @throws Failure `usage` where nobody can be asked, naming the flag; `interrupted` as `confirm`
+   * @throws Failure `usage` where no one can be asked, naming the flag; `interrupted` as `confirm`
    */
   ask(question: string, options?: AskOptions): Promise<string>;
   /** Asks for one of what is known. @throws Failure as `ask` does */
@@ -95,7 +95,7 @@ export function createQuestions(
   };
 }
 
-/** Where nothing is known there is nothing to pick: the text is asked for at once. */
+/** Where nothing is known there is nothing to pick: the text is asked for immediately. */
 const nothingKnown: Picked = { values: [], somethingElse: true };
 
 function picks(

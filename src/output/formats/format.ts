@@ -48,7 +48,7 @@ export interface ListWriter extends Required<PageWriter> {
   readonly rowsWritten: number;
 }
 
-/** A list before which single resources come as they are made, each at once: a receipt is not held back for its list. */
+/** A list before which single resources come as they are made, each immediately: a receipt is not held back for its list. */
 export interface Report {
   readonly list: ListWriter;
   /**
@@ -86,7 +86,7 @@ export interface ListTarget {
   readonly now: () => number;
   /** Keep these fields, in this order; all where absent. */
   readonly fields?: readonly FieldPath[];
-  /** Rows that an earlier run wrote to the same place: the list goes on behind them. */
+  /** Rows that an earlier run wrote to the same place: the list continues behind them. */
   readonly rowsBefore?: number;
   /** Receipts that stand before the list, in the same document. */
   readonly receiptsBefore?: number;

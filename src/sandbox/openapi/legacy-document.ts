@@ -206,7 +206,7 @@ export function publishLegacy(call: Call): Answer {
   return jsonAnswer(200, legacyDocument(call.baseUrl));
 }
 
-/** GET /oauth/openapi.json @assumed that it has one (§5.2 rule 7 «not shown») */
+/** GET /oauth/openapi.json @assumed that it has one (§5.2 rule 7 "not shown") */
 export function publishTokenEndpoint(call: Call): Answer {
   return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

@@ -185,7 +185,7 @@ export class IndexFiles {
     }
   }
 
-  /** Of a journal that was written anew. What cannot be removed does not fit it, and is not used. */
+  /** Of a journal that was written again. What cannot be removed does not fit it, and is not used. */
   remove(): void {
     try {
       removeFile(this.#path);
@@ -208,7 +208,7 @@ function isInFile(segment: Segment): segment is FileSegment {
   return "listed" in segment;
 }
 
-/** A file that can be read and that nobody else can have written; everything else is as good as absent. */
+/** A file that can be read and that no one else can have written; everything else is as good as absent. */
 function openOwn(path: string): number | undefined {
   let fd: number;
   try {

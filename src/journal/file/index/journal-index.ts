@@ -176,7 +176,7 @@ export class JournalIndex implements Earlier {
     }
   }
 
-  /** Goes on behind what was given out already. */
+  /** Continues behind what was given out already. */
   *#resuming(ask: (below: number) => Iterable<string>): Iterable<string> {
     let below = Number.POSITIVE_INFINITY;
     for (;;) {
@@ -228,7 +228,7 @@ function readAgain({ fd, end }: IndexedPart): JournalIndex | undefined {
   return index;
 }
 
-/** @param unsettled of all entries before; of those too that the fold touched, afterwards */
+/** @param unfinished of all entries before; of those too that the fold touched, afterwards */
 function segmentOf(fold: Fold, unsettled: Set<string>): Segment[] {
   const [records, names] = [new Table(), new Table()];
   let [first, last, updated] = [Number.POSITIVE_INFINITY, 0, ""];
