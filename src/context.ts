@@ -8,7 +8,7 @@ import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
-import type { Destination, SecretOptions } from "./secrets/destination.ts";
+import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
 import type { Undelivered } from "./secrets/kept.ts";
 
 /** What the person set for every command, flags before environment. Durations are milliseconds. */
@@ -54,6 +54,13 @@ export interface Secrets extends Pick<SecretKeeping, "completeDelivery" | "remov
   /** @param print writes the receipt to standard output, where no other destination was asked for. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
+  /** Encryption of secrets that a team's journal keeps. */
+  readonly escrow: {
+    /** The ciphertext, or undefined if nothing says to whom to encrypt. */
+    encrypt(secret: OneTimeSecret): Promise<string | undefined>;
+    /** @throws Failure `undelivered` if no identity here opens it */
+    decrypt(ciphertext: string): Promise<OneTimeSecret>;
+  };
   /**
    * Has a CI hide a secret in its log that is bound for standard output (GitHub Actions), in every form in which the
    * receipt has it; elsewhere nothing.

@@ -88,11 +88,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["prune", "Remove old finished entries", () => import("./commands/journal/prune.ts")],
           ["verify", "Check every record of the journal", () => import("./commands/journal/verify.ts")],
           ["path", "Print the path or the address of the journal", () => import("./commands/journal/path.ts")],
-          [
-            "release",
-            "Take an entry away from the process that holds it",
-            () => import("./commands/journal/release.ts"),
-          ],
+          ["release", "Release an entry that a process holds", () => import("./commands/journal/release.ts")],
           ["init", "Create the tables of a team's journal", () => import("./commands/journal/init.ts")],
         ],
       },

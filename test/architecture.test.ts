@@ -48,6 +48,7 @@ const pureRules = [
   "api/pages.ts",
   "api/raw.ts",
   "journal/entry.ts",
+  "journal/postgres/address.ts",
   "output/relative-time.ts",
   "output/row-page.ts",
   "output/visible-text.ts",
@@ -98,8 +99,11 @@ const table: Readonly<Record<string, Room>> = {
     rooms: ["errors.ts", "next-step.ts", "profiles", "disk"],
     types: ["api", "journal"],
     rules: pureRules,
-    packages: ["zod", "@noble/ciphers", "@noble/curves", "@noble/hashes"],
-    only: Object.fromEntries(["ciphers", "curves", "hashes"].map((n) => [`@noble/${n}`, ["secrets/sealed-box.ts"]])),
+    packages: ["zod", "@noble/ciphers", "@noble/curves", "@noble/hashes", "age-encryption"],
+    only: {
+      ...Object.fromEntries(["ciphers", "curves", "hashes"].map((n) => [`@noble/${n}`, ["secrets/sealed-box.ts"]])),
+      "age-encryption": ["secrets/escrow.ts"],
+    },
   },
   profiles: {
     rooms: ["errors.ts", "next-step.ts", "disk"],

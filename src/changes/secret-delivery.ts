@@ -118,15 +118,16 @@ export async function deliverSecret(
   { prove, learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
+  const isEscrowed = await escrowMeanwhile(delivery, secret);
   const isKept = keptBefore || (needsCopy(lease.entry, secret) && (await keepMeanwhile(delivery, secret)));
   try {
     await prove?.(secret.secret);
     const record = (at: DestinationRecord): Promise<void> => recordAfterwards(bench, lease, { destination: { ...at } });
     await bench.clock.finishing(() => destination.deliver(secret, { origin: originOf(lease.entry), record }));
   } catch (error) {
-    throw withRequestId(await keepUndelivered(delivery, secret, { isKept, learned, error }), requestId);
+    throw withRequestId(await keepUndelivered(delivery, secret, { isKept, isEscrowed, learned, error }), requestId);
   }
-  await settleDelivered(delivery, learned, secret.kind === "access_key" ? isKept : undefined);
+  await settleDelivered(delivery, learned, secret.kind === "access_key" ? isKept || isEscrowed : undefined);
 }
 
 /**
@@ -143,6 +144,16 @@ function leavesTrace(destination: DestinationRecord): boolean {
   return destination.kind !== "several" && describeDestination(destination).leavesTrace;
 }
 
+/** What the team's journal cannot take now is delivered or kept here all the same. */
+async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
+  try {
+    return await bench.secrets.escrow(lease.entry.id, secret);
+  } catch (error) {
+    bench.tell.warn(`The secret could not be encrypted into the team's journal (${reasonOf(error)})`);
+    return false;
+  }
+}
+
 async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     await bench.secrets.keep(lease.entry.id, secret);
@@ -157,9 +168,15 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
 async function keepUndelivered(
   { bench, lease }: SecretDelivery,
   secret: OneTimeSecret,
-  how: { readonly isKept: boolean; readonly learned: Partial<EntryProgress>; readonly error: unknown },
+  how: {
+    readonly isKept: boolean;
+    readonly isEscrowed: boolean;
+    readonly learned: Partial<EntryProgress>;
+    readonly error: unknown;
+  },
 ): Promise<Failure> {
-  const refusal = how.isKept ? undefined : await whyNotKept(bench, lease.entry.id, secret);
+  const here = how.isKept ? undefined : await whyNotKept(bench, lease.entry.id, secret);
+  const refusal = how.isEscrowed ? undefined : here;
   await recordAfterwards(bench, lease, {
     ...how.learned,
     state: refusal === undefined ? "undelivered" : "secret_lost",

@@ -77,6 +77,8 @@ export interface SecretKeeping {
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
+  /** Encrypts the secret for the team's journal, if that was asked for. @returns whether it is there now */
+  escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
   /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;

@@ -26,7 +26,7 @@ const some = (...words: string[]): Completion => ({ kind: "words", words, open: 
 
 /** What only a person knows. */
 const unknowable =
-  "audience cohort-id command count duration header id issuer key n name name=value names person-id spec status store text time token url uuid when";
+  "address audience cohort-id command count duration header id issuer key n name name=value names person-id recipient spec status store text time token url uuid when";
 
 /** By the word between the angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {

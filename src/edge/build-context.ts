@@ -5,6 +5,7 @@ import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, once, EmbeddedSandbox } from "./connections.ts";
 import { configFolder, journalPath, stateFolder } from "./folders.ts";
+import { EscrowChoice } from "./escrow-choice.ts";
 import type { Interruption } from "./interruption.ts";
 import { OpenedJournal } from "./opened-journal.ts";
 import { Failure } from "../errors.ts";
@@ -64,7 +65,12 @@ export async function buildContext(
     connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
     journal: () => journal.open(),
     initJournal: () => journal.init(),
-    secrets: buildSecrets({ ...parts, profiles, http: (choice) => connections.transport(choice) }),
+    secrets: buildSecrets({
+      ...parts,
+      profiles,
+      http: (choice) => connections.transport(choice),
+      escrow: new EscrowChoice({ env, journal, tellNote }),
+    }),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
     clock,
@@ -186,9 +192,10 @@ export interface SecretParts extends Parts {
   readonly profiles: Profiles;
   /** For the stores that are asked over HTTP. */
   readonly http: OpenHttp;
+  readonly escrow: EscrowChoice;
 }
 
-export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote, http }: SecretParts): Secrets {
+export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote, http, escrow }: SecretParts): Secrets {
   const rooms = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });
   const undelivered = once(async () => {
     const { Undelivered } = await import("../secrets/kept.ts");
@@ -206,7 +213,9 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
       signal: cut,
     });
   return {
+    escrow: escrow.secrets,
     async destination(options, print) {
+      await escrow.check(options.escrow);
       const { destinationFor } = await import("../secrets/registry.ts");
       const needsIssuer = options.to.some(({ kind }) => kind === "profile");
       const issuedBy = options.issuedBy ?? (needsIssuer ? await profiles.active() : undefined);

@@ -4,6 +4,7 @@ import type { Clock } from "../changes/workbench.ts";
 import type { Context, Settings } from "../context.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { JournalParts } from "../journal/open-journal.ts";
+import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
 import { actorOf } from "./actor.ts";
 import { once } from "./connections.ts";
 
@@ -38,13 +39,23 @@ export class OpenedJournal {
     return initJournal(this.#parts());
   }
 
+  /** What the profile says of the journal, if the environment does not choose another. */
+  ofProfile(): ProfileJournal {
+    const { env, settings } = this.#sources;
+    const none = { escrow: [] };
+    if (settings.profile === undefined && env.INTEG_BASE_URL) return none;
+    const name = settings.profile ?? (env.INTEG_PROFILE || undefined);
+    return readProfileJournal(settings.configDir, name);
+  }
+
   close(): void {
     this.#opened?.close();
   }
 
   #parts(): JournalParts {
     const { env, settings, clock } = this.#sources;
-    const { journalPath: path, home, timeoutMs } = settings;
+    const { home, timeoutMs } = settings;
+    const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
     const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
     return { path, now: () => clock.now(), actor: actorOf(env), team };
   }

@@ -15,6 +15,8 @@ export interface Journal {
   readonly path: string;
   /** It is a team's: other machines and other people change it too. */
   readonly isShared: boolean;
+  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: nobody else could claim them. */
+  readonly escrow?: EscrowStore;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]>;
   /** The unfinished ones, the newest first: much cheaper than to filter all in a long journal. */
@@ -65,6 +67,16 @@ export interface Journal {
   prune(olderThanMs: number, options?: PruneOptions): Promise<Pruned>;
   /** Ends what was opened for it. Safe to repeat. */
   close(): void;
+}
+
+export interface EscrowStore {
+  /** The entries that have one. */
+  ids(): Promise<ReadonlySet<string>>;
+  /** Committed once the promise is fulfilled. */
+  put(entry: string, ciphertext: string): Promise<void>;
+  get(entry: string): Promise<string | undefined>;
+  /** Safe to repeat. */
+  remove(entry: string): Promise<void>;
 }
 
 /** Who works on an entry. */

@@ -111,6 +111,10 @@ const Profile = z.looseObject({
   legacy: z.optional(LegacyAccess),
   /** Known token endpoint of a profile whose own credential is an API key: proves new clients, receives them. */
   oauth: z.optional(OAuthSettings),
+  /** Address of the team's journal that its changes are kept in, without a password. */
+  journal: z.optional(z.string()),
+  /** Public keys (age) that undelivered secrets are encrypted to, for that journal. */
+  escrow: z.optional(z.array(z.string())),
 });
 export type Profile = z.infer<typeof Profile>;
 

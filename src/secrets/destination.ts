@@ -74,6 +74,8 @@ export interface SecretOptions {
   /** Lets every file replace an existing one. */
   readonly force?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
+  /** Public keys that the secret is encrypted to, for the team's journal. */
+  readonly escrow?: readonly string[] | undefined;
   /** What the command yields, if it is known before: a profile that is to take an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
   /** Whose service issues the secret; the chosen profile's, if it is not said. */

@@ -1,5 +1,7 @@
 // A journal in PostgreSQL that several administrators share: each has a home, a profile and an id of it of their own.
+import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
@@ -187,5 +189,77 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const early = await eve.integ(["journal", "recover", "--secret-file", "t"]);
     expect([early.code, early.stderr]).toEqual([7, expect.stringContaining("may still be sending the request")]);
     expect(await requests()).toBe(before);
+  });
+
+  it("an encrypted secret is claimed from anywhere by whoever has an identity, and by nobody else", async () => {
+    const schema = await team();
+    const identity = await generateIdentity();
+    const recipient = await identityToRecipient(identity);
+    const runner = await administrator(schema);
+    const eve = await administrator(schema);
+    await runner.integ(["profiles", "edit", "prod", "--escrow", recipient]);
+    const failed = await runner.integ([...create().slice(0, -2), "--secret-command", "exit 1"]);
+    expect(failed.code, failed.stderr).toBe(12);
+    runner.remove(); // and its disk with it
+    const id = (await rows(eve))[0]?.id ?? "";
+    const escrowed = async (): Promise<string> =>
+      JSON.stringify(await server.sql(`SELECT entry, ciphertext FROM ${schema}.integ_escrow`, role.name));
+    expect(await escrowed()).toContain("BEGIN AGE ENCRYPTED FILE");
+    const locked = await eve.integ(["journal", "claim", id]);
+    expect([locked.code, locked.stderr]).toEqual([12, expect.stringContaining("no identity is set here")]);
+    const file = eve.path("identity");
+    writeFileSync(file, `# of a test\n${await generateIdentity()}\n`, { mode: 0o600 });
+    const env = { INTEG_ESCROW_IDENTITY: file };
+    const other = await eve.integ(["journal", "claim", id], { env });
+    expect([other.code, other.stderr]).toEqual([12, expect.stringContaining("does not open it")]);
+    writeFileSync(file, `# of a test\n${identity}\n`);
+    const claimed = await eve.integ(["journal", "claim", id, "--json"], { env });
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const { client_secret: secret } = JSON.parse(claimed.stdout) as { client_secret: string };
+    expect(secret.length).toBeGreaterThan(10);
+    expect(await rows(eve)).toMatchObject([{ state: "done" }]);
+    expect(await escrowed()).toBe("[]");
+    const all = JSON.stringify(await server.sql(`SELECT * FROM ${schema}.integ_records`, role.name));
+    expect(all).not.toContain(secret);
+  });
+
+  it("a secret that is delivered is not kept, and one that cannot be lost says so before anything is sent", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const recipient = await identityToRecipient(await generateIdentity());
+    const made = await ada.integ(create("--escrow", recipient));
+    expect(made.code, made.stderr).toBe(0);
+    expect(await server.sql(`SELECT entry FROM ${schema}.integ_escrow`, role.name)).toEqual([]);
+    const before = await clientCount();
+    const inCi = await ada.integ([...create().slice(0, -1), "t"], { env: { CI: "true" } });
+    expect(inCi.stderr).toContain("INTEG_ESCROW=");
+    for (const bad of ["age1nonsense", (await generateIdentity()).toLowerCase(), "me@example.com"]) {
+      const refused = await ada.integ([...create().slice(0, -1), "u"], { env: { INTEG_ESCROW: bad } });
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--escrow")]);
+    }
+    const file = { INTEG_JOURNAL: ada.path("journal.ndjson"), INTEG_ESCROW: recipient };
+    const alone = await ada.integ([...create().slice(0, -1), "u"], { env: file });
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("need a team's journal")]);
+    expect(await clientCount()).toBe(before + 1);
+  });
+
+  it("a profile names its journal, without a password", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const { INTEG_JOURNAL: address = "", ...env } = ada.env;
+    delete ada.env.INTEG_JOURNAL;
+    expect(env.PGPASSWORD).toBe(role.password);
+    const refused = await ada.integ(["profiles", "edit", "prod", "--journal", address.replace("@", ":canary@")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("holds a password")]);
+    const mistyped = await ada.integ(["profiles", "edit", "prod", "--journal", "postgres//x"]);
+    expect(mistyped.code).toBe(2);
+    expect((await ada.integ(["profiles", "edit", "prod", "--journal", address])).code).toBe(0);
+    expect((await ada.integ(["journal", "path"])).stdout).toBe(`${address}\n`);
+    expect((await ada.integ(create())).code).toBe(0);
+    expect(await server.sql(`SELECT state FROM ${schema}.integ_entries`, role.name)).toEqual([{ state: "done" }]);
+    const elsewhere = await ada.integ(["journal", "path"], { env: { INTEG_JOURNAL: ada.path("j") } });
+    expect(elsewhere.stdout).toBe(`${ada.path("j")}\n`);
+    expect((await ada.integ(["profiles", "edit", "prod", "--journal", ""])).code).toBe(0);
+    expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
   });
 });

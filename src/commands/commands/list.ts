@@ -78,6 +78,11 @@ export const environment: readonly Variable[] = [
     meaning: "the journal: a file on a volume that outlives the machine, or postgresql://… for one that a team shares",
   },
   { name: "INTEG_LEASE", meaning: "how long an entry of a team's journal is leased, at least --timeout + 1s" },
+  {
+    name: "INTEG_ESCROW",
+    meaning: "age public keys that secrets are encrypted to for a team's journal, with commas",
+  },
+  { name: "INTEG_ESCROW_IDENTITY", meaning: "file of the age identities that open such secrets for journal claim" },
   ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
     (name) => ({ name, meaning: "as PostgreSQL's own programs read it, for a team's journal" }),
   ),

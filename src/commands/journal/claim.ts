@@ -19,6 +19,7 @@ import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.
 import { askEntry } from "../options/known-names.ts";
 import { showMade, whereSecretIs } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import { keepingOf } from "../running/keeping.ts";
 import { claimOptions } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
@@ -126,7 +127,7 @@ async function settle(
   const wasUnnamed = isUnnamed(lease.entry);
   try {
     await lease.record(afterClaim(lease.entry));
-    (await context.secrets.undelivered()).destroy(id, { keepsProof: lease.entry.parent !== null });
+    await (await keepingOf(context)).destroyKept(id, { keepsProof: lease.entry.parent !== null });
   } catch (error) {
     // The secret is delivered: how the claim ended stays what it is.
     if (!(error instanceof Failure)) throw error;
@@ -151,8 +152,8 @@ async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
 
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
   refuseDead(entry);
-  const undelivered = await context.secrets.undelivered();
-  if (undelivered.isKept(entry.id)) return belonging(undelivered.read(entry.id), entry);
+  const keeping = await keepingOf(context);
+  if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,

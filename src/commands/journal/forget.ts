@@ -4,6 +4,7 @@ import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
+import { keepingOf } from "../running/keeping.ts";
 import { defineVerb } from "../verb.ts";
 import { entryView } from "./view.ts";
 
@@ -29,14 +30,14 @@ export const command = defineVerb({
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
       const all = [lease, ...steps];
-      const undelivered = await context.secrets.undelivered();
-      for (const one of all) context.output.warn(leftBehind(one.entry, undelivered.isKept(one.entry.id)));
+      const keeping = await keepingOf(context);
+      for (const one of all) context.output.warn(leftBehind(one.entry, keeping.isKept(one.entry.id)));
       const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
       if (!(await context.output.confirm(question, { destructive: true })))
         throw new Failure("usage", "Nothing was changed: the answer was no.");
       for (const one of all) {
         await one.record({ state: "abandoned" });
-        undelivered.destroy(one.entry.id);
+        await keeping.destroyKept(one.entry.id, { keepsProof: false });
       }
       await context.output.resource(publicEntry(lease.entry), entryView);
     } finally {

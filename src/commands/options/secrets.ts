@@ -33,6 +33,10 @@ export const addSecretOptions = sharedOptions((command) =>
     .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", inOrder)
     .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", inOrder)
     .option("--secret-to <store>", `Write the secret to a store; repeatable: ${stores}`, inOrder)
+    .option(
+      "--escrow <recipient...>",
+      "Encrypt the secret to age public keys and keep it in the team's journal until it is delivered [env: INTEG_ESCROW]",
+    )
     .addOption(
       command
         .createOption(
@@ -85,6 +89,7 @@ export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   return {
     to: to.map(({ option }) => option),
     as: loose,
+    escrow: flags.escrow,
     force: flags.force === true,
     commandLimitMs: limit === undefined ? undefined : parseDuration(limit, "--secret-command-timeout"),
   };

@@ -12,6 +12,8 @@ export const addProfileOptions = sharedOptions((command) =>
     .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"]))
     .option("--base-url <url>", "The organization's regional API host, https://…")
     .option("--organization-id <uuid>", "The organization's id; the legacy contract (keys, people) needs it")
+    .option("--journal <address>", "Address of a team's journal, without a password (postgresql://…); empty: none")
+    .option("--escrow <recipient...>", "Age public keys that undelivered secrets are encrypted to; empty: none")
     .option("--api-key-stdin", "Read the API key from standard input")
     .option("--api-key-command <command>", "A command that prints the API key, run at each use")
     .option("--api-key-id <id>", "Resource id of the access key, so that keys rotate knows the profile's own")
@@ -58,6 +60,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   refuseBoth(flags, "accessTokenCommand", "accessTokenEndpoint");
   await checkAddresses(flags);
   await checkRegion(flags, before);
+  await checkJournal(flags);
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
@@ -67,11 +70,37 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
     ...(flags.region !== undefined && { region: oneOf<"us" | "eu">("--region", flags.region, ["us", "eu"]) }),
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
     ...(flags.organizationId !== undefined && { organization_id: flags.organizationId.toLowerCase() || null }),
+    ...(flags.journal !== undefined && { journal: flags.journal || null }),
+    ...(flags.escrow !== undefined && { escrow: recipientsIn(flags.escrow) }),
     ...(legacy !== undefined && { legacy }),
     ...(credential !== undefined && { credential }),
     ...(key !== undefined && { key }),
     ...(oauth !== undefined && { oauth }),
   };
+}
+
+/** @throws Failure `usage` for an address that cannot be used, or that holds a password; for a recipient that is none */
+async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
+  const recipients = escrow && recipientsIn(escrow);
+  const wrong = recipients?.find((one) => !/^age1[0-9a-z]{50,4000}$/.test(one));
+  if (wrong !== undefined)
+    throw new Failure("usage", "--escrow: a recipient is not a public key of age.", {
+      meaning: "Nothing was changed.",
+      hint: "Use the public key that age-keygen prints (age1…).",
+    });
+  if (!journal) return;
+  const { readAddress, shownAddress } = await import("../../journal/postgres/address.ts");
+  if (shownAddress(journal) !== journal)
+    throw new Failure("usage", "--journal: the address holds a password.", {
+      meaning: "Arguments are seen by others, and a profile is not a place for a secret. Nothing was changed.",
+      hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
+    });
+  readAddress(journal, {});
+}
+
+function recipientsIn(typed: readonly string[]): string[] | null {
+  const recipients = typed.filter((one) => one !== "");
+  return recipients.length === 0 ? null : recipients;
 }
 
 /**

@@ -27,6 +27,7 @@ export const profileView = (profile?: Profile): ResourceView => ({
       heading: "token endpoint",
     },
     { path: "legacy.kind", heading: "legacy token" },
+    { path: "journal", heading: "journal" },
   ],
 });
 
@@ -57,6 +58,8 @@ export function profileRow(profile: Profile, defaultName: string | null): string
     },
     legacy: profile.legacy ?? null,
     oauth: profile.oauth ?? null,
+    journal: profile.journal ?? null,
+    escrow: profile.escrow ?? null,
   });
 }
 

@@ -1,15 +1,9 @@
 // What every command that changes something does around the change: its workbench, what is said before, what is shown after.
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/contract-headers.ts";
-import {
-  type Account,
-  DiskHealth,
-  otherPlaces,
-  type SecretKeeping,
-  type Tell,
-  type Workbench,
-} from "../../changes/workbench.ts";
+import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
 import { profileOf } from "./entry-profile.ts";
+import { keepingOf } from "./keeping.ts";
 import { read } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -106,22 +100,6 @@ export async function workbenchOf(
     tell: tellOf(context),
     disk,
     retryForMs: context.settings.retryForMs,
-  };
-}
-
-async function keepingOf(context: Context): Promise<SecretKeeping> {
-  const undelivered = await context.secrets.undelivered();
-  return {
-    completeDelivery: (record, facts) => context.secrets.completeDelivery(record, facts),
-    removeReserve: (record, entry, options) => context.secrets.removeReserve(record, entry, options),
-    reread: (record) => context.secrets.reread(record),
-    place: undelivered.place,
-    reserve: async (entry) => undelivered.reserve(entry),
-    keep: async (entry, secret) => undelivered.keep(entry, secret),
-    isKept: (entry) => undelivered.isKept(entry),
-    readKept: async (entry) => undelivered.read(entry),
-    destroyKept: async (entry, options) => undelivered.destroy(entry, options),
-    release: async (entry) => undelivered.release(entry),
   };
 }
 

@@ -13,6 +13,7 @@ import type {
   AdmissionChoice,
   Condition,
   EntryLease,
+  EscrowStore,
   Finding,
   Holder,
   Intent,
@@ -21,6 +22,7 @@ import type {
   PruneOptions,
 } from "../journal.ts";
 import { recordContent, recordHash } from "../record.ts";
+import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import { holderIn, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, plain, PostgresLease, resourcesIn } from "./lease.ts";
@@ -62,11 +64,13 @@ export function fingerprintOf(entry: Parameters<typeof requestKey>[0]): string {
 export class PostgresJournal implements Journal {
   readonly path: string;
   readonly isShared = true;
+  readonly escrow: EscrowStore;
   readonly #parts: PostgresJournalParts;
   readonly #lease: LeaseParts;
 
   constructor(parts: PostgresJournalParts) {
     this.path = parts.shown;
+    this.escrow = escrowTable(parts);
     this.#parts = parts;
     this.#lease = { ...parts, held: new Set() };
   }

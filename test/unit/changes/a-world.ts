@@ -351,6 +351,7 @@ export class AWorld {
 
   #secrets(): SecretKeeping {
     return {
+      escrow: async () => false,
       completeDelivery: async (record, { clientId, id }) => {
         if (record.kind === "store")
           return rememberedStore(record, { open: async () => this.#store(), keys: this.#keys() }).completeDelivery({});

@@ -1,0 +1,97 @@
+// Secrets encrypted to public keys (age), so that they can be kept where others read: whoever has an identity of one of them
+// can claim them, from anywhere.
+import { readFileSync } from "node:fs";
+import { armor, Decrypter, Encrypter } from "age-encryption";
+import * as z from "zod/mini";
+import { Failure } from "../errors.ts";
+import { fileFailure } from "../disk/error-words.ts";
+import type { OneTimeSecret } from "./destination.ts";
+
+const Escrowed = z.object({
+  secret: z.string(),
+  kind: z.enum(["oauth_client", "access_key"]),
+  id: z.string(),
+  clientId: z.optional(z.string()),
+  receipt: z.string(),
+});
+
+/** @throws Failure `usage` if a recipient is not a public key of age; an identity among them is not shown */
+export function checkRecipients(recipients: readonly string[]): void {
+  encrypterFor(recipients);
+}
+
+function encrypterFor(recipients: readonly string[]): Encrypter {
+  const encrypter = new Encrypter();
+  for (const recipient of recipients) {
+    try {
+      encrypter.addRecipient(recipient);
+    } catch {
+      const isSecret = /^AGE-SECRET-KEY-/i.test(recipient);
+      throw new Failure(
+        "usage",
+        isSecret
+          ? "--escrow: this is an identity (a private key). Give its public key."
+          : `--escrow: ${JSON.stringify(recipient)} is not a public key of age.`,
+        { meaning: "Nothing was sent.", hint: "Use the public key that age-keygen prints (age1…)." },
+      );
+    }
+  }
+  return encrypter;
+}
+
+export async function encryptSecret(secret: OneTimeSecret, recipients: readonly string[]): Promise<string> {
+  return armor.encode(await encrypterFor(recipients).encrypt(JSON.stringify(secret)));
+}
+
+/**
+ * @param path of the file with identities, a line each, as age-keygen writes it
+ * @throws Failure `usage` if it cannot be read or holds none; `undelivered` if none of them opens the secret
+ */
+export async function decryptSecret(text: string, path: string | undefined): Promise<OneTimeSecret> {
+  const decrypter = new Decrypter();
+  for (const identity of identitiesIn(path)) {
+    try {
+      decrypter.addIdentity(identity);
+    } catch {
+      throw new Failure("usage", `The file ${path} holds a line that is not an identity of age.`, {
+        hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote.",
+      });
+    }
+  }
+  let opened: string;
+  try {
+    opened = await decrypter.decrypt(armor.decode(text), "text");
+  } catch {
+    throw new Failure(
+      "undelivered",
+      "The secret is encrypted in the team's journal, and this identity does not open it.",
+      {
+        meaning: "It stays there for whoever has an identity of one of its recipients.",
+        hint: "Set INTEG_ESCROW_IDENTITY to the file of another identity.",
+      },
+    );
+  }
+  return secretIn(opened);
+}
+
+function secretIn(text: string): OneTimeSecret {
+  const read = Escrowed.safeParse(JSON.parse(text));
+  if (read.success) return read.data;
+  throw new Failure("failed", "What is encrypted in the team's journal is not a secret of integ.");
+}
+
+function identitiesIn(path: string | undefined): string[] {
+  if (path === undefined || path === "")
+    throw new Failure("undelivered", "The secret is encrypted in the team's journal, and no identity is set here.", {
+      meaning: "It stays there for whoever has an identity of one of its recipients.",
+      hint: "Set INTEG_ESCROW_IDENTITY to the file of an identity.",
+    });
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw fileFailure(error, "read the identity", { path });
+  }
+  const lines = text.split(/\r?\n/).map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !line.startsWith("#"));
+}
