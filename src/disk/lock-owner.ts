@@ -111,8 +111,7 @@ export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: 
 
 /** Whether the process has ended beyond doubt: one that can be looked at from here, in the same boot of the same machine. */
 export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
-  if (owner.boot !== self.boot) return false;
-  if (owner.space !== self.space || (owner.boot === null && owner.host !== self.host)) return false;
+  if (!canBeLookedAt(owner, self)) return false;
   if (isGone(owner.pid)) return true;
   const stat = processStat(owner.pid);
   if (stat === null || owner.start === null) return false;
@@ -120,8 +119,18 @@ export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean
   return (stat.state === "Z" || stat.state === "X") && stat.threads <= 1;
 }
 
-/** The holder in words for a person. */
+/** Whether the process runs, or ran, where this one can see it: the same boot of the same machine, the same container. */
+export function canBeLookedAt(owner: ProcessIdentity, self: ProcessIdentity): boolean {
+  return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
+}
+
+/** The holder in words for a person. Its number means something only where this process can see it. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
-  if (owner === undefined) return "another process";
-  return owner.host === self.host ? `process ${owner.pid}` : `process ${owner.pid} on ${owner.host}`;
+  if (owner === undefined) return "a process that left no name";
+  const { pid, host } = owner;
+  if (canBeLookedAt(owner, self)) return `process ${pid}`;
+  if (host !== self.host) return `process ${pid} on ${host}`;
+  return owner.boot === self.boot
+    ? `process ${pid} of another container on this machine`
+    : `process ${pid} of another boot of ${host}`;
 }

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { errorCode, failedCall, hasNoLinks, isMissing, isThereAlready } from "./error-words.ts";
 import { type KernelLock, loadKernelLock } from "./kernel-lock.ts";
 import {
+  canBeLookedAt,
   identify,
   isGone,
   isProvenDead,
@@ -30,9 +31,14 @@ export interface HeldLock {
   release(): void;
 }
 
+export interface OwnedLock extends HeldLock {
+  /** False once a person has taken it away, see `takeOver`. */
+  isHeld(): boolean;
+}
+
 /** Either the lock, or who has it (undefined where its file does not tell). */
 export type LockAttempt =
-  | { readonly held: HeldLock }
+  | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
 
 export interface LockMeans {
@@ -43,9 +49,10 @@ export interface LockMeans {
 
 type LockState =
   | { readonly kind: "absent" }
-  | { readonly kind: "held"; readonly owner: LockOwner | undefined }
+  /** `isJudged`: its owner is known to live; else nothing here can tell. */
+  | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isJudged: boolean }
   | { readonly kind: "dead"; readonly owner: LockOwner }
-  | { readonly kind: "ours"; readonly lock: HeldLock };
+  | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | careful;
 /** More rounds than any honest race takes; after that the caller waits like behind a living holder. */
@@ -85,7 +92,7 @@ function inspect(path: string, means: LockMeans): LockState {
     const granted = means.kernel?.tryLock(fd); // undefined: this file system has no such lock
     const text = readAll(fd);
     const owner = readOwner(text);
-    if (granted === false) return { kind: "held", owner };
+    if (granted === false) return { kind: "held", owner, isJudged: true };
     if (granted === true && !isAt(path, fd)) return { kind: "absent" };
     if (owner === undefined && granted === true) {
       // Made in place, without links, by a process that died before it wrote its name: the kernel's lock decides.
@@ -94,16 +101,41 @@ function inspect(path: string, means: LockMeans): LockState {
       writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
       return { kind: "ours", lock: heldLock(path, fd) };
     }
-    if (owner === undefined) return { kind: "held", owner };
+    if (owner === undefined) return { kind: "held", owner, isJudged: false };
     const dead = (granted === true && owner.kernel) || isProvenDead(owner, means.self, path);
-    return dead ? { kind: "dead", owner } : { kind: "held", owner };
+    return dead ? { kind: "dead", owner } : { kind: "held", owner, isJudged: canBeLookedAt(owner, means.self) };
   } finally {
     if (!keep) fs.closeSync(fd);
   }
 }
 
+/**
+ * Removes a lock whose owner cannot be judged from here (another machine, boot or container; one that wrote no name), since a
+ * person says that it has ended. If it has not, its `isHeld` tells it.
+ * @returns `lives` if its owner is known to live, `free` if nobody has the lock
+ */
+export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
+  const state = inspect(path, means);
+  if (state.kind === "ours") state.lock.release();
+  if (state.kind === "absent" || state.kind === "ours") return "free";
+  const { owner } = state;
+  if (state.kind === "dead") return clearDead(path, { owner: state.owner, means }) ? "free" : "lives";
+  if (state.isJudged) return "lives";
+  return (owner === undefined ? clearUnnamed(path) : clearDead(path, { owner, means })) ? "taken" : "lives";
+}
+
+/** Removes a lock without an owner's name; false if another one came to stand there. */
+function clearUnnamed(path: string): boolean {
+  const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
+  fs.renameSync(path, aside);
+  const isAnother = readOwner(attemptRead(aside) ?? "") !== undefined;
+  if (isAnother) fs.linkSync(aside, path);
+  discard(aside);
+  return !isAnother;
+}
+
 /** Makes the lock's file with its owner in it; undefined where another process was first. */
-function create(path: string, means: LockMeans): HeldLock | undefined {
+function create(path: string, means: LockMeans): OwnedLock | undefined {
   const temporary = `${path}.new-${means.self.pid}-${randomBytes(6).toString("hex")}`;
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
   try {
@@ -123,7 +155,7 @@ function create(path: string, means: LockMeans): HeldLock | undefined {
 }
 
 /** Where the file system has no hard links: a crash between the two steps leaves a file without an owner. */
-function createInPlace(path: string, means: LockMeans): HeldLock | undefined {
+function createInPlace(path: string, means: LockMeans): OwnedLock | undefined {
   let fd: number;
   try {
     fd = fs.openSync(path, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
@@ -163,9 +195,10 @@ function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): 
   }
 }
 
-function heldLock(path: string, fd: number): HeldLock {
+function heldLock(path: string, fd: number): OwnedLock {
   let held = true;
   return {
+    isHeld: () => held && isAt(path, fd),
     release() {
       if (!held) return;
       held = false;

@@ -50,7 +50,7 @@ export interface Journal {
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /**
    * Takes an entry away from the holder that was seen; its process records nothing more.
-   * @throws Failure `usage` for a file, whose locks end with their processes; `conflict` if another holds it by now
+   * @throws Failure `conflict` if another holds it by now; of a file, if its process is known to run, or made a step only now
    */
   takeAway(id: string, seen: Holder | undefined): Promise<void>;
   /**

@@ -9,7 +9,7 @@ export const command = defineVerb({
     { line: "integ journal release 6k2f9", does: "asks first, and names the process that holds it" },
     { line: "integ journal release 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "For an entry of a team's journal whose process has ended or hangs on another machine. A lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
+  more: "For an entry whose process has ended or hangs on another machine or in another container. Of a journal in a file, the process must have made no step for ten minutes, and one that can be seen to run keeps its entry. In a team's journal a lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
   asks: (context) => askEntry(context, { question: "Which entry is to be released?" }),
   async run(context, { args: [id], options }) {
     const { output } = context;
@@ -23,8 +23,10 @@ export const command = defineVerb({
     }
     if (holder === undefined && journal.isShared) {
       output.note(`Nobody holds the entry ${entry.id}.`);
-    } else if (holder !== undefined) {
-      const who = `process ${holder.pid} of ${holder.user} on ${holder.host}, since ${holder.since}`;
+    } else {
+      const who = holder
+        ? `process ${holder.pid} of ${holder.user} on ${holder.host}, since ${holder.since}`
+        : "the process that began it, which must have ended";
       if (!(await output.confirm(`Take the entry ${entry.id} away from ${who}?`, { destructive: true })))
         throw new Failure("usage", "Nothing was released: the answer was no.");
     }

@@ -1,6 +1,6 @@
 // The journal in a file. Each change of it is made under the file's lock, each entry changed under a lock of its own.
 import { randomInt, randomUUID } from "node:crypto";
-import type { HeldLock } from "../../disk/process-lock.ts";
+import type { HeldLock, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
@@ -26,7 +26,7 @@ import { prunable } from "../prunable.ts";
 import { recordContent } from "../record.ts";
 import { JournalFile, type Reading } from "./journal-file.ts";
 import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
-import { assertCurrent, journalFailure, nothingSent } from "./safety.ts";
+import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
 import { Verification } from "./verify.ts";
 
 /** A key means something only if the contract has one. */
@@ -42,13 +42,6 @@ function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
   if (isOfUnsettled(filter)) return fold.unsettled();
   return filter.since === undefined ? fold.entries() : fold.since(filter.since);
 }
-
-/** What is done to entries that stand in this journal: another journal would not have them. */
-const ofItsEntries: ReadonlySet<string> = new Set([
-  "lock an entry of the journal",
-  "update the journal",
-  "prune the journal",
-]);
 
 export interface FileJournalParts {
   /** milliseconds since 1970 */
@@ -67,6 +60,8 @@ export class FileJournal implements Journal {
   readonly #file: JournalFile;
   readonly #locks: JournalLocks;
   #swept = false;
+  /** Locks of the entries that this process works on. */
+  readonly #held = new Set<OwnedLock>();
 
   constructor(path: string, { now, actor, locks = realLocks }: FileJournalParts) {
     this.path = path;
@@ -241,11 +236,12 @@ export class FileJournal implements Journal {
   }
 
   /** @param first as it stands, read after its lock was taken */
-  #lease(first: Entry, lock: HeldLock): EntryLease {
+  #lease(first: Entry, lock: OwnedLock): EntryLease {
     let entry = first;
     // A number is used once, even if its record could not be written: something of it may stand in the file.
     let { sequence } = first;
     let isHeld = true;
+    this.#held.add(lock);
     return {
       get entry() {
         return entry;
@@ -254,7 +250,7 @@ export class FileJournal implements Journal {
         if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(this.#now()).toISOString() };
-        this.#append(next);
+        this.#append(next, lock);
         entry = next;
         return next;
       },
@@ -263,16 +259,18 @@ export class FileJournal implements Journal {
       },
       release: async () => {
         isHeld = false;
+        this.#held.delete(lock);
         lock.release();
       },
     };
   }
 
-  #append(entry: Entry): void {
+  #append(entry: Entry, ownLock: OwnedLock): void {
     const meaning = "The journal still shows the entry as it was before this step.";
     try {
       const lock = this.#locks.holdFile({ meaning });
       try {
+        if (!ownLock.isHeld()) throw takenAway(entry.id, meaning);
         this.#file.append((fold) => [recordContent(entry, { by: this.#actor, prev: fold.newestHash(entry.id) })]);
       } finally {
         lock.release();
@@ -286,17 +284,20 @@ export class FileJournal implements Journal {
     return new Map();
   }
 
-  async takeAway(): Promise<never> {
-    throw new Failure("usage", "The lock of an entry in a file ends with its process.", {
-      hint: "Wait for that process, or end it, then run the command again.",
-    });
+  async takeAway(id: string): Promise<void> {
+    const touchedAt = Date.parse((await this.find(id)).updated_at);
+    try {
+      this.#locks.takeAway(id, { now: this.#now(), touchedAt });
+    } catch (error) {
+      throw this.#failure(error, "lock an entry of the journal", "Nothing changed.");
+    }
   }
 
   /** A lock lasts as long as its process. */
   async extendLeases(): Promise<void> {}
 
   holdsLeases(): boolean {
-    return true;
+    return [...this.#held].every((lock) => lock.isHeld());
   }
 
   close(): void {}
@@ -392,6 +393,6 @@ export class FileJournal implements Journal {
   }
 
   #failure(error: unknown, action: string, meaning?: string): unknown {
-    return journalFailure(error, action, { path: this.path, meaning, ofItsEntries: ofItsEntries.has(action) });
+    return journalFailure(error, action, { path: this.path, meaning, ofItsEntries: isOfItsEntries(action) });
   }
 }

@@ -3,13 +3,22 @@
 //
 // Each is two: a file beside the journal, which names its owner, and bytes of the journal's own file, which belong to that
 // file whatever path leads to it. Where the system has no locks on bytes, a journal that has other paths is refused.
-import { readdirSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { type LockRange, loadKernelLock } from "../../disk/kernel-lock.ts";
-import { describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
-import { type HeldLock, type LockMeans, pauseMs, sweepLocks, tryLock } from "../../disk/process-lock.ts";
+import { canBeLookedAt, describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
+import {
+  type HeldLock,
+  type LockMeans,
+  type OwnedLock,
+  pauseMs,
+  sweepLocks,
+  takeOver,
+  tryLock,
+} from "../../disk/process-lock.ts";
 import { hasOtherPaths, tryLockRange } from "../../disk/range-lock.ts";
 import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 import { numberOf } from "../entry-id.ts";
 import { nothingSent } from "./safety.ts";
 
@@ -28,10 +37,13 @@ export class Busy {
 }
 
 /** The lock of an entry. */
-export interface EntryLock extends HeldLock {
+export interface EntryLock extends OwnedLock {
   /** To be called once the entry stands in the file: there may have been none to lock bytes of. */
   bind(): void;
 }
+
+/** How long nothing may have been done before a person may take an entry away: no request is under way then. */
+const quietMs = 10 * 60_000;
 
 /** The bytes that stand for an entry; its file's lock is the one before them all. No journal grows to that size. */
 const firstEntry = 2 ** 51;
@@ -91,6 +103,7 @@ export class JournalLocks {
         bind: () => {
           if (bytes === "no_file") bytes = this.#tryBytes(range);
         },
+        isHeld: () => held.isHeld(),
         release() {
           if (typeof bytes === "object") bytes.release();
           held.release();
@@ -179,16 +192,53 @@ export class JournalLocks {
   }
 
   #timedOut({ what, owner, isElsewhere }: Busy, waitMs: number, meaning = nothingSent): Failure {
-    const holder = isElsewhere ? "a process that reached it by another path" : describeOwner(owner, this.#means.self);
+    const { self } = this.#means;
+    const holder = isElsewhere ? "a process that reached it by another path" : describeOwner(owner, self);
     const seconds = Math.round(waitMs / 100) / 10;
     const name = what.charAt(0).toUpperCase() + what.slice(1);
-    return new Failure("failed", `${name} is in use by ${holder}; integ waited ${seconds} s.`, {
-      meaning,
-      hint:
-        owner === undefined
-          ? "Run the command again later."
-          : `Wait for process ${owner.pid}, or end it, then run the command again.`,
+    const message = `${name} is in use by ${holder}; integ waited ${seconds} s.`;
+    const isSeen = isElsewhere || (owner !== undefined && canBeLookedAt(owner, self));
+    const id = /^journal entry (\S+)$/.exec(what)?.[1];
+    if (isSeen || id === undefined)
+      return new Failure("failed", message, {
+        meaning,
+        hint: owner
+          ? `Wait for process ${owner.pid}, or end it, then run the command again.`
+          : "Run the command again later.",
+      });
+    return new Failure("failed", message, {
+      meaning: `${meaning} Whether that process still runs cannot be seen from here.`,
+      hint: "Wait for it, or take the entry from it if it has ended.",
+      nextCommand: shell`integ journal release ${id}`,
+      entry: id,
     });
+  }
+
+  /**
+   * Takes an entry's lock, and the file's own, away from a process that cannot be judged from here.
+   * @param at.touchedAt when the entry was last changed; both milliseconds since 1970
+   * @throws Failure if its process is known to live, or something was done only now
+   */
+  takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
+    for (const [path, what] of [
+      [this.#file, "The journal"],
+      [`${this.#path}.drive-${id}.lock`, `Journal entry ${id}`],
+    ] as const) {
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      if (stats === undefined) continue;
+      const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
+      // A clock that was set back says nothing: the person has been asked.
+      if (passedMs >= 0 && passedMs < quietMs)
+        throw new Failure("conflict", `${what} was in use until a moment ago.`, {
+          meaning: "Nothing changed: a request may be under way.",
+          hint: "Wait ten minutes after its last step.",
+        });
+      if (takeOver(path, this.#means) === "lives")
+        throw new Failure("conflict", `${what} is in use by a process that runs.`, {
+          meaning: "Nothing changed.",
+          hint: "Wait for that process, or end it.",
+        });
+    }
   }
 
   /** Removes what dead processes left. The caller holds the file's lock, behind which every admission waits. */

@@ -104,6 +104,18 @@ const adviceForItsEntries: Hints = {
   read_only: "Mount its file system writable, then run the command again.",
 };
 
+/** What is done to entries that stand in this journal: another journal would not have them. */
+const ofItsEntries: ReadonlySet<string> = new Set([
+  "lock an entry of the journal",
+  "update the journal",
+  "prune the journal",
+]);
+
+/** Whether the work is on entries that stand in the journal already. */
+export function isOfItsEntries(action: string): boolean {
+  return ofItsEntries.has(action);
+}
+
 /** What a failed operation means for the person; told with every failure of an admission. */
 export const nothingSent = "Nothing was sent, nothing changed.";
 
@@ -122,4 +134,12 @@ export function journalFailure(
   const { path, meaning, ofItsEntries } = options;
   const hints = ofItsEntries ? { ...advice, ...adviceForItsEntries } : advice;
   return fileFailure(error, action, { path, meaning, hints, words: systemWords });
+}
+
+/** The failure of a process whose entry a person has taken away. */
+export function takenAway(id: string, meaning: string): Failure {
+  return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
+    meaning: `${meaning} This process sends nothing more.`,
+    nextCommand: shell`integ journal show ${id}`,
+  });
 }
