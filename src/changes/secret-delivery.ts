@@ -90,9 +90,15 @@ export async function reserveDestination(
   const [left, come] = [filesOf(before), filesOf(wanted)];
   const given = left.filter((file) => !come.some((other) => isSamePlace(file, other)));
   for (const file of given) await secrets.removeReserve(file, lease.entry.id, { isKept });
-  if (given.length > 0 || come.some((file) => !left.some((other) => isSamePlace(file, other))))
-    await lease.record({ destination: { ...wanted } });
-  return destination.prepare(lease.entry.id, { before, isKept });
+  const isMoved = given.length > 0 || come.some((file) => !left.some((other) => isSamePlace(file, other)));
+  if (isMoved) await lease.record({ destination: { ...wanted } });
+  try {
+    return await destination.prepare(lease.entry.id, { before, isKept });
+  } catch (error) {
+    // A destination that can take nothing is not remembered in place of the one that the work began with.
+    if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
+    throw error;
+  }
 }
 
 /** Only a file has a reserve that could be left behind. */

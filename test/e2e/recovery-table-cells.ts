@@ -289,7 +289,9 @@ export function shifted(ms: number): Record<string, string> {
 async function recovered(table: Table, at: Home, [words, how]: [readonly string[], RunOptions]): Promise<Outcome> {
   table.gate.arm();
   table.trap.arm();
-  const { code, stderr }: Ended = await at.integ(words, how);
+  // In this process, thousands of times, unless its start is what differs.
+  const isOwn = how.under !== undefined || Object.keys(how.env ?? {}).some((name) => name.startsWith("NODE_"));
+  const { code, stderr }: Ended = await ((isOwn ? undefined : runHere(at, words, how)) ?? at.integ(words, how));
   const wire = [...table.gate.met];
   const broken = table.trap.met.map(({ method, path }) => `another service met ${method} ${path}`);
   const { INTEG_JOURNAL = "" } = how.env ?? {};

@@ -153,7 +153,20 @@ describe("oauth-clients rotate", () => {
       expect(code).toBe(2);
       expect(stderr).toContain("--overlap was 129600s, and is ");
     }
+    // Another place of its secret, which is delivered.
+    const { code, stderr } = await rotate(at, id, "--overlap", "36h", "--secret-file", "other.secret");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("new.secret")]);
+    expect(stderr).toContain("other.secret");
+    expect(existsSync(at.path("other.secret"))).toBe(false);
     expect(await live()).toHaveLength(2);
+  });
+
+  it("of a client that was rotated before names its successor", async () => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, "--secret-file", "new.secret")).code).toBe(0);
+    const [successor] = await live();
+    const { code, stderr } = await rotate(at, id, "--secret-file", "third.secret");
+    expect([code, stderr]).toEqual([13, expect.stringContaining(`integ oauth-clients rotate ${successor}`)]);
   });
 
   it("waits for a short overlap", async () => {

@@ -6,6 +6,7 @@ import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/values.ts";
 import { mentionDamage } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
+import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
 
 const addFilters = sharedOptions((command) =>
@@ -34,6 +35,7 @@ export const command = defineVerb({
     await mentionDamage(context);
     const shown = await journal.select(filterOf(context, options));
     const { profile } = context.settings;
+    if (shown.length === 0) await assertProfileKnown(context, journal);
     const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const view = journal.isShared ? sharedEntriesView : entriesView;

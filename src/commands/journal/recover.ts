@@ -1,6 +1,7 @@
 import { addDryRun } from "../options/dry-run.ts";
 import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth } from "../../changes/workbench.ts";
+import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
@@ -52,6 +53,7 @@ export const command = defineVerb({
     const disk = new DiskHealth();
     await mentionDamage(context);
     const entries = await chosen(journal, ids, context.settings.profile);
+    if (entries.length === 0) await assertProfileKnown(context, journal);
     if (options.now) refuseNothingToEnd(entries, ids);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;

@@ -1,5 +1,5 @@
 // The sandbox's own errors are mistakes of a setting, never of the service.
-import { isUnwritable } from "../../disk/error-words.ts";
+import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 
@@ -19,7 +19,9 @@ export function throwSandboxFailure(error: unknown): never {
     const hint = "Remove the folder, or set INTEG_STATE_DIR to another one.";
     throw new Failure("usage", error.message, { hint, nextCommand: shell`rmdir ${path ?? ""}`, cause: error });
   }
-  if (!fromSettings.has(code) && !isUnwritable(error)) throw error;
+  if (!fromSettings.has(code) && path !== undefined && failedCall(error))
+    throw fileFailure(error, "write the sandbox's state to", { path });
+  if (!fromSettings.has(code)) throw error;
   const isStale = code === "settings_differ" || code === "state_damaged";
   const nextCommand = isStale ? shell`integ sandbox reset` : shell`integ help sandbox start`;
   throw new Failure("usage", error.message, { nextCommand, cause: error });

@@ -1,0 +1,119 @@
+// Defects of 0.1.0 that no other test would see again (test/findings.md names the test of each).
+import { mkdirSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await service.calm();
+  for (const home of homes.splice(0)) home.remove();
+});
+afterAll(() => service.stop());
+
+function home(env: Readonly<Record<string, string>> = service.env): Home {
+  const at = new Home(env);
+  homes.push(at);
+  return at;
+}
+
+async function requests(): Promise<{ method: string; path: string; headers: Record<string, string> }[]> {
+  return ((await service.control("GET")) as { requests: never[] }).requests;
+}
+
+function create(...more: string[]): string[] {
+  const whose = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+  return ["oauth-clients", "create", ...whose, ...more];
+}
+
+describe("a list", () => {
+  it("whose last page has a token all the same is refused, and that token is never sent", async () => {
+    await service.fault("GET /v1/entities envelope=token-at-end times=1");
+    const { code } = await home().integ(["entities", "list", "--all", "--limit", "5"]);
+    expect([code, (await requests()).length]).toEqual([11, 1]);
+  });
+});
+
+describe("a change", () => {
+  it("by integ api is sent again after 429 for as long as --retry-for says", async () => {
+    await service.fault("DELETE /v1/oauth_clients/* status=429 retry-after=0 times=1");
+    await home().integ(["api", "/v1/oauth_clients/oac_none", "-X", "DELETE", "--retry-for", "10s"]);
+    expect((await requests()).map(({ method }) => method)).toEqual(["DELETE", "DELETE"]);
+    const once = home().integ(["api", "/v1/oauth_clients/oac_none", "-X", "DELETE", "--retry-for", "0"]);
+    expect((await once).code).toBe(4);
+    expect(await requests()).toHaveLength(3);
+  });
+
+  it("that was sent three times in vain is not said to be sent once, nor never again", async () => {
+    const at = home();
+    const { id } = JSON.parse((await at.integ([...create("--secret-file", "s"), "--json"])).stdout) as { id: string };
+    await service.fault("DELETE /v1/oauth_clients/* status=503 retry-after=0 times=3");
+    await service.fault("DELETE /v1/oauth_clients/* status=403");
+    const { code, stderr } = await at.integ(["oauth-clients", "revoke", id, "--yes"]);
+    expect(code).toBe(7);
+    expect(stderr).toContain("sent 4 times; it is safe to send it again");
+    expect(stderr).not.toContain("not sent again");
+  });
+});
+
+describe("a version of the contract", () => {
+  it.each(["2026-08-05", "2026-02-30", "2026-7-1", "latest"])("%s is none: nothing is sent", async (version) => {
+    const { code, stderr } = await home().integ(["entities", "list", "--service-version", version]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is no contract version")]);
+    expect(await requests()).toEqual([]);
+  });
+
+  it("is left out on request, so that the account's own applies", async () => {
+    expect((await home().integ(["entities", "list", "--service-version", "none", "--limit", "1"])).code).toBe(0);
+    expect((await requests())[0]!.headers).not.toHaveProperty("service-version");
+  });
+});
+
+describe("a profile's name that was mistyped", () => {
+  it.each([["list"], ["recover"]])("journal %s says so, and not that nothing is unfinished", async (verb) => {
+    const { code, stderr } = await home().integ(["journal", verb, "-p", "nobody"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("nobody")]);
+  });
+});
+
+describe("a folder that cannot be made", () => {
+  it.each([
+    ["for the journal", true, "/proc/nope"],
+    ["for the sandbox", false, "/proc/nope"],
+    ["below a file, for the sandbox", false, "/dev/null/x"],
+  ] as const)("%s: exit 2, at once", async (_where, isService, folder) => {
+    const at = home(isService ? service.env : {});
+    const profile = isService ? [] : ["-p", "sandbox"];
+    const { code, stderr } = await at.spawned([...create("--secret-file", "s"), ...profile], {
+      env: { INTEG_STATE_DIR: folder },
+      timeoutMs: 20_000,
+    });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(folder)]);
+  });
+});
+
+describe("what is read from a file or a pipe", () => {
+  it("a mark of byte order is no part of a key", async () => {
+    const at = home({});
+    const { base_url, organization_id, api_key } = service.us;
+    const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
+    const added = await at.integ(["profiles", "add", "p", ...where, "--api-key-stdin"], {
+      input: `\uFEFF${api_key}\n`,
+    });
+    expect(added.code).toBe(0);
+    expect((await at.integ(["entities", "list", "-p", "p", "--limit", "1"])).code).toBe(0);
+  });
+
+  it("a folder where the sandbox's file should be is named, with the way out", async () => {
+    const at = home({});
+    mkdirSync(at.path("state", "sandbox.json"), { recursive: true });
+    writeFileSync(at.path("state", "sandbox.json", "x"), "");
+    const { code, stderr } = await at.integ(["entities", "list", "-p", "sandbox"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is a folder")]);
+  });
+});
