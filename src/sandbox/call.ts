@@ -45,7 +45,7 @@ export interface V1Caller {
 
 /** Whether a service account belongs to the organization of the caller: what does not is 404 (§7). */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
-  const account = call.here.serviceAccounts.find(({ id }) => id === given.id);
+  const account = call.here.serviceAccounts.by("id", given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
 }
 

@@ -2,7 +2,7 @@ import { legacyToken } from "./credentials.ts";
 import { cohortIds } from "./entities.ts";
 import { controlPrefix } from "./host.ts";
 import { accessTokenPath, tokenPath } from "./routes.ts";
-import type { Region, RegionState, State } from "./state.ts";
+import type { AccessKeyRecord, Region, RegionState, State } from "./state.ts";
 
 export interface Addresses {
   readonly us: string | null;
@@ -11,10 +11,10 @@ export interface Addresses {
 
 /** A legacy token of the seeded access key; where that key is revoked, of another one with full access. */
 function accessToken(here: RegionState, now: number): string {
-  const isUsable = (key: RegionState["accessKeys"][number]) =>
+  const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
-  const seeded = here.accessKeys.find((key) => key.id === here.seeded.accessKeyId);
-  const key = seeded && isUsable(seeded) ? seeded : (here.accessKeys.find(isUsable) ?? seeded!);
+  const seeded = here.accessKeys.by("id", here.seeded.accessKeyId);
+  const key = seeded && isUsable(seeded) ? seeded : (here.accessKeys.rows.find(isUsable) ?? seeded!);
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
@@ -23,7 +23,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
   const { seeded } = here;
-  const elsewhere = here.serviceAccounts.find(({ organizationId }) => organizationId !== undefined)!;
+  const elsewhere = here.serviceAccounts.rows.find(({ organizationId }) => organizationId !== undefined)!;
   return {
     base_url: address,
     organization_id: here.organizationId,

@@ -54,7 +54,7 @@ function conflict(detail: string, param?: string): Problem {
 function checkTarget(call: Call, given: { caller: V1Caller; identity: Identity }): void {
   const { caller, identity } = given;
   const id = identity.serviceAccountId;
-  const target = call.here.serviceAccounts.find((account) => account.id === id);
+  const target = call.here.serviceAccounts.by("id", id);
   if (!target || !isOwn(call, { caller, id })) throw notFound("No service account of this organization has this id.");
   if (target.status !== "active") throw conflict(`The service account is ${target.status}.`, "service_account_id");
   const missing = identity.scopes.filter((scope) => !target.permissions.includes(scope));
@@ -93,13 +93,12 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, management);
   for (const scope of identity.scopes) requirePermission(caller, scope);
   const { oauthClients, receipts } = call.here;
-  let receipt = receipts.find(
-    ({ idempotencyKey, managementPrincipal }) =>
-      idempotencyKey === identity.idempotencyKey && isOwn(call, { caller, id: managementPrincipal }),
-  );
+  let receipt = receipts
+    .all("idempotencyKey", identity.idempotencyKey)
+    .find(({ managementPrincipal }) => isOwn(call, { caller, id: managementPrincipal }));
   if (receipt && !isSame(receipt, identity))
     throw new Problem(409, "idempotency_key_reuse", "This Idempotency-Key was used for another request.");
-  const existing = oauthClients.find((client) => client.id === receipt?.oauthClientId);
+  const existing = oauthClients.by("id", receipt?.oauthClientId);
   if (existing) return clientAnswer(201, existing, inspect(existing, { by: "replay", region: call.region }));
   checkTarget(call, { caller, identity });
   if (!receipt) {

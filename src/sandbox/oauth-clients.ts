@@ -58,7 +58,7 @@ export function inspect(
 }
 
 function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
-  const client = call.here.oauthClients.find((candidate) => candidate.id === call.parts.id);
+  const client = call.here.oauthClients.by("id", call.parts.id);
   if (!client || !isOwn(call, { caller, id: client.serviceAccountId }))
     throw notFound("No OAuth client of this organization has this id.");
   return client;
@@ -66,7 +66,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
 
 /** Retrieval changes something only where a pending client counts the look. */
 export function retrievalChanges(call: Call): boolean {
-  return call.here.oauthClients.some((client) => client.id === call.parts.id && client.pending !== null);
+  return (call.here.oauthClients.by("id", call.parts.id)?.pending ?? null) !== null;
 }
 
 /** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does (§4.2 names it there) */

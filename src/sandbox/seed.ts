@@ -1,5 +1,13 @@
 import { hashOf, randomName } from "./credentials.ts";
-import type { AccessKeyRecord, ApiKey, Region, RegionState, SeededCredentials, State } from "./state.ts";
+import {
+  type AccessKeyRecord,
+  type ApiKey,
+  type Region,
+  type RegionRecord,
+  regions,
+  type SeededCredentials,
+  type StateRecord,
+} from "./state.ts";
 
 const defaultEntities = 120;
 const defaultSeed = 1;
@@ -27,7 +35,7 @@ export interface NewWorld {
 }
 
 /** A new state. Identifiers that a person types are readable and the same every time; secrets are random. */
-export function newState(world: NewWorld): State {
+export function newState(world: NewWorld): StateRecord {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
     contractVersions: [publishedVersion],
@@ -36,7 +44,7 @@ export function newState(world: NewWorld): State {
   };
 }
 
-function newRegion(region: Region, now: number): RegionState {
+function newRegion(region: Region, now: number): RegionRecord {
   const secretOf = (kind: string) => randomName(`sbx_${region}_${kind}_`);
   const seeded = {
     apiKey: secretOf("key"),
@@ -72,7 +80,7 @@ function newRegion(region: Region, now: number): RegionState {
   return withNeighbours(region, here);
 }
 
-type Older = Omit<RegionState, "seeded"> & {
+type Older = Omit<RegionRecord, "seeded"> & {
   seeded: Omit<SeededCredentials, "otherAccountApiKey" | "otherOrganizationApiKey">;
 };
 
@@ -80,7 +88,7 @@ type Older = Omit<RegionState, "seeded"> & {
  * Adds the second account's key and the second organization. A state that an older version kept gets them when it is read:
  * their secrets come from the state's own key, so that every process finds the same.
  */
-function withNeighbours(region: Region, here: Older): RegionState {
+function withNeighbours(region: Region, here: Older): RegionRecord {
   const secretOf = (name: string) => `sbx_${region}_key_${hashOf(`${here.signingKey} ${name}`).slice(0, 32)}`;
   const seeded = {
     ...here.seeded,
@@ -117,8 +125,9 @@ function withNeighbours(region: Region, here: Older): RegionState {
   };
 }
 
-/** @returns a state that was read, with what newer versions have in it */
-export function completed(state: State): State {
+/** @returns a state that was read, with what newer versions have in it: itself where nothing is missing */
+export function completed(state: StateRecord): StateRecord {
+  if (regions.every((name) => state[name].seeded.otherAccountApiKey !== undefined)) return state;
   const region = (name: Region) =>
     state[name].seeded.otherAccountApiKey === undefined ? withNeighbours(name, state[name]) : state[name];
   return { ...state, us: region("us"), eu: region("eu") };

@@ -1,3 +1,5 @@
+import { Table } from "./table.ts";
+
 export const regions = ["us", "eu"] as const;
 export type Region = (typeof regions)[number];
 
@@ -81,26 +83,87 @@ export interface SeededCredentials {
   readonly otherOrganizationApiKey: string;
 }
 
-export interface RegionState {
+/** What there may be thousands of; kept in a table each. */
+interface RowsByTable {
+  readonly serviceAccounts: ServiceAccount;
+  readonly apiKeys: ApiKey;
+  readonly oauthClients: OAuthClientRecord;
+  readonly receipts: Receipt;
+  readonly accessKeys: AccessKeyRecord;
+}
+
+export const tableNames = ["serviceAccounts", "apiKeys", "oauthClients", "receipts", "accessKeys"] as const;
+
+type Tables = { readonly [Name in keyof RowsByTable]: Table<RowsByTable[Name]> };
+type Arrays = { readonly [Name in keyof RowsByTable]: readonly RowsByTable[Name][] };
+
+/** What there is one of. */
+export interface RegionFacts {
   readonly organizationId: string;
   /** Key of every signature made here: page tokens and access tokens of one region mean nothing in the other. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
   oauthEnabled: boolean;
-  readonly serviceAccounts: ServiceAccount[];
-  readonly apiKeys: ApiKey[];
-  readonly oauthClients: OAuthClientRecord[];
-  readonly receipts: Receipt[];
-  readonly accessKeys: AccessKeyRecord[];
 }
 
-export interface State {
+export type RegionState = RegionFacts & Tables;
+/** As it stands in a file. */
+export type RegionRecord = RegionFacts & Arrays;
+
+interface Common {
   readonly settings: { readonly entities: number; readonly seed: number };
   /** Supported values of `Service-Version`; the first is the published one. */
   readonly contractVersions: string[];
+}
+
+export interface State extends Common {
   readonly us: RegionState;
   readonly eu: RegionState;
+}
+
+export interface StateRecord extends Common {
+  readonly us: RegionRecord;
+  readonly eu: RegionRecord;
+}
+
+/** What there is one of, as a text: cheap to compare. */
+export function factsOf({ settings, contractVersions, us, eu }: State): string {
+  const only = (here: RegionState): RegionFacts => {
+    const { organizationId, signingKey, controlToken, seeded, oauthEnabled } = here;
+    return { organizationId, signingKey, controlToken, seeded, oauthEnabled };
+  };
+  return JSON.stringify({ settings, contractVersions, us: only(us), eu: only(eu) });
+}
+
+/** @param facts as `factsOf` gave them */
+export function setFacts(state: State, facts: string): void {
+  const { us, eu, ...common } = JSON.parse(facts) as StateRecord;
+  Object.assign(state.us, us);
+  Object.assign(state.eu, eu);
+  Object.assign(state, common);
+}
+
+export function stateOf({ us, eu, ...common }: StateRecord): State {
+  return { ...common, us: regionOf(us), eu: regionOf(eu) };
+}
+
+function regionOf({
+  serviceAccounts,
+  apiKeys,
+  oauthClients,
+  receipts,
+  accessKeys,
+  ...facts
+}: RegionRecord): RegionState {
+  return {
+    ...facts,
+    serviceAccounts: new Table(serviceAccounts),
+    apiKeys: new Table(apiKeys),
+    oauthClients: new Table(oauthClients),
+    receipts: new Table(receipts),
+    accessKeys: new Table(accessKeys),
+  };
 }
 
 /** The organization of a service account. */
@@ -110,10 +173,8 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
 
 /** Clients of a service account that hold a slot at `now` (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
-  return here.oauthClients.filter((client) => {
-    if (client.serviceAccountId !== held.serviceAccountId) return false;
-    return client.status !== "revoked" || isCleanupOpen(client, held.now);
-  }).length;
+  const clients = here.oauthClients.having("serviceAccountId", held.serviceAccountId);
+  return clients.filter((client) => client.status !== "revoked" || isCleanupOpen(client, held.now)).length;
 }
 
 export function isCleanupOpen(client: OAuthClientRecord, now: number): boolean {

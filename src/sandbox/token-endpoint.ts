@@ -53,8 +53,8 @@ function credentialsOf(call: Call, form: URLSearchParams): { id: string; secret:
 
 function clientOf(call: Call, given: { id: string; secret: string }): OAuthClientRecord {
   const hash = hashOf(given.secret);
-  const client = call.here.oauthClients.find((candidate) => candidate.clientId === given.id);
-  const account = call.here.serviceAccounts.find((candidate) => candidate.id === client?.serviceAccountId);
+  const client = call.here.oauthClients.by("clientId", given.id);
+  const account = call.here.serviceAccounts.by("id", client?.serviceAccountId);
   if (!client || client.secretHash !== hash || client.status !== "active" || account?.status !== "active")
     throw new Refusal("invalid_client", "The client is unknown, its secret is wrong, or it is not active.", 401);
   return client;
@@ -62,7 +62,7 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
 
 /** Scopes of the new token: those asked for, else all that client and service account hold now (§5.2 rule 4). */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
-  const account = call.here.serviceAccounts.find((candidate) => candidate.id === given.client.serviceAccountId)!;
+  const account = call.here.serviceAccounts.by("id", given.client.serviceAccountId)!;
   const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
   const asked = given.asked === null ? held : given.asked.split(" ");
   if (asked.length === 0 || asked.some((scope) => !held.includes(scope)))
