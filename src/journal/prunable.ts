@@ -67,14 +67,19 @@ function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): S
   const groups = groupsOf(entries);
   const makers = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry.id])));
   const kept = new Set(entries.filter((entry) => !mayGo(entry)).map((entry) => groups(entry.id)));
-  for (let before = -1; before !== kept.size; ) {
-    before = kept.size;
-    for (const entry of entries) {
-      const [name] = namesOf(entry, revokedBy(entry));
-      const maker = name === undefined ? undefined : makers.get(name);
-      if (maker !== undefined && kept.has(groups(maker))) kept.add(groups(entry.id));
-    }
+  // By the group of what was revoked: the groups of the entries that saw it.
+  const witnesses = new Map<string, string[]>();
+  for (const entry of entries) {
+    const [name] = namesOf(entry, revokedBy(entry));
+    const maker = name === undefined ? undefined : makers.get(name);
+    if (maker === undefined) continue;
+    const group = groups(maker);
+    const seen = witnesses.get(group) ?? [];
+    seen.push(groups(entry.id));
+    witnesses.set(group, seen);
   }
+  // A set gives out what is added to it while it is gone through.
+  for (const group of kept) for (const witness of witnesses.get(group) ?? []) kept.add(witness);
   return new Set(entries.filter((entry) => !kept.has(groups(entry.id))).map((entry) => entry.id));
 }
 
@@ -84,6 +89,12 @@ function groupsOf(entries: readonly Entry[]): (id: string) => string {
   const root = (id: string): string => {
     let at = id;
     for (let up = group.get(at); up !== undefined && up !== at; up = group.get(at)) at = up;
+    // The way there is short from now on: a client may have been replaced thousands of times.
+    for (let step = id; step !== at; ) {
+      const next = group.get(step) ?? at;
+      group.set(step, at);
+      step = next;
+    }
     return at;
   };
   for (const entry of entries) {

@@ -49,6 +49,20 @@ describe("an old settled entry", () => {
     expect(gone([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
   });
 
+  test("of a long row of replacements goes or stays with all of them", () => {
+    const row = Array.from({ length: 20_000 }, (_, at) => ({
+      ...client,
+      id: String(at).padStart(5, "0"),
+      resource_id: `oac_${at}`,
+      replaces: at === 0 ? null : String(at - 1).padStart(5, "0"),
+      state: "replaced" as const,
+    }));
+    const going = (entries: Entry[]) => prunable(entries, { before, leased: new Set(), includeLive: false }).going.size;
+    expect(going(row)).toBe(row.length);
+    expect(going(row.toReversed())).toBe(row.length);
+    expect(going([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
+  });
+
   test("goes with its live client where that is asked for, and is named", () => {
     expect(gone([client, key, rotates(), successor], true)).toBe("ckxy");
     const choice = { before, leased: new Set<string>(), includeLive: true };
