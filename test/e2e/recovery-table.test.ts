@@ -43,8 +43,8 @@ it("has every flag of recover", async () => {
   expect(left).toEqual([]);
 });
 
-/** One is in every cell, the other does nothing else. */
-const others: ReadonlySet<string> = new Set(["--yes", "--help"]);
+/** One is in every cell, the others do nothing else. */
+const others: ReadonlySet<string> = new Set(["--yes", "--help", "--dry-run"]);
 
 /** The ends of one operation: at each of its requests, as long as there is one; in a sample at the one that changes something. */
 async function endsOf(name: string): Promise<{ end: End; plain: Outcome }[]> {
