@@ -27,6 +27,8 @@ export interface RecoveryOptions {
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;
+  /** Called when the work on an entry begins, and with how it ended. */
+  readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
 
 /** How one entry stands after recovery. */
@@ -72,7 +74,12 @@ export async function recover(
 ): Promise<Recovered[]> {
   const results: Recovered[] = [];
   const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
-  for (const entry of oldestFirst) results.push(await recoverOne(journal, entry, options));
+  for (const entry of oldestFirst) {
+    options.watch?.(entry.id, "begin");
+    const result = await recoverOne(journal, entry, options);
+    options.watch?.(entry.id, result);
+    results.push(result);
+  }
   return results;
 }
 

@@ -10,8 +10,8 @@ export interface Progress {
   done(): void;
 }
 
-/** What is said, and what follows it even where the terminal is too narrow for all of it. */
-export type Label = () => readonly [text: string, end?: string];
+/** What is said, what follows it even where the terminal is too narrow for all of it, and a short form of that. */
+export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
 /** Nothing is shown of what takes less. */
 const patienceMs = 300;
@@ -20,9 +20,25 @@ const frameMs = 80;
 /** Where nothing may be shown. */
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
+/** How often a line is said of something that takes long, where none can be drawn. */
+const plainEveryMs = 10_000;
+
+/** A plain line now and then: for a log, a screen reader, a narrow terminal. */
+export function plainProgress(say: (line: string) => void, elapsed: () => number): Progress {
+  let said = elapsed();
+  return {
+    update(label) {
+      if (elapsed() - said < plainEveryMs) return;
+      said = elapsed();
+      say(`${label}.`);
+    },
+    done: () => {},
+  };
+}
+
 /** Of several things under way the last one started is shown. */
 export class LiveLine implements LiveText {
-  readonly #labels: Array<{ label: Label }> = [];
+  readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
   /** What began when nothing was under way, until nothing is again. */
@@ -34,9 +50,12 @@ export class LiveLine implements LiveText {
     this.#terminal = terminal;
   }
 
-  /** @param label asked for at every frame */
-  begin(label: Label): Progress {
-    const item = { label };
+  /**
+   * @param label asked for at every frame
+   * @param lines what stands below it, shown too while something that began later has the first line
+   */
+  begin(label: Label, lines?: () => readonly string[]): Progress {
+    const item = { label, lines };
     this.#labels.push(item);
     if (this.#labels.length === 1) this.#wait(item);
     return {
@@ -90,8 +109,11 @@ export class LiveLine implements LiveText {
     // A terminal that does not know its width says 0, and the spinner would count lines without end.
     const columns = this.#terminal.stderr.columns ?? 0;
     if (this.#spinner === undefined || label === undefined || this.#terminal.midLine || columns <= 0) return;
-    const [text, end = ""] = label;
-    this.#spinner.text = asciiWidth.fit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
+    const [text, longEnd = "", shortEnd = longEnd] = label;
+    const end = text.length + longEnd.length + 4 <= columns ? longEnd : shortEnd;
+    const first = asciiWidth.fit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
+    const lines = this.#labels.findLast((item) => item.lines !== undefined)?.lines?.() ?? [];
+    this.#spinner.text = [first, ...lines.map((line) => asciiWidth.fit(line, Math.max(1, columns - 1)))].join("\n");
     this.#spinner.render();
   }
 

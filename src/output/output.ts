@@ -17,7 +17,9 @@ import type {
   Sink,
 } from "./formats/format.ts";
 import { parseJson, withNulls } from "./json-text.ts";
-import { type Label, LiveLine, type Progress, silentProgress } from "./live-line.ts";
+import { type Label, LiveLine, plainProgress, type Progress, silentProgress } from "./live-line.ts";
+import { DrawnTable, type LiveTable, PlainTable } from "./live-table.ts";
+import { localClock } from "./relative-time.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
@@ -73,6 +75,8 @@ export interface Output extends Questions {
   progress(label: string): Progress;
   /** The same with the seconds that are left. @param ms from now */
   countdown(label: string, ms: number): Progress;
+  /** Rows of a change of several items, each with its state: see `LiveTable` for its use. @param title as `Recovering` */
+  liveTable(title: string, items: readonly string[]): LiveTable;
   /** Called when the command has done what was asked. @throws Failure `usage` if a list had none of the `--fields` */
   assertFields(): void;
   /** Takes away what is drawn on the terminal. The last call, also after a failure. */
@@ -80,6 +84,10 @@ export interface Output extends Questions {
 }
 
 const longWaitMs = 5_000;
+/** From so long on a wait says its end by the clock too. */
+const clockFromMs = 10_000;
+/** Columns of a terminal on which something can be redrawn in place. */
+const narrowest = 50;
 
 const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   table: async () => (await import("./formats/table.ts")).table,
@@ -93,10 +101,13 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb;
+  // Without colour somebody may listen to the screen, and on a narrow one rows would break: lines are plain there.
+  const isWide = (terminal.stderr.columns ?? narrowest) >= narrowest;
+  const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb && terminal.colour.stderr > 0 && isWide;
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
   const note = (text: string): void => (quiet ? undefined : say("note", text));
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
+  const plain = (): Progress => (quiet ? silentProgress : plainProgress(note, options.elapsed));
   const warn = (text: string): void => say("warning", text);
   return {
     format: options.format,
@@ -108,12 +119,20 @@ export function createOutput(options: OutputOptions): Output {
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
-    progress: (label) => begin(() => [label]),
+    progress: (label) => (isDrawn ? begin(() => [label]) : plain()),
+    liveTable: (title, items) =>
+      isDrawn
+        ? new DrawnTable(live, { title, items, rows: () => terminal.stderr.rows ?? 24 })
+        : new PlainTable(items.length > 1 ? note : () => {}),
     countdown(label, ms) {
       const end = options.elapsed() + ms;
+      const until = ms >= clockFromMs ? `, until ${localClock(options.now() + ms)}` : "";
       // A log and a screen reader get one line of it, if it is long enough to wonder.
-      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s).`);
-      return begin(() => [label, ` (${Math.max(0, Math.ceil((end - options.elapsed()) / 1000))} s left)`]);
+      if (!isDrawn && ms >= longWaitMs) note(`${label} (in ${Math.ceil(ms / 1000)} s${until}).`);
+      return begin(() => {
+        const left = `${Math.max(0, Math.ceil((end - options.elapsed()) / 1000))} s left`;
+        return [label, ` (${left}${until})`, ` (${left})`];
+      });
     },
     close: () => live.close(),
   };

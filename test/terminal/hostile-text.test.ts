@@ -145,7 +145,7 @@ describe("what is said beside the result", () => {
 
   it("shows a spinner that wipes itself and nothing else", async () => {
     const spin = async (text: string): Promise<void> => {
-      const { output, stderr } = stage({ tty: true, columns: 100 });
+      const { output, stderr } = stage({ tty: true, columns: 100, env: { NO_COLOR: "" } });
       const progress = output.progress(text);
       const isShown = (): void => expect(stderr.text).toContain("?2026h");
       await vi.waitFor(isShown, { timeout: 20_000 });

@@ -120,6 +120,7 @@ describe("Ctrl-C at a terminal", () => {
     await session.until("the countdown", () => /Trying again/.test(session.shown()));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
+    // Nothing was made, and the request is due when the service said.
     expect(entries()).toMatchObject([{ state: "open" }]);
     expect(await account.live()).toEqual([]);
   });

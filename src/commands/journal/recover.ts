@@ -72,7 +72,12 @@ export const command = defineVerb({
       return showSteps(context, steps);
     }
     const taken = new TakenPlaces();
+    const table = context.output.liveTable(
+      "Recovering",
+      entries.map(({ id }) => id),
+    );
     const results = await recover(journal, entries, {
+      watch: (id, event) => (event === "begin" ? table.set(id, "recovering") : table.end(id, endOf(event))),
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
@@ -84,7 +89,7 @@ export const command = defineVerb({
         await refuseGone(context, entry);
         return workbenchOf(context, { entry, disk });
       },
-    });
+    }).finally(() => table.done());
     await tidied(context, () => giveBackRooms(context, journal, results));
     const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
@@ -92,6 +97,12 @@ export const command = defineVerb({
     tellFailures(context, all);
   },
 });
+
+/** How an entry ended, in its row: its state, and why if it is not settled. */
+function endOf({ entry, failure, isSkipped }: Recovered): string {
+  if (isSkipped === true) return "skipped";
+  return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
+}
 
 /**
  * One place takes one secret: of two that are written there the first is lost.

@@ -8,14 +8,16 @@ import { Failure } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Observed } from "../../policy/observed.ts";
-import type { Plan } from "../../policy/plan.ts";
+import type { Plan, PlanRow } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { parseDuration } from "../options/values.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
+import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames } from "./acting.ts";
+import type { LiveTable } from "../../output/live-table.ts";
 import { type AppliedItem, applyPlan, runnable } from "./apply-plan.ts";
 import { writtenPlaces } from "./destinations.ts";
 import { observe, scopeOf } from "./observe.ts";
@@ -81,14 +83,17 @@ export const command = defineVerb({
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
     await agree(context, { plan, as: actingAs(bench), file });
-    const progress = context.output.progress("Applying");
+    const table = context.output.liveTable(
+      "Applying",
+      runnable(plan).map(({ row }) => row.name),
+    );
     const known = new Set(entries.map(({ id }) => id));
     const written = await writtenPlaces(context);
     const applied = await applyPlan(
       plan,
       { context, bench, disk, scope: scopeOf(bench.account), known, written, waitMs },
-      { parallel, watch: watching(progress, plan) },
-    ).finally(() => progress.done());
+      { parallel, watch: watching(table) },
+    ).finally(() => table.done());
     await print(context, applied);
     tellPlanNotes(context, plan);
     tellOutcomes(context, applied);
@@ -193,18 +198,12 @@ async function agree(
     throw new Failure("usage", "Nothing was applied: the answer was no.");
 }
 
-function watching(progress: { update(label: string): void }, plan: Plan) {
-  const { length: all } = runnable(plan);
-  let ended = 0;
-  const running = new Set<string>();
-  return (event: "begin" | "end", { row }: { readonly row: { readonly name: string } }): void => {
-    if (event === "begin") running.add(row.name);
-    else {
-      running.delete(row.name);
-      ended += 1;
-    }
-    progress.update(`${ended} of ${all} done${running.size > 0 ? `: ${[...running].join(", ")}` : ""}`);
-  };
+function watching(table: LiveTable) {
+  return (
+    event: "begin" | "end",
+    { row }: { readonly row: Pick<PlanRow, "name" | "action"> },
+    outcome?: ItemOutcome,
+  ) => (event === "begin" ? table.set(row.name, row.action) : table.end(row.name, outcome?.result ?? "finished"));
 }
 
 function resultOf({ planned, outcome, postponed }: AppliedItem): string {

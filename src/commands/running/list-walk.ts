@@ -118,6 +118,7 @@ async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Pa
 
 async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void> {
   const { context, view, plan, writer, out } = walk;
+  const began = context.clock.elapsed();
   const progress = context.output.progress(`Reading ${view.plural}`);
   const unique = plan.unique ? new UniqueRows() : undefined;
   try {
@@ -127,7 +128,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
       await writer.page(unique ? unique.of(page) : page);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
-      progress.update(`Reading ${view.plural}: ${writer.rowsWritten}`);
+      progress.update(walked(walk, context.clock.elapsed() - began));
     }
     await finish(walk);
   } catch (error) {
@@ -137,6 +138,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   } finally {
     progress.done();
   }
+}
+
+/** How far a walk is: rows, rows a second, time. */
+function walked({ view, writer: { rowsWritten: rows } }: Walk, ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const rate = ms < 1000 ? "" : ` (${Math.round((rows * 1000) / ms)} rows/s, ${seconds} s)`;
+  return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
 /** With `--max` the last page is asked for no more than is left: more than that would make its token a lie. */

@@ -9,6 +9,7 @@ import { pageOf } from "../../../src/output/row-page.ts";
 import { shown } from "../../terminal/screen.ts";
 import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
 import { shell } from "../../../src/next-step.ts";
+import type { LiveTable } from "../../../src/output/live-table.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -168,6 +169,9 @@ const settled = async (stderr: KeptStream): Promise<void> => {
   for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
 };
 
+/** A terminal on which something can be drawn. */
+const drawn = { tty: true, columns: 80, env: { NO_COLOR: "" } };
+
 describe("a spinner, with the time in the test's hand", () => {
   const erase = "\u001b[0K";
 
@@ -181,7 +185,7 @@ describe("a spinner, with the time in the test's hand", () => {
       [300, true],
     ] as const) {
       const clock = new HandClock();
-      const { output, stderr } = stage({ tty: true, clock });
+      const { output, stderr } = stage({ ...drawn, clock });
       const progress = begin(output);
       clock.pass(ms);
       await settled(stderr);
@@ -195,7 +199,7 @@ describe("a spinner, with the time in the test's hand", () => {
 
   it("is not drawn where it was over while the spinner was loaded, nor for what began since", async () => {
     const clock = new HandClock();
-    const { output, stderr } = stage({ tty: true, clock });
+    const { output, stderr } = stage({ ...drawn, clock });
     const first = output.progress("first");
     clock.pass(300);
     first.done();
@@ -213,7 +217,7 @@ describe("a spinner, with the time in the test's hand", () => {
 
   it("says what is said last, and is gone when it is done", async () => {
     const clock = new HandClock();
-    const { output, stderr } = stage({ tty: true, clock });
+    const { output, stderr } = stage({ ...drawn, clock });
     const progress = output.progress("Reading entities");
     clock.pass(300);
     await settled(stderr);
@@ -232,7 +236,7 @@ describe("a spinner, with the time in the test's hand", () => {
 
   it("counts a wait down to nothing, a second at a time", async () => {
     const clock = new HandClock();
-    const { output, stderr } = stage({ tty: true, clock });
+    const { output, stderr } = stage({ ...drawn, clock });
     const wait = output.countdown("Trying again", 3_000);
     for (let tenths = 0; tenths < 34; tenths += 1) {
       clock.pass(100);
@@ -264,8 +268,30 @@ describe("progress", () => {
       output.countdown("Trying again", 60_000).done();
       return stderr.text;
     });
-    const line = "note: Trying again (in 60 s).\n";
+    const line = expect.stringMatching(/^note: Trying again \(in 60 s, until \d\d:\d\d:\d\d\)\.\n$/) as string;
     expect(told).toEqual([line, line, ""]);
+  });
+
+  it("is a line every ten seconds where nothing can be drawn: a pipe, no colour, a narrow or a dumb terminal", async () => {
+    const narrow = { ...drawn, columns: 40 };
+    const options: readonly Parameters<typeof stage>[0][] = [
+      {},
+      { tty: true, env: { NO_COLOR: "1" } },
+      narrow,
+      { tty: true, env: { NO_COLOR: "", TERM: "dumb" } },
+    ];
+    for (const one of options) {
+      const clock = new HandClock();
+      const { output, stderr } = stage({ ...one, clock });
+      const progress = output.progress("Reading entities");
+      for (let second = 1; second <= 25; second += 1) {
+        clock.pass(1000);
+        progress.update(`Reading entities: ${second}`);
+      }
+      progress.done();
+      await settled(stderr);
+      expect(stderr.text).toBe("note: Reading entities: 10.\nnote: Reading entities: 20.\n");
+    }
   });
 
   it("is not drawn on a terminal that does not know its width", async () => {
@@ -277,7 +303,7 @@ describe("progress", () => {
   });
 
   it("is ended by close, also when nobody said that it is done", async () => {
-    const { output, terminal, stderr } = stage({ tty: true });
+    const { output, terminal, stderr } = stage({ ...drawn });
     output.progress("reading");
     await vi.waitFor(() => expect(stderr.text).toContain("reading"), { timeout: 10_000 });
     terminal.close();
@@ -289,7 +315,7 @@ describe("progress", () => {
   });
 
   it("does not draw while a terminal's line is not whole", async () => {
-    const { output, terminal, stderr } = stage({ tty: true });
+    const { output, terminal, stderr } = stage({ ...drawn });
     await terminal.writeOut("half a line");
     const progress = output.progress("reading");
     await sleep(450);
@@ -551,6 +577,85 @@ describe("questions", () => {
       expect(/\u001b\[\d+m/.test(stderr.text)).toBe(expected);
       vi.unstubAllEnvs();
     }
+  });
+});
+
+describe("a table of work on several items", () => {
+  const work = (output: Output): LiveTable => {
+    const table = output.liveTable("Recovering", ["one", "two\u001b[2J", "three"]);
+    table.set("one", "recovering");
+    table.end("one", "done");
+    table.set("two\u001b[2J", "recovering");
+    return table;
+  };
+
+  it("is a row for each with its state, in place, and is wiped", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ ...drawn, clock });
+    const table = work(output);
+    clock.pass(300);
+    await settled(stderr);
+    const first = stderr.text;
+    // What is said in between stands above the rows, and a wait has the first line while it lasts.
+    output.note("in between");
+    const wait = output.countdown("Trying again", 4_000);
+    clock.pass(80);
+    await settled(stderr);
+    const second = stderr.text;
+    wait.done();
+    table.done();
+    await settled(stderr);
+    vi.useRealTimers();
+    const linesOf = async (text: string): Promise<string[]> => {
+      const { lines, effects } = await shown(text, { columns: 80, mayStyle: true });
+      expect(effects).toEqual([]);
+      return lines.map((line) => line.trimEnd()).filter((line) => line !== "");
+    };
+    expect(await linesOf(first)).toEqual([
+      expect.stringMatching(/Recovering: 1 of 3 finished$/),
+      "  two\\u{1b}[2J  recovering",
+      "  one           done",
+      "  three         waiting",
+    ]);
+    expect((await linesOf(second)).slice(0, 3).join("\n")).toMatch(
+      /^note: in between\n.*Trying again \(4 s left\)\n {2}two/,
+    );
+    expect(await linesOf(stderr.text)).toEqual(["note: in between"]);
+  });
+
+  it("has the rest as a number where there are more than the screen has room for", async () => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ ...drawn, clock });
+    const items = Array.from({ length: 100 }, (_, n) => `item-${n}`);
+    const table = output.liveTable("Applying", items);
+    table.set("item-99", "creating");
+    clock.pass(300);
+    await settled(stderr);
+    vi.useRealTimers();
+    const { lines } = await shown(stderr.text, { columns: 80, mayStyle: true });
+    expect(lines.length).toBeLessThanOrEqual(22);
+    expect(lines[1]).toMatch(/^ {2}item-99 {2}creating/);
+    expect(lines.at(-1)).toMatch(/… and \d+ more/);
+    table.done();
+  });
+
+  it("is a plain line for each change where nothing can be drawn, and nothing with --quiet", async () => {
+    const line = "note: one: recovering\nnote: one: done\nnote: two\\u{1b}[2J: recovering\n";
+    const plain: readonly Parameters<typeof stage>[0][] = [
+      {},
+      { tty: true, env: { NO_COLOR: "1" } },
+      { ...drawn, columns: 40 },
+      { tty: true, env: { NO_COLOR: "", TERM: "dumb" } },
+    ];
+    for (const options of plain) {
+      const { output, stderr } = stage(options);
+      work(output).done();
+      await sleep(10);
+      expect(stderr.text, JSON.stringify(options)).toBe(line);
+    }
+    const { output, stderr } = stage({ quiet: true });
+    work(output).done();
+    expect(stderr.text).toBe("");
   });
 });
 
