@@ -1,5 +1,5 @@
 // The server that every contender of the benchmark reads from: pages built beforehand, fixed rows, no compression.
-// Started by run.mjs as a process of its own; prints its port, answers until it is told to stop.
+// Started by run.mjs as a process of its own; prints its port, answers until it is asked to stop.
 // §2.1 (envelope), §2.2 (rows), §4.3.
 //
 // Addresses: /<rows>/<milliseconds>/v1/entities, so that one server has lists of every length and latency.

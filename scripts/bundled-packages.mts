@@ -9,7 +9,7 @@ export interface BundledPackage {
   readonly license: string;
 }
 
-/** What a bundle's part tells of the modules that are in it; assets have none. */
+/** What a bundle's part says about the modules that are in it; assets have none. */
 type Part =
   | { readonly type: "asset" }
   | { readonly type: "chunk"; readonly modules: Readonly<Record<string, unknown>> };

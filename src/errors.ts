@@ -1,4 +1,4 @@
-// What can go wrong, as the command line names it, and the exit code of each kind (shared by every room).
+// What can go wrong, as the command line names it, and the exit code of each kind (shared by every folder).
 import type { NextStep } from "./next-step.ts";
 
 /** Exit code of each kind of failure: a promise to scripts. */
@@ -49,7 +49,7 @@ export interface FailureDetails extends NextStep {
   readonly entry?: string;
   /** How long the service asked to be left alone (429). */
   readonly retryAfterSeconds?: number | undefined;
-  /** Proven that no byte of the last request left this machine: it has no place at the service to be told. */
+  /** Proven that no byte of the last request left this machine: the service has no trace of it. */
   readonly unsent?: boolean;
   /** A walk cannot continue from where it broke: the token it was given there leads back (§4.3). */
   readonly endsWalk?: true;
@@ -57,7 +57,7 @@ export interface FailureDetails extends NextStep {
 }
 
 /**
- * A failure that a person can do something about: it is told in words, never with a stack. Anything else that is
+ * A failure that a person can do something about: it is reported in words, never with a stack. Anything else that is
  * thrown is a bug and ends with exit code 1.
  */
 export class Failure extends Error {

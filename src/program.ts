@@ -168,7 +168,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
 ];
 const tree = groups.flatMap(({ lines }) => lines);
 
-/** A verb that tells of every other one. */
+/** A verb that describes every other one. */
 async function overAll(file: Promise<{ over: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
   return (await file).over(wholeTree);
 }

@@ -35,7 +35,7 @@ export interface AccessKey {
   readonly scopes?: readonly string[];
 }
 
-/** What the answer to a creation or rotation tells. */
+/** What the answer to a creation or rotation says. */
 export interface SecretAnswer {
   readonly key: AccessKey;
   /** One-time; nothing if the response has none: then it cannot be had any more. */
@@ -46,7 +46,7 @@ const knownScopes = ["*", "push-ingest:*"];
 
 /**
  * Everything that §2.4 and §8 limit, before anything is sent.
- * @param nowMs milliseconds since the epoch: a key must not be born expired
+ * @param nowMs milliseconds since the epoch: a key must not expire before it exists
  * @throws Failure `usage`
  */
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
@@ -141,7 +141,7 @@ export interface AccessKeys {
   /** @param bodyText what `accessKeyBody` made */
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
-  /** The API's own rotation, in place: the secret of before may be gone when the answer is lost. */
+  /** The API's own rotation, in place: the secret of before may no longer work when the answer is lost. */
   rotate(id: string): Promise<Attempt<SecretAnswer>>;
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }

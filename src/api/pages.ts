@@ -57,7 +57,7 @@ export interface WalkOptions {
 }
 
 /**
- * Walks to the end, or as far as wanted. Short and empty pages are no end; only `has_more` is.
+ * Walks to the end, or as far as wanted. Short and empty pages are not the end; only `has_more` is.
  * @returns each page as soon as it is checked
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or a token comes a second time;
  * what `fetchPage` throws
@@ -144,7 +144,7 @@ function circle(context: Pick<WalkOptions, "what" | "where">, requestId?: string
 }
 
 /** What helps if the service itself is at fault. */
-const report = "if it comes again, report it with its request id to whoever runs the service.";
+const report = "if it happens again, report it with its request id to the service's operator.";
 
 function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "where">, requestId?: string): Failure {
   return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {

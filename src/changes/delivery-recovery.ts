@@ -84,7 +84,7 @@ function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
   const { kind, message, details } = undelivered(entry, `it is kept in ${kept_at}, and this is ${secrets.place}.`);
   throw new Failure(kind, message, {
     ...details,
-    meaning: `Nothing was sent. Claim it there; if that folder is gone for good: integ journal forget ${entry.id}`,
+    meaning: `Nothing was sent. Claim it there; if that folder no longer exists: integ journal forget ${entry.id}`,
   });
 }
 

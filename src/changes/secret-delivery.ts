@@ -106,7 +106,7 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return record ? placesOf(record).filter(({ kind }) => kind === "file") : [];
 }
 
-/** What formats and commands are told of the work that brought a secret. */
+/** What formats and commands know of the work that brought a secret. */
 export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
   if (operation !== "oauth_client.create") return { entry: id, profile, region };
   const request = JSON.parse(request_text) as CreationRequest;
@@ -150,7 +150,7 @@ function leavesTrace(destination: DestinationRecord): boolean {
   return destination.kind !== "several" && describeDestination(destination).leavesTrace;
 }
 
-/** What the team's journal cannot take now is delivered or kept here all the same. */
+/** What the team's journal cannot take now is delivered or kept here anyway. */
 async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
@@ -238,7 +238,7 @@ export function assertAsAsked(entry: Entry): void {
 
 /**
  * Destroys the copy that is kept here, once the journal says that no one needs it: a crash leaves one too many, never
- * none. If the journal could not say so, the copy is what tells recovery that the secret is not lost.
+ * none. If the journal could not say so, the copy shows recovery that the secret is not lost.
  */
 export async function destroyCopy(
   { bench, lease }: Omit<SecretDelivery, "destination">,

@@ -291,7 +291,7 @@ export async function releaseReserved(
     async () => destination?.release(),
     async () => {
       if (secrets.isKept(id)) return;
-      // What tells a delivered file again is needed until the entry is settled.
+      // The digest that recognizes a delivered file is needed until the entry is settled.
       await (isSettled(state) ? secrets.destroyKept(id, { keepsProof: parent !== null }) : secrets.release(id));
     },
   ];
@@ -350,12 +350,12 @@ export function prerequisite({ kind, details }: Failure): string {
 /** A step that recovers an entry, and which one. */
 type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
-/** The next step "recover this entry", with what the recovery has to be told. */
+/** The next step "recover this entry", with what the recovery needs. */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
 
-/** The recovery that a failure asks for itself, with what it has to be told. */
+/** The recovery that a failure asks for itself, with what it needs. */
 export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): RecoveryStep | undefined {
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }

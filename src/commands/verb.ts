@@ -12,7 +12,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
    * could be picked: the argument is missing then, as it is where no one can be asked
    */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** It tells what is missing, and asks for nothing. */
+  /** It says what is missing, and asks for nothing. */
   readonly neverAsks?: true;
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
@@ -27,7 +27,7 @@ export function defineVerb<Args extends unknown[], Options extends Record<string
   return definition as unknown as Verb;
 }
 
-/** Adds to a command options that others have too; commander's types tell of them. */
+/** Adds to a command options that others have too; commander's types know them. */
 export interface SharedOptions<Flags extends Record<string, unknown>> {
   <Args extends unknown[], Options extends Record<string, unknown>>(
     command: Command<Args, Options>,
@@ -44,7 +44,7 @@ export function sharedOptions<Flags extends Record<string, unknown>>(
   return declare as unknown as SharedOptions<Flags>;
 }
 
-/** Every command with every verb's arguments and options declared on it, as a verb that tells of them all is handed it. */
+/** Every command with every verb's arguments and options declared on it, as a verb that describes them all receives it. */
 export interface WholeTree {
   readonly root: DeclaredCommand;
   /** @returns nothing for a noun */

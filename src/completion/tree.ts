@@ -2,7 +2,7 @@
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** As much of commander's `Option` as is told here. */
+/** As much of commander's `Option` as is used here. */
 export interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
@@ -18,7 +18,7 @@ export interface DeclaredOption {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** As much of commander's `Argument` as is told here. */
+/** As much of commander's `Argument` as is used here. */
 export interface DeclaredArgument {
   name(): string;
   readonly description: string;
@@ -27,7 +27,7 @@ export interface DeclaredArgument {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** As much of commander's `Command` as is told here. */
+/** As much of commander's `Command` as is used here. */
 export interface DeclaredCommand {
   name(): string;
   aliases(): readonly string[];

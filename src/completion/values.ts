@@ -45,7 +45,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
-/** Where the word alone does not tell: by flag, or by command and flag or argument. */
+/** Where the word alone does not say: by flag, or by command and flag or argument. */
 export const byPlace: Readonly<Record<string, Completion>> = {
   "--profile": live("profiles"),
   "--secret-profile": live("profiles"),

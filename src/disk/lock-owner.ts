@@ -3,12 +3,12 @@ import { readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { hostname } from "node:os";
 import { errorCode } from "./error-words.ts";
 
-/** A process as another one can tell it apart, even after its number was given to the next. */
+/** A process as another one can distinguish it, even after its number was given to the next. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Its start in clock ticks since boot; null where the system does not tell. */
+  /** Its start in clock ticks since boot; null where the system does not say. */
   readonly start: string | null;
-  /** The running boot of its machine; null where the system does not tell. */
+  /** The running boot of its machine; null where the system does not say. */
   readonly boot: string | null;
   /** Process number and time namespace: the same number in another container is another process. */
   readonly space: string | null;
@@ -99,9 +99,9 @@ function isLocal(path: string): boolean {
 }
 
 /**
- * Whether the owner is dead beyond doubt: its machine was booted again (on a disk that no other machine shares), no
+ * Whether the owner has ended beyond doubt: its machine was booted again (on a disk that no other machine shares), no
  * process has its number, the process of that number started at another time, or it has ended and only waits to be
- * reaped. Doubt (another machine, another container, a system that tells nothing) is not proof.
+ * reaped. Doubt (another machine, another container, a system that says nothing) is not proof.
  * @param lockPath the lock's file.
  */
 export function isProvenDead(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {

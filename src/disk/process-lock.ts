@@ -1,9 +1,9 @@
-// A lock between processes that a dead process never keeps.
+// A lock between processes that an ended process never keeps.
 //
 // A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
-// one stands). With a kernel lock on it the kernel says whether its holder lives; without, only a proof of death counts.
+// one stands). With a kernel lock on it the kernel says whether its holder runs; without, only a proof of death counts.
 // Age and modification times prove nothing and are not looked at.
-// What a dead owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
+// What an ended owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
 // never used again, so that no one can remove the file of a successor. Locks of both kinds exclude each other.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
@@ -36,7 +36,7 @@ export interface OwnedLock extends HeldLock {
   isHeld(): boolean;
 }
 
-/** Either the lock, or who has it (undefined where its file does not tell). */
+/** Either the lock, or who has it (undefined where its file does not say). */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
@@ -49,17 +49,17 @@ export interface LockMeans {
 
 type LockState =
   | { readonly kind: "absent" }
-  /** `isJudged`: its owner is known to live; else nothing here can tell. */
+  /** `isJudged`: its owner is known to live; else nothing here can say. */
   | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isJudged: boolean }
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | careful;
-/** More rounds than any honest race takes; after that the caller waits like behind a living holder. */
+/** More rounds than any honest race takes; after that the caller waits like behind a running holder. */
 const rounds = 16;
 
 /**
- * Takes the lock of that path if no one alive has it. Never waits.
+ * Takes the lock of that path if no running process has it. Never waits.
  * @throws the error of the file call where the folder cannot be used.
  */
 export function tryLock(path: string, means: LockMeans): LockAttempt {
@@ -95,7 +95,7 @@ function inspect(path: string, means: LockMeans): LockState {
     if (granted === false) return { kind: "held", owner, isJudged: true };
     if (granted === true && !isAt(path, fd)) return { kind: "absent" };
     if (owner === undefined && granted === true) {
-      // Made in place, without links, by a process that died before it wrote its name: the kernel's lock decides.
+      // Made in place, without links, by a process that ended before it wrote its name: the kernel's lock decides.
       keep = true;
       fs.ftruncateSync(fd, 0);
       writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
@@ -111,8 +111,8 @@ function inspect(path: string, means: LockMeans): LockState {
 
 /**
  * Removes a lock whose owner cannot be judged from here (another machine, boot or container; one that wrote no name), since a
- * person says that it has ended. If it has not, its `isHeld` tells it.
- * @returns `lives` if its owner is known to live, `free` if nobody has the lock
+ * person says that it has ended. If it has not, its `isHeld` says it.
+ * @returns `lives` if its owner is known to live, `free` if no one has the lock
  */
 export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -178,14 +178,14 @@ function createInPlace(path: string, means: LockMeans): OwnedLock | undefined {
   return undefined;
 }
 
-/** Removes what a dead owner left; false where someone else is at it. */
+/** Removes what an ended owner left; false where someone else is at it. */
 function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
   if (!taking.held) return false;
   try {
     const text = attemptRead(path);
-    if (text === undefined || readOwner(text)?.random !== owner.random) return true; // gone already
+    if (text === undefined || readOwner(text)?.random !== owner.random) return true; // removed already
     const aside = `${path}.dead-${owner.random}`;
     fs.renameSync(path, aside);
     discard(aside);
@@ -243,7 +243,7 @@ const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
  * Removes the lock files beside that path whose owners no longer exist, so that they do not pile up. The caller holds the lock
- * that every taking of the swept ones waits for. A temporary file taken from a process that lives after all (in another
+ * that every taking of the swept ones waits for. A temporary file taken from a process that runs after all (in another
  * container) costs that process one more try.
  * @param path what the locks belong to; `options.held` is the lock that the caller has
  */
@@ -275,9 +275,9 @@ export function pauseMs(round: number): number {
 }
 
 /**
- * Takes a lock, waiting for a holder that lives, and removes what dead ones left of it.
+ * Takes a lock, waiting for a holder that runs, and removes what ended ones left of it.
  * @param path the lock's file, `<something>.lock`; its folder exists
- * @param options.waitMs how long a living holder is waited for (default 10 s)
+ * @param options.waitMs how long a running holder is waited for (default 10 s)
  * @param options.whenHeld what is thrown after that time, given who has it (undefined if its file does not say)
  * @throws the error of the file call if the folder cannot be used
  */

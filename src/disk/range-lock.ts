@@ -47,7 +47,7 @@ function lockOpen(
   };
 }
 
-/** Whether other paths may lead to the file, as far as can be told: it has a second name, or is mounted by itself. */
+/** Whether other paths may lead to the file, as far as is known: it has a second name, or is mounted by itself. */
 export function hasOtherPaths(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return false;

@@ -4,7 +4,7 @@ import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** Where what is said of a flag has less room than this beside it, it stands below. Columns. */
+/** Where what is said of a flag has less space than this beside it, it stands below. Columns. */
 const besideAtLeast = 28;
 
 export interface Section {

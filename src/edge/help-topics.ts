@@ -1,4 +1,4 @@
-// The texts of `integ help <topic>`: what every command shares, told once.
+// The texts of `integ help <topic>`: what every command shares, said once.
 import type { Command, Help } from "commander";
 import { environment, exitCodeList } from "../commands/commands/list.ts";
 import { addSecretOptions } from "../commands/options/secrets.ts";

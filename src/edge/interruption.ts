@@ -18,7 +18,7 @@ export interface Interruption {
 
 /**
  * @param process where signals come from
- * @param onWait told when the first signal finds work whose answer is waited for
+ * @param onWait called when the first signal finds work whose answer is waited for
  */
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();

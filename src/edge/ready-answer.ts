@@ -59,7 +59,7 @@ export function readyHelpFile(width: number): string {
 
 /**
  * Writes past the streams, which cost a start more than the answer.
- * @returns the exit code; nothing where writing failed, which the slow way then finds and tells
+ * @returns the exit code; nothing where writing failed, which the slow way then finds and says
  */
 export function printReady(process: NodeJS.Process, answer: string): number | undefined {
   const bytes = Buffer.from(answer);

@@ -9,7 +9,7 @@ export interface Actor {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The run's address as GitHub, GitLab and Jenkins tell it; nothing elsewhere. */
+/** The run's address as GitHub, GitLab and Jenkins give it; nothing elsewhere. */
 export function runIn(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
@@ -28,7 +28,7 @@ export function isActor({ user, host, run }: Actor, named: string): boolean {
   return [user, host, `${user}@${host}`, run].includes(named);
 }
 
-/** What a record tells of its actor; nothing where its shape is another. */
+/** What a record says about its actor; nothing where its shape is another. */
 export function readActor(value: unknown): Actor | null {
   if (typeof value !== "object" || value === null) return null;
   const { user, host, run } = value as Partial<Record<keyof Actor, unknown>>;

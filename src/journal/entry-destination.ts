@@ -27,7 +27,7 @@ export type SingleDestination =
   | { readonly kind: "stdout" }
   | {
       readonly kind: "command";
-      /** Tells another command from this one; absent in entries of earlier versions. */
+      /** Distinguishes another command from this one; absent in entries of earlier versions. */
       readonly mark?: string;
     }
   | {
@@ -38,7 +38,7 @@ export type SingleDestination =
       readonly force: boolean;
       readonly device?: string;
       readonly inode?: string;
-      /** When the reserved file was born (nanoseconds), if the file system says so: an inode number is used again. */
+      /** When the reserved file was created (nanoseconds), if the file system says so: an inode number is used again. */
       readonly born?: string;
       /** The reserved file's own name until it gets the requested one. */
       readonly reserved?: string;

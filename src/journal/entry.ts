@@ -1,4 +1,4 @@
-// An entry of the journal as data. No field has room for a secret.
+// An entry of the journal as data. No field has space for a secret.
 import type { EntryDestination } from "./entry-destination.ts";
 import { type NextCommand, shell } from "../next-step.ts";
 
@@ -153,7 +153,7 @@ interface EntryDetails {
           /** How the expiry was asked for (`in 90d`); null: as the request says. Absent in entries of earlier versions. */
           readonly expiry?: string | null;
           readonly marked?: boolean;
-          /** The old key may be gone: a request to revoke it has left. */
+          /** The old key may no longer work: a request to revoke it has left. */
           readonly revoking?: boolean;
         }
     );
@@ -215,7 +215,7 @@ export interface EntryProgress {
   readonly attempts: number;
   /** Of the answers to its requests that changed something or tried to, the oldest first; the last hundred. */
   readonly request_ids: readonly string[];
-  /** How far the service's clock was ahead of this machine's when the work began, as its first answer told; null: not told. */
+  /** How far the service's clock was ahead of this machine's when the work began, as its first answer said; null: unknown. */
   readonly clock_offset_ms: number | null;
   readonly last_error: LastError | null;
   readonly destination: EntryDestination | null;

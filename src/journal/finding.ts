@@ -1,4 +1,4 @@
-// What `journal verify` has to tell.
+// What `journal verify` has to report.
 
 export interface Finding {
   readonly severity: "problem" | "warning";

@@ -21,7 +21,7 @@ export interface Misplaced {
   readonly line: number;
 }
 
-/** What a file tells as a whole. */
+/** What a file says as a whole. */
 export interface FoldFacts {
   /** Format that the first record names; 0 while there is none. */
   readonly format: number;
@@ -302,7 +302,7 @@ function grow(slot: Slot, placed: PlacedRecord): void {
   slot.entry = undefined;
 }
 
-/** Of an earlier version only a record that stands there already can be told. */
+/** Of an earlier version only a repeated record is found. */
 function isOld({ sequence, line }: EntryRecord, { last, records }: Slot): boolean {
   return sequence === undefined ? records.some(({ record }) => sameBytes(record.line, line)) : sequence <= last;
 }

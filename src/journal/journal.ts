@@ -15,7 +15,7 @@ export interface Journal {
   readonly path: string;
   /** It is a team's: other machines and other people change it too. */
   readonly isShared: boolean;
-  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: nobody else could claim them. */
+  /** Encrypted secrets, kept beside their entries until they are delivered. A file has none: no one else could claim them. */
   readonly escrow?: EscrowStore;
   /** All entries, the newest first. A missing journal has none. */
   entries(): Promise<Entry[]>;
@@ -39,12 +39,12 @@ export interface Journal {
   admit(intent: Intent, options?: AdmissionChoice): Promise<Admission>;
   /**
    * The entry that `admit` would resume, leased to the caller; undefined if it would start another one: there is none,
-   * or a living process holds it. Writes nothing.
+   * or a running process holds it. Writes nothing.
    */
   resume(intent: Intent, options?: AdmissionChoice): Promise<Admission | undefined>;
-  /** Waits for a living holder up to a limit, then names it. The entry is read again once it is leased. */
+  /** Waits for a running holder up to a limit, then names it. The entry is read again once it is leased. */
   lease(id: string): Promise<EntryLease>;
-  /** null if a living process holds it. */
+  /** null if a running process holds it. */
   tryLease(id: string): Promise<EntryLease | null>;
   /** Who works on which entry now, by its id. Of a file only its locks know it. */
   holders(): Promise<ReadonlyMap<string, Holder>>;

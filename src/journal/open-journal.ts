@@ -22,7 +22,7 @@ interface TeamParts {
   readonly leaseMs: number;
 }
 
-/** How long a living holder of an entry is waited for. */
+/** How long a running holder of an entry is waited for. */
 const waitMs = 10_000;
 
 /**

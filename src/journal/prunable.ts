@@ -23,7 +23,7 @@ function nameOf({ base_url }: Entry, resource: string): string {
   return JSON.stringify([base_url, resource]);
 }
 
-/** The client or key that exists by an entry's work, as far as the entry itself tells. */
+/** The client or key that exists by an entry's work, as far as the entry itself says. */
 function madeBy({ operation, state, resource_id }: Entry): string | undefined {
   if (operation.endsWith(".revoke") || (state !== "done" && state !== "abandoned")) return undefined;
   return resource_id ?? undefined;

@@ -102,7 +102,7 @@ export class ChosenFields {
       if (objects.some((object) => valueAt(object, field) !== undefined)) this.#unseen.delete(field);
   }
 
-  /** At the end: tells of the fields that no row had. @param singular what a row is called; absent if it is not a list */
+  /** At the end: names the fields that no row had. @param singular what a row is called; absent if it is not a list */
   tellMissing(singular: string | undefined, tell: (missing: MissingFields) => void): void {
     if (this.#rows === 0 || this.#unseen.size === 0) return;
     const names = [...this.#unseen].map(({ name }) => `"${visibleText(name)}"`).join(", ");

@@ -83,7 +83,7 @@ export class LiveLine implements LiveText {
   #wait(first: object): void {
     this.#terminal.live = this;
     this.#first = first;
-    // Neither timer keeps the process alive: a forgotten spinner must not hang a command that is done.
+    // Neither timer keeps the process running: a forgotten spinner must not hang a command that is done.
     this.#timer = setTimeout(() => void this.#show(first), patienceMs).unref();
   }
 

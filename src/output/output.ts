@@ -202,7 +202,7 @@ function createPrinting(
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** Absent for a file, whose size is told anyway. */
+  /** Absent for a file, whose size is reported anyway. */
   readonly tellEmpty?: (text: string) => void;
 }
 

@@ -76,7 +76,7 @@ export function rowLines(page: RowPage): Buffer {
   const rows = joinedRows(page, "\n");
   const first = spans[0] ?? 0;
   const after = spans.at(-1) ?? 0;
-  // Small buffers share their memory: only the place in it tells whether these are the page's own bytes.
+  // Small buffers share their memory: only the place in it says whether these are the page's own bytes.
   const isOwn = rows.buffer === body.buffer && rows.byteOffset === body.byteOffset + first;
   if (!isOwn || after >= body.length) return Buffer.concat([rows, Buffer.from("\n")]);
   body[after] = newLine;

@@ -132,7 +132,7 @@ export class Terminal {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
-      // No one to tell.
+      // No one would read it.
     }
   }
 

@@ -100,7 +100,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leftOne.has(entry.state)) break;
-    // One that was refused without an error made room for another process.
+    // One that was refused without an error made space for another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;

@@ -50,7 +50,7 @@ export interface ProfileRooms {
 
 export interface Configured {
   readonly profile: Profile;
-  /** What a person must be told: a credential that was dropped, a keychain that is not there. */
+  /** What a person must know: a credential that was dropped, a keychain that is not there. */
   readonly notes: readonly string[];
 }
 

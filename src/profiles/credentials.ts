@@ -18,7 +18,7 @@ export interface KeptSecret {
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why it is in a file although a keychain was asked for, to be told each time. */
+  /** Why it is in a file although a keychain was asked for, to be reported each time. */
   readonly note?: string;
 }
 
@@ -28,7 +28,7 @@ const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** Room asked for when trying out: more than any secret needs. */
+/** Space asked for when trying out: more than any secret needs. */
 const tryOutBytes = 16 * 1024;
 
 export interface CredentialOptions {
@@ -124,7 +124,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Proves, before anything is asked of the service, that `save` will find room: writes and removes a file or an entry. */
+  /** Proves, before anything is asked of the service, that `save` will find space: writes and removes a file or an entry. */
   async tryOut(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();

@@ -78,7 +78,7 @@ function parseAnswer(text: string): KeychainAnswer {
       if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why.replace(/\.$/, "") };
     }
   } catch {
-    // Not our child's words: the library could not be loaded, or it died.
+    // Not our child's words: the library could not be loaded, or it crashed.
   }
   return { ok: false, why: "the keychain library does not run here" };
 }

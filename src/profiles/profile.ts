@@ -52,7 +52,7 @@ export function credentialAgain({ name, credential }: Profile): NextCommand {
   return shell`integ profiles edit ${name} ${flag}`;
 }
 
-/** The token exchange a profile knows of: of its client credentials, or told beside an API key. */
+/** The token exchange a profile knows of: of its client credentials, or given with an API key. */
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;

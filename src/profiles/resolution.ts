@@ -130,7 +130,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
   };
 }
 
-/** Address variables without an address and a credential are told; the profile's own values hold. */
+/** Address variables without an address and a credential are reported; the profile's own values hold. */
 function fromProfiles(input: ResolutionInput): Resolution {
   const { env, stored } = input;
   const unused = profileVariablesIn(env);

@@ -133,7 +133,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     collect(stderr, (chunk) => options.onStderr?.(chunk)),
     collect(report, (chunk) => left.push(chunk)),
   ]);
-  // A command that ends without reading breaks the pipe: told by `unread` and by its status, not by this stream.
+  // A command that ends without reading breaks the pipe: said by `unread` and by its status, not by this stream.
   child.stdin?.on("error", () => {});
   child.stdin?.end(options.input);
   const ended = await endOf(child, streams, { ...options, leadsGroup }).catch((error: unknown) => {

@@ -95,7 +95,7 @@ function keyOf(call: Call): AccessKeyRecord {
   return key;
 }
 
-/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, are dead immediately. */
+/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, stop working immediately. */
 export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);

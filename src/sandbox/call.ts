@@ -10,11 +10,11 @@ export interface Wishes {
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** A pending client has its client_id already. */
   readonly clientId?: "early";
-  /** How long an issued token lives, in ms. */
+  /** How long an issued token is valid, in ms. */
   readonly lifetime?: number;
   /** What happens to rows between two pages of a walk. */
   readonly rows?: "repeated" | "changed";
-  /** When remote cleanup after a revocation is confirmed: so many ms later, or only when told. */
+  /** When remote cleanup after a revocation is confirmed: so many ms later, or only on request. */
   readonly cleanup?: number | "open";
 }
 
@@ -125,7 +125,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that nothing is told about what the caller does not own */
+/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that nothing is said about what the caller does not own */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

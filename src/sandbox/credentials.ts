@@ -40,7 +40,7 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token ("short-lived", §5.3) */
 const accessTokenSeconds = 900;
 
-/** How long a token that this call issues lives: whole seconds. */
+/** How long a token that this call issues is valid: whole seconds. */
 export function lifetimeOf(call: Pick<Call, "wishes">): number {
   const { lifetime } = call.wishes;
   return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
@@ -170,7 +170,7 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** A bearer token of the legacy contract for an access key; it dies with the key's secret. */
+/** A bearer token of the legacy contract for an access key; it ends with the key's secret. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },

@@ -48,7 +48,7 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Additions are no drift (§9 rule 3); every `no-` and `other-` is. */
+/** Additions are not drift (§9 rule 3); every `no-` and `other-` is. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",

@@ -18,10 +18,10 @@ const mostLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Tells anyone who subscribed in this process, just before an answer goes out: `{ request, response, faults }`. */
+/** Informs the subscribers in this process, just before an answer goes out: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
-/** A request as the control address tells it. */
+/** A request as the control address shows it. */
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;

@@ -80,7 +80,7 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 
 /**
  * DELETE /v1/oauth_clients/{id}: revoked immediately, safe to repeat (§3.1).
- * @assumed a disabled or expired client can be revoked too (§3.1 tells of active and pending); remote cleanup is confirmed immediately unless a fault says else
+ * @assumed a disabled or expired client can be revoked too (§3.1 names active and pending); remote cleanup is confirmed immediately unless a fault says else
  */
 export function revokeOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);

@@ -37,7 +37,7 @@ export interface OAuthClientRecord {
   status: ClientStatus;
   /** How a pending creation continues; null where nothing completes it by itself. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until told; null before revocation. */
+  /** Remote cleanup after revocation: epoch ms when it is confirmed, `open` until a request confirms it; null before revocation. */
   cleanup: number | "open" | null;
 }
 

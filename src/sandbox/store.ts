@@ -100,7 +100,7 @@ function statOf(path: string): fs.BigIntStats | undefined {
 
 /**
  * Runs `work` while no other process changes the state. `work` is synchronous: the lock is held for its time only.
- * @throws Error naming a living process that keeps the lock for longer than ten seconds
+ * @throws Error naming a running process that keeps the lock for longer than ten seconds
  */
 async function whileLocked<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
@@ -161,7 +161,7 @@ export class Store {
     return this.#refreshed() ?? (await this.change((state) => state));
   }
 
-  /** The state as it is now if that can be told immediately, else as it was last seen; after `current()` only. */
+  /** The state as it is now if that is known immediately, else as it was last seen; after `current()` only. */
   latest(): State {
     return this.#refreshed() ?? this.#known!.state;
   }

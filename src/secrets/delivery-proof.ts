@@ -21,7 +21,7 @@ export function proofOf(text: string, { entry, keys }: { readonly entry: string;
   return { entry, digest: digestOf(text, keys.make(entry)).toString("hex") };
 }
 
-/** Whether a text is what was delivered; undefined if nothing can tell. */
+/** Whether a text is what was delivered; undefined if nothing can say. */
 export function isDelivered(text: string, proof: Proof | undefined, keys: ProofKeys | undefined): boolean | undefined {
   const key = proof && keys?.find(proof.entry);
   return proof && key && isSameSecret(digestOf(text, key), Buffer.from(proof.digest, "hex"));

@@ -163,7 +163,7 @@ export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
 
 /**
  * Eight hexadecimal digits of a digest of a command and its format. A command may hold a credential, so that its text is
- * not kept: this tells another one apart, and is far too short to tell which it was.
+ * not kept: this distinguishes another one, and is far too short to show which it was.
  */
 export function commandMark({ command, as = "raw" }: { readonly command: string; readonly as?: SecretFormat }): string {
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);

@@ -1,4 +1,4 @@
-// Secrets encrypted to public keys (age), so that they can be kept where others read: whoever has an identity of one of them
+// Secrets encrypted to public keys (age), so that they can be kept where others read: anyone who has an identity of one of them
 // can claim them, from anywhere.
 import { readFileSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";

@@ -102,7 +102,7 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
 export interface FileTools {
   /** Files and folders of the program itself, which a secret must never replace. */
   readonly own?: readonly string[];
-  /** For the digest by which a later process tells the delivered file again. */
+  /** For the digest by which a later process recognizes the delivered file. */
   readonly keys?: ProofKeys;
 }
 
@@ -199,7 +199,7 @@ class FileDestination implements SingleDestinationPlace {
 
 /**
  * Blanks a reserve and takes its name away. One of the two puts a secret out of reach, so both are tried; that either
- * failed is told anyway: the disk is not what it was.
+ * failed is reported anyway: the disk is not what it was.
  */
 function clearAway(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
@@ -220,7 +220,7 @@ function clearAway(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Room is made before each request: where there is none, that request stays here. */
+/** Space is made before each request: where there is none, that request stays here. */
 function noRoom({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,
@@ -290,7 +290,7 @@ function completeFile(remembered: Remembered): boolean {
   }
 }
 
-/** What was delivered is whole; without a digest of it the text itself has to tell. */
+/** What was delivered is whole; without a digest of it the text itself has to report. */
 function isWholeIn(fd: number, content: string, { record, keys }: Remembered): boolean {
   const isKnown = record.proof !== undefined && keys?.find(record.proof.entry) !== undefined;
   return isKnown || isWhole(content, record.as, isCut(fd));

@@ -158,7 +158,7 @@ class GitHubStore implements Store {
       : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
   }
 
-  /** The API's address: of the host that is named, else the one that a workflow is told, else github.com. */
+  /** The API's address: of the host that is named, else the one that a workflow gets, else github.com. */
   #server(): string {
     const { env } = this.#tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();

@@ -143,7 +143,7 @@ export class Undelivered {
     if (!this.isKept(entry)) this.#destroyKept(entry);
   }
 
-  /** Entries that room is taken for here: a secret, what was reserved for one, or the key of its digest. */
+  /** Entries that space is taken for here: a secret, what was reserved for one, or the key of its digest. */
   rooms(): string[] {
     const names = listFolder(this.folder).map((name) => name.replace(/\.key$/, ""));
     return [...new Set(names)].filter((name) => entryPattern.test(name));

@@ -101,7 +101,7 @@ class KubernetesStore implements Store {
   /**
    * @param words letters, digits and `-_.=` alone: a shell reads them as they are
    * @param path quoted here
-   * @returns its end, and what it told on standard error
+   * @returns its end, and what it wrote to standard error
    */
   async #kubectl(
     words: string,
@@ -121,7 +121,7 @@ class KubernetesStore implements Store {
     return { run, told: Buffer.concat(told).toString("utf8") };
   }
 
-  /** What kubectl told, in integ's words: its own may have the manifest in them. */
+  /** What kubectl said, in integ's words: its own may have the manifest in them. */
   #refusal(told: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(told)?.[1];
     const { namespace, secret, key } = this.#at;

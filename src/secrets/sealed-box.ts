@@ -1,4 +1,4 @@
-// libsodium's sealed box (`crypto_box_seal`): only the owner of the private key can read it, and no one can tell who wrote it.
+// libsodium's sealed box (`crypto_box_seal`): only the owner of the private key can read it, and no one can find out who wrote it.
 // GitHub takes secrets in no other form.
 import { randomBytes } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";

@@ -96,7 +96,7 @@ function troubleOf(error: unknown): string | undefined {
 
 /**
  * Node opens a closed standard stream on the null device at start, so that writing "succeeds". A person's own
- * `>/dev/null` cannot be told from it, and loses a secret just the same.
+ * `>/dev/null` cannot be distinguished from it, and loses a secret just the same.
  */
 function isNullDevice(fd: number): boolean {
   const stats = fstatSync(fd);
@@ -126,7 +126,7 @@ function isWriteOnly(fd: number): boolean {
 
 /**
  * Linux lets an empty write to a pipe without readers pass, and Node has no `poll`. The shell has one: `read -t 0`
- * tells immediately whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
+ * says immediately whether a descriptor has news, and a pipe open for writing alone has none but the loss of its reader.
  * Where there is no such shell the loss is met when the secret is printed, and the secret is kept then.
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {

@@ -35,7 +35,7 @@ export interface Store {
    */
   prepare(facts: StoreFacts): Promise<StoreFacts>;
   /**
-   * Writes exactly this text, and returns when the store has it. A lost answer is settled here if reading can tell.
+   * Writes exactly this text, and returns when the store has it. A lost answer is settled here if reading can say.
    * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
    */
   write(text: string, facts: StoreFacts): Promise<void>;

@@ -1,4 +1,4 @@
-// What `profiles/` gives and this room sends: it holds secrets, and is never logged and never shown.
+// What `profiles/` gives and this folder sends: it holds secrets, and is never logged and never shown.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =

@@ -54,7 +54,7 @@ export type Attempt<T> =
       readonly failure?: Failure;
       /** The same again may succeed although the reason usually stays (a name server that is busy). */
       readonly temporary?: boolean;
-      /** What to do about this one, where more is known than the reason tells. */
+      /** What to do about this one, where more is known than the reason says. */
       readonly hint?: Advice;
       /** What the token endpoint asked for, if it was the one that gave no answer. */
       readonly retryAfterSeconds?: number;
@@ -178,7 +178,7 @@ function notFound(resource: Resource | undefined): Refusal {
   return ["not_found", "not found", { hint, nextCommand: shell`integ doctor` }];
 }
 
-/** §4.2 tells what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
+/** §4.2 says what a conflict means for OAuth clients alone; of access keys it shows none (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
   const steps: Readonly<Record<Resource, NextStep>> = {
     access_key: { nextCommand: shell`integ keys list` },

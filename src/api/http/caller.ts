@@ -55,7 +55,7 @@ export interface CallRequest {
   readonly success: readonly number[];
   /** A list page: the larger limit. */
   readonly page?: boolean;
-  /** Name of the field whose one-time secret is looked for in answers that are no proper ones. */
+  /** Name of the field whose one-time secret is looked for in answers that are not proper ones. */
   readonly secretField?: "client_secret" | "secret";
   /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
@@ -115,7 +115,7 @@ export class Caller {
   }
 }
 
-/** @throws what is no `Failure` */
+/** @throws what is not a `Failure` */
 function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
   if (!(error instanceof Failure)) throw error;
   const { reason, temporary, retryAfterSeconds } =

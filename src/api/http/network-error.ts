@@ -92,7 +92,7 @@ function handshakeHint(code: string): Advice | undefined {
   if (untrusted.has(code))
     return "Set NODE_EXTRA_CA_CERTS to a file of its certificates, if that authority is your organization's own.";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
-    return "Check this machine's date; if it is right, whoever runs the service has to renew it.";
+    return "Check this machine's date; if it is right, ask the service's operator to renew it.";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "Check the host in the address of the profile.";
   return undefined;
 }

@@ -162,7 +162,7 @@ function maskPair(pair: string): string {
   return `${name}=…`;
 }
 
-/** Tells the log of a request. @returns the function that tells of its end, and hands it on */
+/** Writes a request to the log. @returns the function that logs its end, and hands it on */
 export type ExchangeLog = (request: ExchangeRequest, address: LoggedAddress) => (exchange: Exchange) => Exchange;
 
 type LoggedAddress = { readonly origin: string; readonly prefix: string };

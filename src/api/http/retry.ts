@@ -77,7 +77,7 @@ export interface RetryReadOptions {
   readonly random: () => number;
   /** No attempt is started after it is aborted; its reason is thrown where that is a `Failure`. */
   readonly signal?: AbortSignal;
-  /** Told before each wait, with what went wrong. */
+  /** Called before each wait, with what went wrong. */
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
 
@@ -139,7 +139,7 @@ const dateForms = [
 
 /**
  * The wait that the service asks for.
- * @param value the header's value; several values joined by commas are no value
+ * @param value the header's value; several values joined by commas are not one value
  * @param nowMs milliseconds since the epoch
  * @returns whole seconds ≥ 0 (a date in the past is 0), at most 2^53 − 1; nothing if the value is neither form
  * (`Date.parse` would take junk)

@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 /** Deepest nesting of arrays and objects that is read. */
 export const maxNesting = 200;
 
-/** A body that breaks the contract. It ends an attempt as `unknown`; no other room meets it. */
+/** A body that breaks the contract. It ends an attempt as `unknown`; no other folder meets it. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
   readonly reason: "malformed" | "too_large";

@@ -100,7 +100,7 @@ interface FoundArray {
 
 interface Members {
   readonly arrays: readonly FoundArray[];
-  /** Members that are no arrays. */
+  /** Members that are not arrays. */
   readonly others: JsonObject;
   /** The index after the closing brace. */
   readonly end: number;

@@ -70,7 +70,7 @@ function newMark(): string {
   return `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 }
 
-/** Whether a name leaves room for its mark. */
+/** Whether a name leaves space for its mark. */
 export function leavesRoomForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }

@@ -44,7 +44,7 @@ export interface KeyEnd {
 
 /**
  * Brings an unfinished creation to its end.
- * @throws Failure: `outcome_unknown` if it cannot be told, `secret_lost` if the person did not say yes, `undelivered` if
+ * @throws Failure: `outcome_unknown` if it is not known, `secret_lost` if the person did not say yes, `undelivered` if
  * the secret is kept here
  */
 export async function recoverKeyCreation(
@@ -154,7 +154,7 @@ async function settleSearch(bench: Workbench, lease: EntryLease, search: Search)
     case "several":
       throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
         meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
-        hint: "Revoke the one that nobody uses (integ keys revoke <id>), then stop tracking this change.",
+        hint: "Revoke the one that is not in use (integ keys revoke <id>), then stop tracking this change.",
         nextCommand: shell`integ journal forget ${entry.id}`,
       });
     case "used":
@@ -302,7 +302,7 @@ export interface Sought {
   readonly sentUntil: number;
   /** False where the times of the entry may be wrong by any amount: then they exclude no key of that name. */
   readonly isClockKnown: boolean;
-  /** Who acts, where the journal or the list tell it. */
+  /** Who acts, where the journal or the list give it. */
   readonly userId?: string;
   /** Keys of that name that other entries of the journal stand for: never an orphan. */
   readonly knownIds: ReadonlySet<string>;
@@ -338,7 +338,7 @@ function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessKey[] {
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-/** What a key tells must agree with what was sent; what it does not tell excludes nothing. */
+/** What a key says must agree with what was sent; what it does not say excludes nothing. */
 function fits(key: AccessKey, { request, madeAfter, sentUntil, userId }: Sought): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < madeAfter - clockSkewMs || created > sentUntil + longestWorkMs + clockSkewMs) return false;

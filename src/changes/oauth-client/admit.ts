@@ -47,7 +47,7 @@ export async function admitCreation(bench: Workbench, intent: Intent, options: C
     record = { ...(await destination.check()) };
   } catch (refusal) {
     // The same command typed again: the secret's file is there because an earlier process put it there. Only the one who
-    // holds the entry may look: looking finishes a delivery, and a living process is still at its own.
+    // holds the entry may look: looking finishes a delivery, and a running process is still at its own.
     const earlier = await bench.journal.resume(intent, { fresh, key });
     if (earlier === undefined) throw refusal;
     let isThere = false;

@@ -191,7 +191,7 @@ class CreationRun {
   async #makeReady(): Promise<void> {
     if (this.#bench.clock.interruption.aborted) throw this.#bench.clock.interruption.reason;
     this.#bench.disk.assertHealthy();
-    // The receipt of a client that is delivered, or that came to its end, has no secret: nothing is reserved for one.
+    // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
     const isOver = this.#deliveredBefore || this.#settledBefore;
     const { destination: to } = this.#work;
     // Of several destinations those that can be reached get a secret that is kept.

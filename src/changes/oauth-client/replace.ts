@@ -128,7 +128,7 @@ async function replaceNow(
   }
 }
 
-/** A replacement that came to its end before a crash: nothing is sent for it again. */
+/** A replacement that was finished before a crash: nothing is sent for it again. */
 async function concludeReplacement(bench: Workbench, lost: EntryLease, begun: Entry): Promise<CreationEnd> {
   await revokeLost(bench, lost);
   await settleReplaced(bench, lost, begun);

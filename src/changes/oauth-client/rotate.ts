@@ -110,7 +110,7 @@ export function finishClientRotation(
 ): Promise<Rotated> {
   const { proveClient, service } = bench.account;
   const { old_client: oldId, proof } = detailOf(lease.entry, "oauth_client.rotate");
-  // An entry of an earlier version does not say: then the account is asked, and what it cannot do is no "none is due".
+  // An entry of an earlier version does not say: then the account is asked, and what it cannot do does not mean "none is due".
   const due = proof === undefined ? bench.account.proof : proof;
   const contract: RotationContract = {
     noun: "client",
@@ -224,7 +224,7 @@ function isOver({ state }: Entry): boolean {
 
 /**
  * The entry is the lock: of two rotations of one client that start at the same time, the one admitted first continues. One that is
- * unfinished there has a living process, or this one would have resumed it.
+ * unfinished there has a running process, or this one would have resumed it.
  * @param settledBefore what was over before this process asked for admission
  * @throws Failure `conflict`; nothing was sent
  */

@@ -12,7 +12,7 @@ const view = {
   plural: "commands",
 };
 
-/** @param wholeTree what is told of; asked for when the command runs */
+/** @param wholeTree what is listed; asked for when the command runs */
 export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
@@ -37,7 +37,7 @@ export function over(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   return { command };
 }
 
-/** All that is told of the program, for `commands`, the man pages and the reference. */
+/** The whole description of the program, for `commands`, the man pages and the reference. */
 export async function surfaceOf(wholeTree: () => Promise<WholeTree>): Promise<Surface> {
   const { treeOf } = await import("../../completion/tree.ts");
   const { root, verbOf } = await wholeTree();

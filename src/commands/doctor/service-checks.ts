@@ -62,7 +62,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read tells the address, TLS, the credential and both clocks: 403 is an answer to someone who is known. */
+/** One read checks the address, TLS, the credential and both clocks: 403 is an answer to someone who is known. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -83,7 +83,7 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
   ];
 }
 
-/** A client that cannot exist: who may manage clients is told 404, everybody else 403. */
+/** A client that cannot exist: who may manage clients gets 404, everybody else 403. */
 const madeUpId = "integ-doctor-no-such-client";
 
 interface Permission {
@@ -153,7 +153,7 @@ async function hasWork({ context, profile }: Subject, operations: string | undef
 /** The exchange, the bearer token and the organization id together: none of them can be asked about by itself (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  // That there is no organization id is told with the profile.
+  // That there is no organization id is reported with the profile.
   if (profile.organizationId === undefined) return [];
   const check = "legacy contract";
   try {
@@ -256,7 +256,7 @@ function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
       status: "problem",
       message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
       ...todo({
-        hint: `Ask whoever set OAuth up, then: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+        hint: `Ask the administrator of your OAuth setup, then: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
       }),
     };
   return {

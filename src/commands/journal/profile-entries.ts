@@ -1,4 +1,4 @@
-// The entries of one profile: a name that was mistyped has none, and is no reason to say that nothing is unfinished.
+// The entries of one profile: a name that was mistyped has none, and is not a reason to say that nothing is unfinished.
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 

@@ -167,7 +167,7 @@ async function refuseGone(context: Context, entry: Entry): Promise<void> {
   });
 }
 
-/** A crash leaves room at the place of work that was under way: among so many of the newest entries, or before in this run. */
+/** A crash leaves space at the place of work that was under way: among so many of the newest entries, or before in this run. */
 const lookedBack = 1000;
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
@@ -181,7 +181,7 @@ async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | 
   }
 }
 
-/** Settled work needs no room for a secret any more: what a crash left of it goes. */
+/** Settled work needs no space for a secret any more: what a crash left of it goes. */
 async function giveBackRooms(context: Context, journal: Journal, recovered: readonly Recovered[]): Promise<void> {
   const undelivered = await context.secrets.undelivered();
   const ids = [...undelivered.rooms(), ...recovered.map(({ entry }) => entry.id)];

@@ -22,7 +22,7 @@ export const command = defineVerb({
       return showSteps(context, who === undefined ? [] : [{ what: `take ${entry.id} away from ${who}` }]);
     }
     if (holder === undefined && journal.isShared) {
-      output.note(`Nobody holds the entry ${entry.id}.`);
+      output.note(`No process holds the entry ${entry.id}.`);
     } else {
       const who = holder
         ? `process ${holder.pid} of ${holder.user} on ${holder.host}, since ${holder.since}`

@@ -96,7 +96,7 @@ export function passedOver(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** A place that cannot be used before it is told: nothing is sent that may bring a secret. */
+/** A destination that cannot be used yet is reported first: nothing is sent that may bring a secret. */
 export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."

@@ -186,7 +186,7 @@ function doubtOf({ key: { status }, has }: Case): Verdict | undefined {
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   expired_active(subject) {
     const expiry = expiryOf(subject);
-    // What cannot be told of the expiry is said once, by `no_expiry`.
+    // What is not known of the expiry is said once, by `no_expiry`.
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
@@ -249,7 +249,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
 };
 
 /** The service gave no id to name the key by. */
-const nameless: Advice = "Ask whoever runs the service for the id of this key.";
+const nameless: Advice = "Ask the service's operator for the id of this key.";
 
 /**
  * One remedy for all findings of a key: what is to be revoked is not replaced before, and one replacement takes the flags
@@ -286,7 +286,7 @@ export interface KeyAt {
   readonly has: (member: string) => boolean;
 }
 
-/** Milliseconds since 1970; null where the key never expires; words where the row does not tell. */
+/** Milliseconds since 1970; null where the key never expires; words where the row does not say. */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)

@@ -78,7 +78,7 @@ function endOf(until: string): number | undefined {
   return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
 }
 
-/** Takes the waived findings out, and tells which waivers ended or are not needed. */
+/** Takes the waived findings out, and says which waivers ended or are not needed. */
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
   const waiverOf = (finding: Finding): Waiver | undefined =>
     waivers.filter((waiver) => covers(waiver, finding)).toSorted((a, b) => b.endsAt - a.endsAt)[0];

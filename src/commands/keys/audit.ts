@@ -123,7 +123,7 @@ function judgedLine({ judged, keys }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
-/** The document tells everything itself. */
+/** The document says everything itself. */
 function isOneDocument({ format }: Context["output"]): boolean {
   return format === "json" || format === "yaml";
 }

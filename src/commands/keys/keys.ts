@@ -58,7 +58,7 @@ export function askKey(question: string): (context: Context) => Promise<string |
 
 /**
  * The keys that entries at this address made or rotated, newest first.
- * @param own id of the profile's own key, where it is known: it comes last, whether an entry tells of it or not
+ * @param own id of the profile's own key, where it is known: it comes last, whether an entry names it or not
  */
 export function keysIn(
   entries: readonly Entry[],
@@ -76,7 +76,7 @@ export function keysIn(
   return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
 }
 
-/** Keys that an entry tells to be revoked. */
+/** Keys that are revoked, as an entry says. */
 function goneBy(entry: Entry): unknown[] {
   return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }

@@ -47,7 +47,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** Tells it of each key of a list that may have 100,000. */
+/** Answers it for each key of a list that may have 100,000. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -133,7 +133,7 @@ function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
     meaning: `Nothing was changed. If it is, ${wayOut(profile)}; if it is another key, add --yes.`,
     hint: isKept(profile)
       ? `Give the profile the id of its own key: ${shell`integ profiles edit ${profile.name}`} --api-key-id <id>.`
-      : "Use a profile that knows its key: integ help profiles add tells of --api-key-id.",
+      : "Use a profile that knows its key: see --api-key-id in integ help profiles add.",
   });
 }
 

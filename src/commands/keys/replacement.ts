@@ -113,7 +113,7 @@ async function requestOf(
 }
 
 /**
- * The old key as far as the list tells of it; an empty object where the list may leave it out.
+ * The old key as far as the list shows it; an empty object where the list may leave it out.
  * @throws Failure `not_found` where a whole list does not have it, `unusable` where it is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
@@ -157,7 +157,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.nameMarker === true };
 }
 
-/** null: never; nothing where the row does not tell, or tells a time that no new key can have. */
+/** null: never; nothing where the row does not say, or says a time that no new key can have. */
 function stillAhead(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

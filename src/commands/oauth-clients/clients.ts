@@ -1,4 +1,4 @@
-// What the commands of OAuth clients share: how a client is shown, and what the journal's entries tell of clients, service
+// What the commands of OAuth clients share: how a client is shown, and what the journal's entries say of clients, service
 // accounts and scopes at one address, for a person to pick from. The API has no list of them (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/http/attempt.ts";

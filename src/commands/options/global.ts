@@ -127,7 +127,7 @@ function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** The format, found without failing: an error met before the options are understood must be told in it. */
+/** The format, found without failing: an error met before the options are understood must be printed in it. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   let found: string | undefined = env.INTEG_OUTPUT;

@@ -1,4 +1,4 @@
-// The names that this machine knows without the network, each with what tells it from the others: for completion and for a
+// The names that this machine knows without the network, each with what distinguishes it from the others: for completion and for a
 // person who picks.
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";

@@ -70,7 +70,7 @@ export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<
 type Change = (option: DestinationOption) => DestinationOption;
 
 /**
- * The flags as the secrets room reads them.
+ * The flags as the secrets folder reads them.
  * @throws Failure `usage` for what belongs to no destination
  */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {

@@ -13,7 +13,7 @@ export interface AppliedItem {
 
 export interface Running {
   readonly parallel: number;
-  /** Told when an item begins and when it has ended. */
+  /** Called when an item begins and when it has ended. */
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
 

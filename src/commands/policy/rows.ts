@@ -33,7 +33,7 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 /** What a person should know besides the rows. */
 export function tellPlanNotes({ output }: Context, { opensAt, unmanaged }: Plan): void {
   if (opensAt !== undefined)
-    output.note(`The window is closed: nothing begins before ${opensAt}. What is begun is finished.`);
+    output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
   if (unmanaged.length > 0) output.note(unmanagedNote(unmanaged));
 }
 

@@ -234,7 +234,7 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
   };
 }
 
-/** The token exchange told beside an API key: new clients are proven at it. */
+/** The token exchange given with an API key: new clients are proven at it. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [flags.audience && "--audience", flags.issuer && "--issuer", flags.clientAuth && "--client-auth"].find(

@@ -1,4 +1,4 @@
-// How a command reads one thing from the service, and prints rows that are no page of a list.
+// How a command reads one thing from the service, and prints rows that are not a page of a list.
 import type { Answered, Attempt } from "../../api/http/attempt.ts";
 import { retryRead } from "../../api/http/retry.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";

@@ -1,4 +1,4 @@
-// `integ sandbox tour`: the main job told in a few screens. Nothing is faked: every step is this very program,
+// `integ sandbox tour`: the main job in a few screens. Nothing is faked: every step is this very program,
 // started as a person would start it, against a server of its own that breaks where the step says so.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

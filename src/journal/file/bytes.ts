@@ -4,7 +4,7 @@ import { type Scan, scanBytes } from "./scan.ts";
 
 const newline = 10;
 
-/** Large enough that cutting costs nothing, small enough that two of them are no burden. */
+/** Large enough that cutting costs nothing, small enough that two of them cost little */
 const pieceBytes = 16 * 1024 * 1024;
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */

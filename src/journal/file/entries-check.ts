@@ -7,7 +7,7 @@ import { keyName } from "../names.ts";
 import { digestOfName } from "./index/journal-index.ts";
 import { Numbers } from "./numbers.ts";
 
-/** Is shown each fold of a file; keeps a few bytes of each entry, and more only of those with something to tell. */
+/** Is shown each fold of a file; keeps a few bytes of each entry, and more only of those with something to say. */
 export class EntriesCheck {
   readonly #gaps = new Map<string, number>();
   readonly #unreadable = new Set<string>();

@@ -34,7 +34,7 @@ function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
   return intent.idempotent ? options.key : undefined;
 }
 
-/** Every entry that may fit, the newest first: as few as can be told without reading them. */
+/** Every entry that may fit, the newest first: as few as possible without reading them. */
 function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
   if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
   const name = nameIn(filter);
@@ -163,7 +163,7 @@ export class FileJournal implements Journal {
     return this.#admitNew(intent, { newest: fold.newest(), key });
   }
 
-  /** The entry of the key given by hand, whose living holder is waited for; else the first unfinished one that is free. */
+  /** The entry of the key given by hand, whose running holder is waited for; else the first unfinished one that is free. */
   #resumeNow(
     fold: Fold,
     { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },

@@ -303,7 +303,7 @@ export class JournalFile {
     this.#keep(`torn-${new Date(this.#now()).toISOString().replaceAll(/[-:.]/g, "")}`, torn.bytes);
   }
 
-  /** Bytes that are no sound record are never thrown away, and each kept once. */
+  /** Bytes that are not a sound record are never thrown away, and each kept once. */
   #keep(suffix: string, bytes: Buffer): void {
     for (let number = 1; ; number += 1) {
       const path = `${this.path}.${suffix}${number === 1 ? "" : `-${number}`}`;

@@ -1,4 +1,4 @@
-// The journal's locks: a short one for its file, a long one for each entry that a process works on. A living holder is
+// The journal's locks: a short one for its file, a long one for each entry that a process works on. A running holder is
 // waited for, then named.
 //
 // Each is two: a file beside the journal, which names its owner, and bytes of the journal's own file, which belong to that
@@ -22,7 +22,7 @@ import { shell } from "../../next-step.ts";
 import { numberOf } from "../entry-id.ts";
 import { nothingSent } from "./safety.ts";
 
-/** A living process holds a lock that is wanted. */
+/** A running process holds a lock that is wanted. */
 export class Busy {
   readonly what: string;
   readonly owner: LockOwner | undefined;
@@ -53,7 +53,7 @@ const rangeOf = (id: string): LockRange => ({ offset: firstEntry + numberOf(id),
 export interface LockParts {
   /** Asked once, when the first lock is wanted: both halves take time to find out. */
   readonly means: () => LockMeans;
-  /** How long a living holder is waited for. */
+  /** How long a running holder is waited for. */
   readonly waitMs: number;
 }
 
@@ -241,7 +241,7 @@ export class JournalLocks {
     }
   }
 
-  /** Removes what dead processes left. The caller holds the file's lock, behind which every admission waits. */
+  /** Removes what ended processes left. The caller holds the file's lock, behind which every admission waits. */
   sweep(): void {
     sweepLocks(this.#path, { held: this.#file, means: this.#means });
   }

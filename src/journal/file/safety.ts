@@ -116,7 +116,7 @@ export function isOfItsEntries(action: string): boolean {
   return ofItsEntries.has(action);
 }
 
-/** What a failed operation means for the person; told with every failure of an admission. */
+/** What a failed operation means for the person; reported with every failure of an admission. */
 export const nothingSent = "Nothing was sent, nothing changed.";
 
 /**

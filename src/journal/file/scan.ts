@@ -29,7 +29,7 @@ export interface Scan {
 }
 
 /**
- * Cuts bytes that begin at the start of a line into records. Blank lines are no damage: a torn end is followed by one.
+ * Cuts bytes that begin at the start of a line into records. Blank lines are not damage: a torn end is followed by one.
  * @param from where the bytes begin in the file
  */
 export function scanBytes(bytes: Buffer, from: { readonly offset: number; readonly line: number }): Scan {

@@ -4,7 +4,7 @@ import { type Actor, readActor } from "../actor.ts";
 import type { Holder } from "../journal.ts";
 import type { Row } from "./session.ts";
 
-/** What a row tells of its lease, times in ISO 8601 UTC by the server's clock. */
+/** What a row says about its lease, times in ISO 8601 UTC by the server's clock. */
 export const leaseColumns = `holder, epoch::text,
   to_char(held_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS since,
   to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until,

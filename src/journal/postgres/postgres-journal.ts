@@ -33,7 +33,7 @@ import { Busy, takeAway, takeLease, waitForHolder } from "./taking.ts";
 import { verifyTables } from "./verify.ts";
 
 export interface PostgresJournalParts extends Omit<LeaseParts, "held"> {
-  /** How long a living holder is waited for. */
+  /** How long a running holder is waited for. */
   readonly waitMs: number;
 }
 

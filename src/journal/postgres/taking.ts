@@ -1,4 +1,4 @@
-// Taking the lease of an entry: one that no one has, or whose holder is a process of this machine that has ended. A living
+// Taking the lease of an entry: one that no one has, or whose holder is a process of this machine that has ended. A running
 // holder is waited for, then named.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
 import { durably, type Row } from "./session.ts";
 import { shell } from "../../next-step.ts";
 
-/** A living process has an entry that is wanted. */
+/** A running process has an entry that is wanted. */
 export class Busy {
   readonly id: string;
   readonly row: Row | undefined;
@@ -69,7 +69,7 @@ async function takeRow(
   return new PostgresLease(parts, taken);
 }
 
-/** Tries again until no living holder is in the way, or the time is over. */
+/** Tries again until no running holder is in the way, or the time is over. */
 export async function waitForHolder<T>(
   { waitMs }: { readonly waitMs: number },
   attempt: () => Promise<T | Busy>,

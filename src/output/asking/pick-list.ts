@@ -4,7 +4,7 @@ import { askInOneLine, askOnTerminal, type PromptContext } from "./prompts.ts";
 /** Something that is known, offered by its own name. */
 export interface Choice {
   readonly value: string;
-  /** What tells it from the others. */
+  /** What distinguishes it from the others. */
   readonly hint?: string;
 }
 

@@ -62,7 +62,7 @@ export async function askOnTerminal<T>(
 const colourSequence = /\u001b\[[\d;]*m/g;
 
 /**
- * clack colours whatever it is told: where there is to be no colour its output loses it on the way. And it takes a
+ * clack colours whatever it gets: where there is to be no colour its output loses it on the way. And it takes a
  * terminal that does not know its width, which says 0, for one that is 0 wide.
  */
 function outputOf(terminal: Terminal): Writable {
@@ -105,7 +105,7 @@ export async function askInOneLine({ terminal, interruption }: PromptContext, pr
 /** So long keys that were typed before a question are thrown away, before it is shown. */
 const typedAheadMs = 50;
 
-/** Keys that were typed before a confirmation could be read are no answer to it; Ctrl-C among them ends the command. */
+/** Keys that were typed before a confirmation could be read do not answer it; Ctrl-C among them ends the command. */
 async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
   if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
   let isInterrupted = false;

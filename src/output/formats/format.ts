@@ -65,7 +65,7 @@ export interface ResourceView {
   readonly columns: readonly Column[];
   /** Top-level fields to show as null, whatever they hold. */
   readonly nulls?: readonly string[];
-  /** The top-level field that holds a one-time secret: a person is told that it is shown once. */
+  /** The top-level field that holds a one-time secret: a person sees that it is shown once. */
   readonly secretField?: string;
   /** `--fields` that names none of its fields is a mistake; absent for what a change made, whose outcome wins. */
   readonly isRead?: boolean;

@@ -5,7 +5,7 @@ export const rowsOfPage = 255;
 /** Pages are wherever they are: in memory, or in a file that is read a page at a time. */
 export interface Rows {
   readonly count: number;
-  /** Keys and values in turn; the last page may have room behind its rows. */
+  /** Keys and values in turn; the last page may have space behind its rows. */
   page(number: number): Float64Array;
 }
 
