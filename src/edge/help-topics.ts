@@ -5,6 +5,7 @@ import { addSecretOptions } from "../commands/options/secrets.ts";
 import type { HelpTopic } from "../completion/help-topics.ts";
 import { type EntryState, isSettled } from "../journal/entry.ts";
 import type { secretFormats } from "../secrets/secret-format.ts";
+import { storeKinds } from "../secrets/store-kinds.ts";
 import { isGlobal, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
 
 /** Paragraphs and lists, from top to bottom. */
@@ -94,6 +95,10 @@ function secretsText(program: Command, helper: Help): Text {
     "The API shows the secret of a new client or key once. Without any of these options it is printed with the rest of the result. The destination is tested before the request is sent.",
     optionsSection("Options:", declared.options, helper),
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
+    {
+      heading: "Stores (--secret-to):",
+      items: Object.values(storeKinds).map(({ form, what }) => [form, what] as const),
+    },
     "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
     "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",
   ];

@@ -133,7 +133,10 @@ describe("an answer that takes its time", () => {
   });
 
   it.each([
-    ["a creation", ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read"]],
+    [
+      "a creation",
+      ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read", "--secret-file", "s"],
+    ],
     ["a revocation", ["oauth-clients", "revoke", "oac_1", "--yes"]],
     ["any change", ["api", "/v1/any", "-X", "DELETE"]],
   ])("shows that it is waited for where something changes: %s", async (_what, words) => {

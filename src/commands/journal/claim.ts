@@ -15,6 +15,7 @@ import {
   type OneTimeSecret,
   type SecretOptions,
 } from "../../secrets/destination.ts";
+import { askDestination } from "../options/asked-destination.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
 import { showMade, whereSecretIs } from "../running/change.ts";
@@ -41,7 +42,10 @@ export const command = defineVerb({
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
       const isThere = lease.entry.destination?.kind === "several" && (await completeDelivery(context, lease));
-      const chosen = { ...claimOptions(lease.entry, typed), ...issuedAs(lease.entry) };
+      const remembered = claimOptions(lease.entry, typed);
+      const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
+      const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
+      const chosen = { ...asked, ...issuedAs(lease.entry) };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
       if (isThere || (await isThereAlready(context, lease, destination))) return await settle(context, lease, kept);
       const place = await reserveDestination(context, lease, { destination, isKept: true });

@@ -2,6 +2,7 @@ import { addDryRun } from "../options/dry-run.ts";
 import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key/create.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
+import { askDestination } from "../options/asked-destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { showRequest, showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
@@ -33,9 +34,9 @@ export const command = defineVerb({
     const creation = await creationOf(context, options);
     const { checkAccessKey } = await import("../../api/access-keys.ts");
     checkAccessKey(creation.request, context.clock.now());
-    const destination = await context.secrets.destination(
-      { ...secretOptionsOf(options), yields: "access_key" },
-      (receipt) => context.output.resource(receipt, accessKeyView),
+    const { options: asked } = await askDestination(context, secretOptionsOf(options), options);
+    const destination = await context.secrets.destination({ ...asked, yields: "access_key" }, (receipt) =>
+      context.output.resource(receipt, accessKeyView),
     );
     await (await context.profiles.active()).legacy();
     const bench = await workbenchOf(context);

@@ -4,6 +4,7 @@ import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
+import { askDestination, screenOverlapMs } from "../options/asked-destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
@@ -24,7 +25,10 @@ export const command = defineVerb({
           )
           .option("--update-profile", "Make the new secret the credential of the profile that rotates")
           .option("--by-replacement", "Create another key like it, prove it, then revoke this one")
-          .option("--overlap <duration>", "With --by-replacement: how long both work")
+          .option(
+            "--overlap <duration>",
+            "With --by-replacement: how long both work (default: 0s; 24h if you choose the screen)",
+          )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),
     ),
@@ -49,10 +53,10 @@ export const command = defineVerb({
     if (updateProfile) await checkUpdatable(context, profile, id);
     // Named by hand, the profile's own place is the same work in the same order.
     const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
-    const destination = await destinationOf(context, profile, options);
+    const { destination, overlap } = await destinationOf(context, profile, options);
     await profile.legacy();
     await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement: byReplacing });
-    const rotation = { id, options, destination, takesOwn };
+    const rotation = { id, options: { ...options, overlap }, destination, takesOwn };
     if (options.dryRun && byReplacing !== true) {
       const [{ showSteps }, { keyRotationSteps }] = await Promise.all([
         import("../running/dry-run.ts"),
@@ -104,13 +108,22 @@ function checkFlags(id: string, options: RotateFlags): void {
   }
 }
 
-function destinationOf(context: Context, profile: ActiveProfile, options: RotateFlags): Promise<Destination> {
-  const asked = secretOptionsOf(options);
+/** Where the new secret goes, and how long both work then. */
+async function destinationOf(
+  context: Context,
+  profile: ActiveProfile,
+  options: RotateFlags,
+): Promise<{ readonly destination: Destination; readonly overlap?: string }> {
+  const typed = secretOptionsOf(options);
   const own = { kind: "profile", name: profile.name } as const;
-  const to = options.updateProfile ? [...asked.to, own] : asked.to;
-  return context.secrets.destination({ ...asked, to, yields: "access_key" }, (receipt) =>
+  const { options: asked, isScreen } = options.updateProfile
+    ? { options: { ...typed, to: [...typed.to, own] }, isScreen: false }
+    : await askDestination(context, typed, options);
+  const overlap = isScreen && options.byReplacement ? `${screenOverlapMs}ms` : undefined;
+  const destination = await context.secrets.destination({ ...asked, yields: "access_key" }, (receipt) =>
     context.output.resource(receipt, accessKeyView),
   );
+  return { destination, overlap: options.overlap ?? overlap };
 }
 
 async function inPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {

@@ -9,6 +9,7 @@ import type { Context } from "../../context.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { parseDuration } from "../options/values.ts";
+import { askDestination } from "../options/asked-destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
@@ -57,10 +58,8 @@ export const command = defineVerb({
     const { checkCreation } = await import("../../api/oauth-client-creation.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
     const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
-    const destination = await context.secrets.destination(
-      { ...secretOptionsOf(options), yields: "oauth_client" },
-      shown,
-    );
+    const { options: asked } = await askDestination(context, secretOptionsOf(options), options);
+    const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, shown);
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const intent = creationIntent(bench, request);

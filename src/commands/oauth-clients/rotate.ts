@@ -5,6 +5,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { parseDuration, parseLifetime } from "../options/values.ts";
+import { askDestination, screenOverlapMs } from "../options/asked-destination.ts";
 import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
@@ -27,7 +28,10 @@ export const command = defineVerb({
       addDryRun(command)
         .argument("[id]", "Resource id of the client to replace; of one that was rotated: what followed it")
         .option("--name <name>", "The client of this item of a policy, in place of <id>")
-        .option("--overlap <duration>", "How long both work after the new one is proven", "0s")
+        .option(
+          "--overlap <duration>",
+          "How long both work after the new one is proven (default: 0s; 24h if you choose the screen)",
+        )
         .option("--keep-old", "Do not revoke the old client")
         .option("--replace-lost-secret", "If the new secret is lost: revoke that new client and create another")
         .option("--wait <duration>", "How long to wait for a pending client; 0s: not at all", "1m"),
@@ -49,14 +53,15 @@ export const command = defineVerb({
   ],
   more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it.",
   async run(context, { args: [typed], options }) {
-    const overlapMs = parseLifetime(options.overlap, "--overlap");
+    const typedOverlapMs = options.overlap === undefined ? undefined : parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");
     const keepOld = options.keepOld === true;
-    if (keepOld && overlapMs > 0)
+    if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
-    const destination = await context.secrets.destination(
-      { ...secretOptionsOf(options), yields: "oauth_client" },
-      (receipt) => context.output.resource(receipt, oauthClientView),
+    const { options: asked, isScreen } = await askDestination(context, secretOptionsOf(options), options);
+    const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
+    const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, (receipt) =>
+      context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
     const named = await clientOf(context, { typed, name: options.name });

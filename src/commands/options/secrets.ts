@@ -21,8 +21,8 @@ function inOrder(value: string, before: readonly Typed[] = []): readonly Typed[]
   return [...before, { value, at: typedSoFar }];
 }
 
-const stores = Object.values(storeKinds)
-  .map(({ form }) => form)
+const stores = Object.keys(storeKinds)
+  .map((scheme) => `${scheme}:…`)
   .join(", ")
   .replace(/, (?=[^,]*$)/, " or ");
 
@@ -32,7 +32,7 @@ export const addSecretOptions = sharedOptions((command) =>
     .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", inOrder)
     .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", inOrder)
     .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", inOrder)
-    .option("--secret-to <store>", `Write the secret to a store; repeatable: ${stores}`, inOrder)
+    .option("--secret-to <store>", `Write the secret to a store (${stores}: integ help secrets); repeatable`, inOrder)
     .option(
       "--escrow <recipient...>",
       "Encrypt the secret to age public keys and keep it in the team's journal until it is delivered [env: INTEG_ESCROW]",

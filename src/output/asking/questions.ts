@@ -23,6 +23,8 @@ export interface PickOptions {
 export interface Questions {
   /** True where a person can be asked: stdin and stderr are terminals, no `--no-input`, no CI. */
   readonly interactive: boolean;
+  /** True if standard output is a terminal: a person reads the result there, and it may be kept. */
+  readonly isScreen: boolean;
   /**
    * Asks for a yes. `--yes` is one.
    * @returns false for a no
@@ -84,6 +86,7 @@ export function createQuestions(
   };
   return {
     interactive,
+    isScreen: terminal.isTTY.stdout,
     ask,
     async confirm(question, { destructive = false } = {}) {
       if (yes) return true;
