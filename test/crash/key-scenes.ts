@@ -135,7 +135,7 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
     const confirmed = await undisturbed(at, ["journal", "recover", "--yes"]);
     return confirmed.code === 0 ? "confirmed" : dead("recover --yes", confirmed);
   }
-  if (first.stderr.includes("<other profile>")) return escape(desk, { at, id: old!.id });
+  if (first.stderr.includes("This profile is locked out.")) return escape(desk, { at, id: old!.id });
   const second = await undisturbed(at, ["journal", "recover", "--replace-lost-secret"]);
   if (second.code === 0) return first.code === 9 ? "replaced" : "rotated again";
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);

@@ -53,7 +53,7 @@ const creating = troubles(
   ...lengths.map((length) => `${post} cut=${length - 1} times=1`),
   `${post} status=503 effect=kept times=1`,
   `${post} status=500 times=1`,
-  `${post} status=429 retry-after=30 times=1`,
+  `${post} status=429 retry-after=3 times=1`,
   `${post} status=401 times=1`,
   `${post} secret=withheld times=1`,
   `${post} body=html times=1`,
@@ -67,11 +67,11 @@ const keying: fc.Arbitrary<Trouble> = isFull
   ? troubles(
       "POST /api/v1/access-keys* drop=before times=1",
       "POST /api/v1/access-keys* drop=after times=1",
-      "POST /api/v1/access-keys* status=429 retry-after=30 times=1",
+      "POST /api/v1/access-keys* status=429 retry-after=3 times=1",
     )
   : fc.constantFrom<Trouble>(
       {},
-      { fault: "POST /api/v1/access-keys* status=429 retry-after=30 times=1" },
+      { fault: "POST /api/v1/access-keys* status=429 retry-after=3 times=1" },
       { fault: "POST /api/v1/access-keys* status=403 times=1" },
     );
 const scope = fc.constantFrom("entity:read", "organization:read");

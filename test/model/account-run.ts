@@ -160,6 +160,9 @@ export class AccountRun {
       const recover = ["journal", "recover", "--replace-lost-secret", "--yes"];
       const recovered = await this.step(recover);
       ends.push(`${recovered.code}: ${recovered.stderr}`);
+      // What the service refused as too early is recovered by the command that the program shows: it waits until then.
+      const patient = /^ +Next: integ (journal recover \S+ --retry-for \S+)$/m.exec(recovered.stderr)?.[1];
+      if (recovered.code === 6 && patient !== undefined) await this.step([...patient.split(" "), "--yes"]);
       // A command is not remembered: a person names a place, as the message says.
       for (const { id, parent, destination } of unsettledIn(this.journal()))
         if (destination?.kind === "command")
