@@ -60,6 +60,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ],
           ["revoke", "Revoke clients (safe to repeat)", () => import("./commands/oauth-clients/revoke.ts")],
           ["rotate", "Replace a client without downtime", () => import("./commands/oauth-clients/rotate.ts")],
+          ["audit", "Find clients that are a risk", () => import("./commands/oauth-clients/audit.ts")],
           ["token", "Exchange client credentials for a token", () => import("./commands/oauth-clients/token.ts")],
         ],
       },
@@ -97,6 +98,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
   {
     heading: "Policy:",
     lines: [
+      ["status", "Show what is unfinished, due and about to expire", () => import("./commands/policy/status.ts")],
       ["plan", "Show what a policy needs, and change nothing", () => import("./commands/policy/plan.ts")],
       ["apply", "Make a policy true: create, rotate and revoke", () => import("./commands/policy/apply.ts")],
       {

@@ -19,7 +19,6 @@ const readers = [
   "oauth-clients get",
   "oauth-clients list",
   "oauth-clients token",
-  "oauth-clients audit",
   "keys list",
   "keys get",
   "keys audit",
@@ -156,6 +155,10 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   ),
   "profiles remove": async () => (await integ("profiles", "add", "p", ...profile()), ["p"]),
   "sandbox reset": async () => [],
+  "oauth-clients audit": async () => {
+    await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
+    return ["--fix"];
+  },
   api: async () => ["/v1/oauth_clients/oc_1", "-X", "DELETE"],
 };
 

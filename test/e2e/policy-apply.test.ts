@@ -283,3 +283,108 @@ describe("a plan in a file", () => {
     expect(await apply("plan.json")).toMatchObject({ code: 2 });
   });
 });
+
+describe("integ status", () => {
+  it("shows profile, unfinished changes, what is due, slots and keys about to expire", async () => {
+    write(policy(item("a"), item("b")));
+    await apply("--only", "a");
+    await service.fault("POST /v1/oauth_clients times=1 drop=after");
+    await integ("apply", "--yes", "--retry-for", "0");
+    const { code, stdout } = await integ("status", "--json");
+    expect(code).toBe(0);
+    const rows = (JSON.parse(stdout) as { data: { topic: string; name: string; state: string; detail: string }[] })
+      .data;
+    expect(rows).toMatchObject([
+      { topic: "profile", name: "env", state: "us" },
+      { topic: "journal", state: "unknown", detail: "oauth_client.create b" },
+      { topic: "policy", name: "b", state: "create" },
+      { topic: "slots", name: service.us.service_account_id, state: "2 of 20" },
+      ...rows.slice(4).map(() => ({ topic: "key" })),
+    ]);
+    expect(rows.slice(4).map(({ name }) => name)).toContain("ak_us_ending");
+  });
+
+  it("needs no policy", async () => {
+    expect((await integ("status")).code).toBe(0);
+    expect((await integ("status", "-f", "none.yaml")).code).toBe(2);
+  });
+});
+
+describe("integ oauth-clients audit", () => {
+  it("has one remedy for each client, and --fix carries out the safe ones after a question", async () => {
+    write(policy(item("a")));
+    await apply();
+    const other = await integ(
+      "oauth-clients",
+      "create",
+      "--service-account",
+      service.us.service_account_id,
+      "--scope",
+      "entity:read",
+      "--secret-file",
+      "o",
+      "--json",
+    );
+    const { id } = JSON.parse(other.stdout) as { id: string };
+    const found = await integ("oauth-clients", "audit", "--json");
+    expect(found.code).toBe(10);
+    expect(rowsOf(found)).toMatchObject([
+      { id: `undeclared:${id}`, remedy: `integ adopt oauth-client ${id} --name <name>` },
+    ]);
+    await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
+    expect(rowsOf(await integ("oauth-clients", "audit", "--json"))).toMatchObject([
+      { rule: "unusable", remedy: `integ oauth-clients revoke ${id}` },
+    ]);
+    expect((await integ("oauth-clients", "audit", "--fix")).code).toBe(2);
+    expect((await account.clients()).find((client) => client.id === id)?.status).toBe("disabled");
+    expect((await integ("oauth-clients", "audit", "--fix", "--yes")).code).toBe(0);
+    expect((await account.clients()).find((client) => client.id === id)?.status).toBe("revoked");
+    expect(rowsOf(await integ("oauth-clients", "audit", "--json", "--max-age", "1ms")).length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("several at once, and by other names", () => {
+  it("revokes several clients, and all of a service account that the journal knows", async () => {
+    write(policy(item("a"), item("b"), item("c")));
+    await apply();
+    const [first, second] = await account.live();
+    const both = await integ("oauth-clients", "revoke", first!.id, second!.id, first!.id, "--yes", "--json");
+    expect(both.code).toBe(0);
+    expect((JSON.parse(both.stdout) as { data: { status: string }[] }).data.map(({ status }) => status)).toEqual([
+      "revoked",
+      "revoked",
+    ]);
+    expect((await integ("oauth-clients", "revoke", "--all", "--yes")).code).toBe(2);
+    expect((await account.live()).length).toBe(1);
+    expect(
+      (await integ("oauth-clients", "revoke", "--service-account", service.us.service_account_id, "--all", "--yes"))
+        .code,
+    ).toBe(0);
+    expect(await account.live()).toEqual([]);
+  });
+
+  it("rotates by the name of an item, and by the id of a predecessor", async () => {
+    write(policy(item("a")));
+    await apply();
+    const [first] = await account.live();
+    const one = await integ("oauth-clients", "rotate", "--name", "a", "--secret-file", "a.secret", "--force", "--json");
+    expect(one.code).toBe(0);
+    const [second] = await account.live();
+    const two = await integ("oauth-clients", "rotate", first!.id, "--secret-file", "a.secret", "--force");
+    expect(two.stderr).toContain(`${first!.id} was rotated: ${second!.id} followed it.`);
+    const [third, ...more] = await account.live();
+    expect({ more, isNew: third!.id !== second!.id }).toEqual({ more: [], isNew: true });
+    expect(rowsOf(await integ("plan", "--json"))).toMatchObject([{ action: "none", resource_id: third!.id }]);
+    expect((await integ("oauth-clients", "rotate", "--name", "z", "--secret-file", "z")).code).toBe(4);
+  });
+
+  it("shows a key by its id and by its name, and lists by status and name", async () => {
+    const byName = await integ("keys", "get", "idle (sandbox)", "--json");
+    const { id } = JSON.parse(byName.stdout) as { id: string };
+    expect(JSON.parse((await integ("keys", "get", id, "--json")).stdout)).toMatchObject({ id, name: "idle (sandbox)" });
+    expect((await integ("keys", "get", "nobody")).code).toBe(4);
+    const some = await integ("keys", "list", "--name", "*(sandbox)", "--status", "active", "--json");
+    expect(rowsOf(some).length).toBeGreaterThan(2);
+    expect(rowsOf(await integ("keys", "list", "--name", "idle", "--json"))).toEqual([]);
+  });
+});

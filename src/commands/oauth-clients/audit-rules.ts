@@ -1,0 +1,95 @@
+// What makes an OAuth client a risk, from what the journal knows and the service shows. Pure.
+import type { SeenCredential } from "../../policy/observed.ts";
+
+export interface ClientFinding {
+  readonly object: "finding";
+  /** `<rule>:<client id, or service account>`. */
+  readonly id: string;
+  readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
+  readonly severity: "high" | "medium" | "low";
+  /** null: the finding is about a service account. */
+  readonly client_id: string | null;
+  readonly service_account_id: string | null;
+  readonly message: string;
+  /** What to do: a command if one does it. */
+  readonly remedy: string;
+}
+
+export interface ClientAuditLimits {
+  readonly maxAgeMs: number;
+  readonly nowMs: number;
+  /** Ids that an item of a policy, or the name of one in the journal, is about. */
+  readonly declared: ReadonlySet<string>;
+}
+
+const slots = 20;
+const nearlyFull = 18;
+const day = 86_400_000;
+
+/** One remedy for each client: the first rule that finds something. Nothing that the caller authenticates with is revoked. */
+export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
+  const held = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
+  return [...held.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(held)];
+}
+
+function findingOf(
+  client: SeenCredential,
+  { maxAgeMs, nowMs, declared }: ClientAuditLimits,
+): ClientFinding | undefined {
+  const { id, status, serviceAccount = null, createdAt, ownership } = client;
+  const found = (
+    rule: ClientFinding["rule"],
+    severity: ClientFinding["severity"],
+    words: { readonly message: string; readonly remedy: string },
+  ): ClientFinding => ({
+    object: "finding",
+    id: `${rule}:${id}`,
+    rule,
+    severity,
+    client_id: id,
+    service_account_id: serviceAccount,
+    ...words,
+  });
+  if (status === "disabled" || status === "expired") {
+    const message = `it is ${status}, and holds a slot`;
+    return found("unusable", "high", {
+      message,
+      remedy:
+        ownership === "own"
+          ? "the profile authenticates with it: use another credential first"
+          : `integ oauth-clients revoke ${id}`,
+    });
+  }
+  const ageMs = nowMs - Date.parse(createdAt ?? "");
+  if (ageMs > maxAgeMs) {
+    const message = `it is ${Math.floor(ageMs / day)} days old, limit ${Math.floor(maxAgeMs / day)}`;
+    const remedy =
+      ownership === "own"
+        ? `the profile authenticates with it: rotate it as another profile`
+        : `integ oauth-clients rotate ${id} --overlap 24h --secret-file <path>`;
+    return found("too_old", "medium", { message, remedy });
+  }
+  if (declared.has(id)) return undefined;
+  return found("undeclared", "low", {
+    message: "no item of a policy is about it",
+    remedy: `integ adopt oauth-client ${id} --name <name>`,
+  });
+}
+
+function fullAccounts(held: readonly SeenCredential[]): ClientFinding[] {
+  const counts = new Map<string, number>();
+  for (const { serviceAccount } of held)
+    if (serviceAccount !== undefined) counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);
+  return [...counts]
+    .filter(([, count]) => count >= nearlyFull)
+    .map(([account, count]) => ({
+      object: "finding",
+      id: `slots:${account}`,
+      rule: "slots",
+      severity: count >= slots ? "high" : "medium",
+      client_id: null,
+      service_account_id: account,
+      message: `at least ${count} of ${slots} slots are used`,
+      remedy: `integ oauth-clients list --service-account ${account}`,
+    }));
+}

@@ -1,0 +1,139 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { readAccessKey } from "../../api/access-keys.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { dueAt, nextStep } from "../../journal/entry.ts";
+import { pageOf } from "../../output/row-page.ts";
+import type { Plan } from "../../policy/plan.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { parseLifetime } from "../options/values.ts";
+import { accountOf, mentionDamage } from "../running/change.ts";
+import { read } from "../running/read.ts";
+import { defineVerb } from "../verb.ts";
+import { actingFor } from "./acting.ts";
+import { observe } from "./observe.ts";
+import { addPolicyFile, loadPolicy, standardFile } from "./policy-file.ts";
+
+const columns = [
+  { path: "topic", heading: "topic" },
+  { path: "name", heading: "name" },
+  { path: "state", heading: "state", kind: "status" },
+  { path: "detail", heading: "detail" },
+  { path: "due_at", heading: "due", kind: "time" },
+  { path: "next_step", heading: "next step" },
+] as const;
+
+interface Row {
+  readonly topic: "profile" | "journal" | "policy" | "slots" | "key";
+  readonly name: string;
+  readonly state: string;
+  readonly detail?: string | undefined;
+  readonly due_at?: string | null | undefined;
+  readonly next_step?: string | null | undefined;
+}
+
+export const command = defineVerb({
+  fields: columns.map(({ path }) => path),
+  configure: (command) =>
+    addPolicyFile(command).option(
+      "--expires-within <duration>",
+      "Time before its expiry from which a key is shown",
+      "14d",
+    ),
+  examples: [
+    { line: "integ status", does: "profile, unfinished changes, what is due, slots, keys about to expire" },
+    { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
+  ],
+  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). Always exit 0 if it could be read: integ plan and integ doctor judge.`,
+  neverAsks: true,
+  async run(given, { options }) {
+    const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
+    const isThere = options.file !== standardFile || existsSync(resolve(given.settings.cwd, options.file));
+    const policy = isThere ? (await loadPolicy(given, options.file)).policy : noPolicy;
+    const context = actingFor(given, policy);
+    const account = await accountOf(context);
+    await mentionDamage(context);
+    const { observed } = await observe(context, { policy, account });
+    const { planPolicy } = await import("../../policy/plan.ts");
+    const choice = { only: new Set<string>(), retry: new Set<string>(), finish: new Set<string>(), includeOwn: false };
+    const { profile, region, baseUrl } = account;
+    const rows: Row[] = [
+      { topic: "profile", name: profile, state: region, detail: baseUrl },
+      ...(await unfinishedRows(context)),
+      ...dueRows(planPolicy(policy, observed, choice)),
+      ...slotRows(observed),
+      ...(await keyRows(context, withinMs)),
+    ];
+    const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
+    await list.page(pageOf(rows.map((row) => JSON.stringify({ due_at: null, next_step: null, ...row }))));
+    await list.end({ nextPageToken: null, hasMore: false });
+  },
+});
+
+const noPolicy: Policy = { items: [], maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0, unmanaged: "ignore" };
+
+async function unfinishedRows(context: Context): Promise<Row[]> {
+  const unfinished = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === null);
+  return unfinished.map((entry) => ({
+    topic: "journal",
+    name: entry.id,
+    state: entry.state,
+    detail: [entry.operation, entry.resource_id, entry.detail.policy_name].filter((part) => part).join(" "),
+    due_at: dueAt(entry),
+    next_step: nextStep(entry),
+  }));
+}
+
+function dueRows({ items }: Plan): Row[] {
+  return items
+    .filter(({ row }) => row.action !== "none")
+    .map(({ row: { name, action, reason, due_at } }) => ({
+      topic: "policy",
+      name,
+      state: action,
+      detail: reason,
+      due_at,
+      next_step: action === "wait" ? null : `integ apply --only ${name}`,
+    }));
+}
+
+function slotRows({
+  clients,
+  unresolved,
+}: {
+  readonly clients: ReadonlyMap<string, { readonly status: string; readonly serviceAccount?: string | undefined }>;
+  readonly unresolved: ReadonlyMap<string, number>;
+}): Row[] {
+  const counts = new Map(unresolved);
+  for (const { status, serviceAccount } of clients.values())
+    if (serviceAccount !== undefined && status !== "revoked" && status !== "absent")
+      counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);
+  return [...counts].map(([name, count]) => ({
+    topic: "slots",
+    name,
+    state: `${count} of 20`,
+    detail: "clients that the journal knows",
+  }));
+}
+
+/** Without a way to the legacy contract there are no keys to show. */
+async function keyRows(context: Context, withinMs: number): Promise<Row[]> {
+  try {
+    await (await context.profiles.active()).legacy();
+    const service = await context.connect();
+    const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const now = context.clock.now();
+    return value.rows.flatMap((row): Row[] => {
+      const { id = "", name, status, expiresAt } = readAccessKey(row.value);
+      const end = Date.parse(expiresAt ?? "");
+      if (status === "revoked" || Number.isNaN(end) || end - now > withinMs) return [];
+      const state = end <= now ? "expired" : "expiring";
+      return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step: `integ keys get ${id}` }];
+    });
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    context.output.note(`Without access keys: ${error.message}`);
+    return [];
+  }
+}
