@@ -52,6 +52,7 @@ export const variables: Readonly<Record<string, Dimension>> = {
   INTEG_CONFIG_DIR: set((_table, at) => ({ INTEG_CONFIG_DIR: at.path("empty") }), { refuses: gone }),
   INTEG_STATE_DIR: set((_table, at) => ({ INTEG_STATE_DIR: at.path("empty") }), { refuses: gone }),
   INTEG_JOURNAL: set((_table, at) => ({ INTEG_JOURNAL: at.path("empty", "j") }), { refuses: gone }),
+  INTEG_ESCROW: value("INTEG_ESCROW", "age1another", { refuses: /escrow/i }),
   INTEG_LEASE: value("INTEG_LEASE", "1m"),
   NO_COLOR: value("NO_COLOR", "1"),
   FORCE_COLOR: value("FORCE_COLOR", "1"),
@@ -95,6 +96,7 @@ export const flags: Readonly<Record<string, Dimension>> = {
   // Another account's, and one that is not there.
   "--secret-profile": { ...flag("--secret-profile", "other"), refuses: /cannot become|belongs to/ },
   "--secret-to": { ...flag("--secret-to", "keychain:integ-table/secret"), refuses: /keychain/ },
+  "--escrow": { ...flag("--escrow", "age1another"), refuses: /escrow/i },
   "--secret-format": flag("--secret-file", "another", "--secret-format", "line"),
   "--secret-env": flag("--secret-file", "another", "--secret-format", "env", "--secret-env", "A=secret"),
   "--secret-check-command": flag("--secret-command", "cat > another", "--secret-check-command", "cat another"),
