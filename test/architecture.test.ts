@@ -273,12 +273,12 @@ function importTable(): string {
     const cells = [
       name.endsWith(".ts") ? name : `${name}/`,
       rooms.length > everyRoom.length ? "everything" : list(rooms.map(limited)),
-      list(types === everyRoom ? ["every room"] : [...types]) + (rules.length > 0 ? "; pure rules" : ""),
+      list(types === everyRoom ? ["every folder"] : [...types]) + (rules.length > 0 ? "; pure rules" : ""),
       list(packages.map(limited)),
     ];
     return `| ${cells.join(" | ")} |\n`;
   });
-  const head = "| Room | may import | types of | packages |\n|---|---|---|---|\n";
+  const head = "| Folder | may import | types of | packages |\n|---|---|---|---|\n";
   return `${head}${lines.join("")}`;
 }
 

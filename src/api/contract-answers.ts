@@ -74,7 +74,7 @@ export function compareAnswer(
   return compareShape(root, { name, schema, shape, at: "" });
 }
 
-interface Place {
+interface ShapeToCompare {
   readonly name: string;
   readonly schema: unknown;
   readonly shape: Shape;
@@ -82,7 +82,7 @@ interface Place {
   readonly at: string;
 }
 
-function compareShape(root: JsonObject, { name, schema, shape, at }: Place): Finding[] {
+function compareShape(root: JsonObject, { name, schema, shape, at }: ShapeToCompare): Finding[] {
   const published = propertiesOf(root, schema);
   const required = requiredOf(root, schema);
   const findings: Finding[] = [];

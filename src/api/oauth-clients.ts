@@ -31,7 +31,7 @@ export interface OAuthClients {
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   /** @param id platform resource id */
   get(id: string): Promise<Attempt<OAuthClient>>;
-  /** Safe to repeat; `answered` with a status other than `revoked` is possible and is no confirmation. */
+  /** Safe to repeat; `answered` with a status other than `revoked` is possible and is not a confirmation. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 

@@ -180,7 +180,7 @@ const remembered = 10_000;
 
 /**
  * The tokens of a walk. A circle of up to 10,000 pages is noticed when it closes; a longer one by Brent's method, at the
- * latest when it no longer existed through three times.
+ * latest when it was followed three times.
  */
 export class SeenTokens {
   readonly #recent = new Set<string>();

@@ -112,13 +112,13 @@ function argumentAt({ arguments: all }: Node, index: number): Value | undefined 
   return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
 }
 
-interface Place {
+interface ValuePosition {
   readonly node: Node;
   readonly current: string;
   readonly prefix?: string;
 }
 
-function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Place): Candidates {
+function valuesOf(value: Value | undefined, { node, current, prefix = "" }: ValuePosition): Candidates {
   const completion = value?.completion;
   if (completion?.kind === "fields") return { kind: "values", prefix, list: fieldsOf(node, current) };
   if (completion?.kind === "files") return { kind: "files", prefix };

@@ -151,11 +151,11 @@ const errorWords: Readonly<Record<string, string>> = {
 /** Why a file operation failed, as it stands in a sentence. */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
-  return code === undefined ? "an unexpected error" : (wordsOf(code) ?? code);
+  return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
 }
 
 /** Our own words, or the system's. */
-function wordsOf(code: string): string | undefined {
+function messageOfCode(code: string): string | undefined {
   return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
 
@@ -163,7 +163,7 @@ function wordsOf(code: string): string | undefined {
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
-  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : wordsOf(code);
+  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : messageOfCode(code);
   return said === undefined ? code : `${said} (${code})`;
 }
 

@@ -78,7 +78,7 @@ function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): S
     seen.push(groups(entry.id));
     witnesses.set(group, seen);
   }
-  // A set gives out what is added to it while it is gone through.
+  // A set gives out what is added to it while it is iterated.
   for (const group of kept) for (const witness of witnesses.get(group) ?? []) kept.add(witness);
   return new Set(entries.filter((entry) => !kept.has(groups(entry.id))).map((entry) => entry.id));
 }

@@ -1,10 +1,10 @@
-// Work on several items at once: a row for each with its state, drawn in place on a terminal; elsewhere a plain line for each
+// Work on several items at the same time: a row for each with its state, drawn in place on a terminal; elsewhere a plain line for each
 // change of a state, so that a log and a screen reader lose nothing.
 import type { LiveLine, Progress } from "./live-line.ts";
 import { visibleText } from "./visible-text.ts";
 
 /**
- * What `output.liveTable(title, items)` gives. Call `set` when an item begins or goes on with something, `end` when it is over, in
+ * What `output.liveTable(title, items)` gives. Call `set` when an item begins or continues something, `end` when it is over, in
  * any order and from work that runs side by side, and `done` in a `finally`: the rows are wiped, and the command prints
  * its result. Questions, notes and waits in between are shown as always.
  *
@@ -25,7 +25,7 @@ export interface LiveTable {
   done(): void;
 }
 
-/** What is not begun. */
+/** What is not started. */
 const waiting = "waiting";
 /** Lines that are left to the rest of the screen. */
 const linesKept = 6;

@@ -101,7 +101,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // Without colour somebody may listen to the screen, and on a narrow one rows would break: lines are plain there.
+  // Without colour someone may listen to the screen, and on a narrow one rows would break: lines are plain there.
   const isWide = (terminal.stderr.columns ?? narrowest) >= narrowest;
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb && terminal.colour.stderr > 0 && isWide;
   const say = (label: string, text: string): void => terminal.writeErr(message(label, text));

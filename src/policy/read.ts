@@ -81,11 +81,11 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
 function yamlDefects(document: Document, positions: Positions): LocatedDefect[] {
   return [...document.errors, ...document.warnings].map((error) => ({
     ...positions.at(error.pos[0]),
-    message: wordsOf(error),
+    message: messageOf(error),
   }));
 }
 
-function wordsOf({ code, message }: YAMLError): string {
+function messageOf({ code, message }: YAMLError): string {
   switch (code) {
     case "DUPLICATE_KEY":
       return "the key is used twice in this map. Allowed: each key once";

@@ -2,7 +2,7 @@
 // never one for a value that is sound JSON and wrong for its schema.
 
 /** A place for a person: both count from 1. */
-export interface Place {
+export interface JsonPosition {
   readonly line: number;
   readonly column: number;
 }
@@ -68,13 +68,13 @@ export function mapJson(text: string): JsonMap {
 }
 
 /** Line and column of an offset. */
-export function placeOf(text: string, offset: number): Place {
+export function placeOf(text: string, offset: number): JsonPosition {
   const before = text.slice(0, offset).split("\n");
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 /** The place of the value at `path`, or of the nearest value around it that is there. */
-export function placeOfValue(text: string, path: readonly PropertyKey[]): Place {
+export function placeOfValue(text: string, path: readonly PropertyKey[]): JsonPosition {
   const { offsets } = mapJson(text);
   for (let length = path.length; length > 0; length--) {
     const offset = offsets.get(path.slice(0, length).map(String).join("\0"));

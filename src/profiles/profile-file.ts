@@ -6,7 +6,7 @@ import { linkTarget, replaceByCandidate } from "../disk/atomic-write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
-import { mapJson, type Place, placeOf, placeOfValue } from "./json-place.ts";
+import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 import { shell } from "../next-step.ts";
 
@@ -133,7 +133,7 @@ export const ProfileFile = z.looseObject(
 );
 export type ProfileFile = z.infer<typeof ProfileFile>;
 
-function damaged(path: string, place: Place, what: string): Failure {
+function damaged(path: string, place: JsonPosition, what: string): Failure {
   return new Failure("usage", `${path} is broken at line ${place.line}, column ${place.column}: ${what}.`, {
     meaning:
       "Nothing was changed, and no other profile or credential was used instead. Fix the line or move the file away.",

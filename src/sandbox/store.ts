@@ -1,5 +1,5 @@
 // The state file: a line with the whole state, then a line for each change since. A change takes the lock, reads what others
-// added, works, and appends what it did; once that is longer than the state the file is written anew. A reader needs no lock:
+// added, works, and appends what it did; once that is longer than the state the file is written again. A reader needs no lock:
 // it reads what was added since it last looked. Each line has a checksum that the one before goes into.
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -129,7 +129,7 @@ interface Known {
   readonly sum: string;
   /** Where its first line ends. */
   readonly stateEnd: number;
-  /** An earlier version wrote it: it is written anew with the next change. */
+  /** An earlier version wrote it: it is written again with the next change. */
   readonly isOld: boolean;
 }
 

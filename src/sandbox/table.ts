@@ -1,4 +1,4 @@
-// Rows that are found by what they hold, however many there are, and that tell what a change did to them.
+// Rows that are found by what they hold, however many there are, and that say what a change did to them.
 
 /** What one change did to a table: rows by their place. Rows are never removed. */
 export type RowChange<Row> = readonly [place: number, row: Row];
@@ -59,7 +59,7 @@ export class Table<Row extends object> {
     return [...changed, ...added];
   }
 
-  /** From here on what happens is told as one change. */
+  /** From here on what happens is reported as one change. */
   begin(): void {
     for (const [place] of this.changes()) this.#renote(place);
     this.#handed.clear();

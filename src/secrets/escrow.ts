@@ -66,7 +66,7 @@ export async function decryptSecret(text: string, path: string | undefined): Pro
       "undelivered",
       "The secret is encrypted in the team's journal, and this identity does not open it.",
       {
-        meaning: "It stays there for whoever has an identity of one of its recipients.",
+        meaning: "It stays there for the owners of an identity of its recipients.",
         hint: "Set INTEG_ESCROW_IDENTITY to the file of another identity.",
       },
     );
@@ -83,7 +83,7 @@ function secretIn(text: string): OneTimeSecret {
 function identitiesIn(path: string | undefined): string[] {
   if (path === undefined || path === "")
     throw new Failure("undelivered", "The secret is encrypted in the team's journal, and no identity is set here.", {
-      meaning: "It stays there for whoever has an identity of one of its recipients.",
+      meaning: "It stays there for the owners of an identity of its recipients.",
       hint: "Set INTEG_ESCROW_IDENTITY to the file of an identity.",
     });
   let text: string;

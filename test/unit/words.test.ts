@@ -1,6 +1,8 @@
 // The rules of scripts/words.mjs, and the tree that they hold for.
 import { describe, expect, it } from "vitest";
-import { proseOf, proseOfDocument, replacedWords } from "../../scripts/words.mjs";
+import { proseOf, proseOfDocument, replacedNamesIn, replacedWords } from "../../scripts/words.mjs";
+import { wholeTree } from "../../src/program.ts";
+import { treeOf } from "../../src/completion/tree.ts";
 
 const wordsIn = (file: string, text: string): string[] =>
   replacedWords(file.endsWith(".md") ? proseOfDocument(text) : proseOf(file, text)).map(
@@ -22,5 +24,25 @@ describe("the lint of words", () => {
   it("reads a document without its code", () => {
     const text = "Mend it.\n\n```\nmend it\n```\n\nType `mend`, then “go”.\n";
     expect(wordsIn("a.md", text)).toEqual(["documents: Mend", "documents: “"]);
+  });
+
+  it("finds a name that was replaced", () => {
+    expect(replacedNamesIn("a.ts", "interface Place {}\nconst place = 1;").map(({ word }) => word)).toEqual(["Place"]);
+  });
+
+  it("finds one notation for defaults and variables of options", async () => {
+    const { root: command, verbOf } = await wholeTree();
+    const tree = treeOf(command, verbOf);
+    const summaries: string[] = [];
+    const collect = (node: (typeof tree)["root"]): void => {
+      for (const { long, summary } of node.flags) summaries.push(`${node.path.join(" ")} ${long}: ${summary}`);
+      for (const below of node.nodes) collect(below);
+    };
+    collect(tree.root);
+    for (const { long, summary } of tree.globals) summaries.push(`${long}: ${summary}`);
+    expect(summaries.length).toBeGreaterThan(100);
+    const marked = summaries.filter((summary) => /\(.*default|\[env|INTEG_/.test(summary.replace(/^.*?: /, "")));
+    expect(marked.filter((summary) => !/ (\(default: [^()]+\))?( ?\[env: [A-Z_]+\])?$/.test(summary))).toEqual([]);
+    expect(summaries.filter((summary) => summary.endsWith("."))).toEqual([]);
   });
 });

@@ -15,10 +15,10 @@ export const addKeyOptions = sharedOptions((command) =>
         .createOption("--type <type>", "Type of the key; user_bound keys stop working when your user account does")
         .choices(["user_bound", "service_account"] as const),
     )
-    .option("--scope <scope...>", "* (full access, the API's default) or push-ingest:*; repeatable")
+    .option("--scope <scope...>", "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *)")
     .option(
       "--name-marker",
-      "Add a short random mark to the name: a lost response can then be recovered with certainty (default with a team's journal)",
+      "Add a short random mark to the name: a lost response can then be recovered with certainty (default: with a team journal)",
     )
     .option("--no-name-marker", "Send the name as given"),
 );

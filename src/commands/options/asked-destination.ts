@@ -12,7 +12,7 @@ export interface AskedDestination {
   readonly isScreen: boolean;
 }
 
-/** @returns the options as they were typed, if they name a destination, nothing is sent, or nobody can be asked at a screen */
+/** @returns the options as they were typed, if they name a destination, nothing is sent, or no one can be asked at a screen */
 export async function askDestination(
   { output }: Context,
   typed: SecretOptions,

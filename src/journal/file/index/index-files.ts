@@ -21,7 +21,7 @@ const digestBytes = pageBytes - rowBytes;
 const pagesAtOnce = 64;
 
 /** Which file an index belongs to: how it begins, and the last record that the index covers. */
-interface Place {
+interface IndexPosition {
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
 }
@@ -29,7 +29,7 @@ interface Place {
 /** The index as it was found, with the anchor whose bytes still stand there. */
 export interface LoadedIndex {
   readonly index: JournalIndex;
-  readonly anchor: Place["anchor"];
+  readonly anchor: IndexPosition["anchor"];
 }
 
 interface ListedSegment extends Pick<Segment, "first" | "last" | "updated"> {
@@ -124,7 +124,7 @@ export class IndexFiles {
    * row is written again only a few times. The caller holds the journal's lock.
    * @throws the error of a file call; the index of before still stands then
    */
-  save(index: JournalIndex, { head, anchor }: Place): JournalIndex {
+  save(index: JournalIndex, { head, anchor }: IndexPosition): JournalIndex {
     const kept = index.segments.filter(isInFile);
     const fresh: Segment[] = index.segments.filter((segment) => !isInFile(segment));
     const sizeOf = ({ records, names }: Segment): number => records.count + names.count;
