@@ -118,7 +118,7 @@ function documents() {
   const named = /[\w./-]*\b[\w-]+\.md\b|\bdesign:|\bquality\b/gi;
   const known = (name) =>
     existsSync(join(root, name)) ||
-    ["docs", "docs/design"].some((folder) => existsSync(join(root, folder, basename(name))));
+    ["docs", "docs/design", "test"].some((folder) => existsSync(join(root, folder, basename(name))));
   const among = [source, join(root, "test"), join(root, "bench")].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((name) => /\.(ts|mts|mjs|cjs)$/.test(name))

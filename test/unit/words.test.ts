@@ -23,7 +23,7 @@ describe("the lint of words", () => {
 
   it("reads a document without its code", () => {
     const text = "Mend it.\n\n```\nmend it\n```\n\nType `mend`, then “go”.\n";
-    expect(wordsIn("a.md", text)).toEqual(["documents: Mend", "documents: “"]);
+    expect(wordsIn("README.md", text)).toEqual(["documents: Mend", "documents: “"]);
   });
 
   it("finds a name that was replaced", () => {

@@ -214,7 +214,7 @@ function cannotTell(entry: Entry, message: string, step: NextStep & { readonly m
  */
 async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {
   const begun = await begunReplacement(bench.journal, lost.entry);
-  if (!begun) await assertNotRevoked(bench, lost);
+  if (!begun) await assertKeyNotRevoked(bench, lost);
   if (!begun && !(await options.mayReplace(lost.entry))) throw secretLost(lost.entry, { here: bench.secrets.place });
   const destination = { ...(await options.destination.check()) };
   checkAccessKey(requestIn(lost.entry), bench.clock.now());
@@ -263,7 +263,7 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
 }
 
 /** @throws Failure `unusable` if someone has revoked the key since its secret was lost: that was on purpose */
-async function assertNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
+async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
   const { resource_id: id, detail } = lost.entry;
   if (id === null || detail.revoking === true) return;
   const status = await listedStatus(bench, { id, service: bench.account.service });

@@ -44,7 +44,7 @@ export async function finishOrReplace(
   assertAsAsked(lease.entry);
   const begun = await begunReplacement(bench.journal, lease.entry);
   if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
-  if (begun === undefined) await assertNotRevoked(bench, lease);
+  if (begun === undefined) await assertClientNotRevoked(bench, lease);
   const { waitMs, notId } = options;
   const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
@@ -68,7 +68,7 @@ export async function finishOrReplace(
  * A client that someone has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
  * @throws Failure `unusable`; the entry is settled
  */
-async function assertNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
+async function assertClientNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
   const { state, resource_id: id, detail } = lease.entry;
   if (state !== "secret_lost" || id === null || detail.revoking === true || detail.revoked === true) return;
   const answer = await bench.account.service.oauthClients.get(id);
