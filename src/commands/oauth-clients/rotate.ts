@@ -58,13 +58,14 @@ export const command = defineVerb({
     const keepOld = options.keepOld === true;
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
-    const { options: asked, isScreen } = await askDestination(context, secretOptionsOf(options), options);
+    const typedTo = secretOptionsOf(options);
+    const named = await clientOf(context, { typed, name: options.name });
+    const { options: asked, isScreen } = await askDestination(context, typedTo, options);
     const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
     const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, (receipt) =>
       context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
-    const named = await clientOf(context, { typed, name: options.name });
     const old = (await readClient(context, bench.account.service, named)).value;
     const { id } = old;
     if (options.dryRun) {
