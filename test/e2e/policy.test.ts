@@ -143,3 +143,12 @@ describe("integ schema policy", () => {
     expect(await integ("schema", "__proto__")).toMatchObject({ code: 2 });
   });
 });
+
+describe("docs/policy.md", () => {
+  it("shows a policy that is valid", async () => {
+    const text = readFileSync(new URL("../../docs/policy.md", import.meta.url), "utf8");
+    const [, block = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(text) ?? [];
+    write(block.replaceAll(/^ {3}/gm, ""), "shown.yaml");
+    expect(await integ("policy", "check", "-f", "shown.yaml", "--offline")).toMatchObject({ code: 0 });
+  });
+});
