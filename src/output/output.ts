@@ -23,6 +23,7 @@ import { localClock } from "./relative-time.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
+import { wrapped } from "./wrapping.ts";
 import type { NextCommand } from "../next-step.ts";
 
 export interface OutputOptions extends QuestionOptions {
@@ -104,7 +105,8 @@ export function createOutput(options: OutputOptions): Output {
   // Without colour someone may listen to the screen, and on a narrow one rows would break: lines are plain there.
   const isWide = (terminal.stderr.columns ?? narrowest) >= narrowest;
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb && terminal.colour.stderr > 0 && isWide;
-  const say = (label: string, text: string): void => terminal.writeErr(message(label, text));
+  const say = (label: string, text: string): void =>
+    terminal.writeErr(message(label, { text, width: terminal.errWidth }));
   const note = (text: string): void => (quiet ? undefined : say("note", text));
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
   const plain = (): Progress => (quiet ? silentProgress : plainProgress(note, options.elapsed));
@@ -264,8 +266,13 @@ class LazyList implements ListWriter {
 }
 
 /** Further lines stand further in, so that no line that came from elsewhere passes for one of ours. */
-function message(label: string, text: string): string {
-  return `${label}: ${visibleLines(text.trimEnd()).split("\n").join("\n  ")}\n`;
+function message(
+  label: string,
+  { text, width }: { readonly text: string; readonly width: number | undefined },
+): string {
+  const [first = "", ...more] = visibleLines(text.trimEnd()).split("\n");
+  const lines = [wrapped(`${label}: ${first}`, { width, margin: "  " }).trimStart()];
+  return `${[...lines, ...more.map((line) => wrapped(line, { width, margin: "  " }))].join("\n")}\n`;
 }
 
 function stdoutTarget(

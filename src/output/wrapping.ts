@@ -29,8 +29,14 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   return lines.join("\n");
 }
 
+/** `integ`, and behind it names of commands, ids, flags and their values, up to what ends a clause. */
+const command = /integ(?: (?:'[^']*'|[\w./:<>@*+=-]*[\w/>*=-]))+/g;
+const joint = "\u0000";
+
 /** A command is one word: broken in two it could not be copied. */
 function wordsOf(text: string): string[] {
-  const [, prose = text, command] = /^(.*:) (integ .*)$/.exec(text) ?? [];
-  return command === undefined ? text.split(" ") : [...prose.split(" "), command];
+  const [, prose = text, last] = /^(.*:) (integ .*)$/.exec(text) ?? [];
+  const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));
+  const words = joined.split(" ").map((word) => word.replaceAll(joint, " "));
+  return last === undefined ? words : [...words, last];
 }

@@ -59,6 +59,8 @@ describe("questions", () => {
       INTEG_ACCESS_TOKEN: service.us.access_token,
       INTEG_ORGANIZATION_ID: service.us.organization_id,
     });
+    await key.answer(/What may the key do\?/, "\u001b[B\r");
+    await key.answer(/How long is it valid\?/, "\u001b[A\r");
     expect(await key.ended).toBe(0);
     expect(key.shown).toContain('Profile env (us): creates the key "planned" (full access; expires never).');
   });

@@ -47,6 +47,7 @@ export const command = defineVerb({
       return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
     }
     tellPlan(context, planOf(bench, creation.request));
+    noteDefaults(context, options);
     await mentionUnsettled(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
     if (!destination.isStdout) await showMade(() => context.output.resource(receipt, deliveredKeyView));
@@ -59,9 +60,12 @@ function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["requ
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
 }
 
-async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreation> {
+async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreation> {
+  // What contradicts itself is refused before anything is asked.
+  expiryOf(typed, context.clock.now());
+  const name = typed.name ?? (await askName(context));
+  const flags = await withChoices(context.output, typed);
   const expiry = expiryOf(flags, context.clock.now());
-  const name = flags.name ?? (await askName(context));
   return {
     request: {
       name,
@@ -73,6 +77,44 @@ async function creationOf(context: Context, flags: KeyFlags): Promise<KeyCreatio
     marked: await isMarked(context, { nameMarker: flags.nameMarker, name }),
   };
 }
+
+function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
+  return expiresAt === undefined && expiresIn === undefined;
+}
+
+/** What `keys audit` condemns is no silent default: a person is asked. */
+async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
+  if (!output.interactive) return flags;
+  const scope = flags.scope ?? [
+    await output.pick("What may the key do?", { choices: scopes, flag: "--scope <scope>" }),
+  ];
+  if (!lacksExpiry(flags)) return { ...flags, scope };
+  const expiresIn = await output.pick("How long is it valid?", { choices: lifetimes, flag: "--expires-in <duration>" });
+  return { ...flags, scope, expiresIn };
+}
+
+/** A log says what was chosen. */
+function noteDefaults({ output }: Context, flags: KeyFlags): void {
+  if (output.interactive) return;
+  const lacking = [
+    flags.scope === undefined && "full access (no --scope)",
+    lacksExpiry(flags) && "no expiry (no --expires-in)",
+  ];
+  const chosen = lacking.filter((one) => one !== false).join(" and ");
+  if (chosen !== "") output.note(`The key has ${chosen}.`);
+}
+
+const scopes = [
+  { value: "push-ingest:*", hint: "push data, nothing else" },
+  { value: "*", hint: "full access" },
+];
+
+const lifetimes = [
+  { value: "90d" },
+  { value: "30d" },
+  { value: "365d" },
+  { value: "never", hint: "keys audit reports it" },
+];
 
 async function askName({ output, clock }: Context): Promise<string> {
   const { checkAccessKey } = await import("../../api/access-keys.ts");

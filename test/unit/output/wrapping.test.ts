@@ -1,0 +1,32 @@
+// Words broken into lines: nothing is lost, and what is copied is never broken.
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { wrapped } from "../../../src/output/wrapping.ts";
+
+it("loses nothing, and is wider than asked for only where a word is", () => {
+  const word = fc.string({ unit: fc.constantFrom(..."abcdefgh"), minLength: 1, maxLength: 30 });
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1 }), fc.integer({ min: 20, max: 120 }), (words, width) => {
+      const lines = wrapped(words.join(" "), { width, margin: "  " }).split("\n");
+      expect(lines.map((line) => line.trim()).join(" ")).toBe(words.join(" "));
+      for (const line of lines) if (line.length > width) expect(line.trim()).not.toContain(" ");
+    }),
+  );
+});
+
+it.each([
+  [
+    "Resume it with integ journal recover 1rs6y1ys1e --replace-lost-secret, or later.",
+    "integ journal recover 1rs6y1ys1e --replace-lost-secret",
+  ],
+  ["Without the question from now on: integ profiles use 'my profile' -q", "integ profiles use 'my profile' -q"],
+  ["1 change needs attention. Next: integ journal list", "integ journal list"],
+])("leaves the command whole at every width: %s", (text, command) => {
+  for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
+});
+
+it("is left as it is where there is no width, or none that helps", () => {
+  expect([undefined, 0, 10].map((width) => wrapped("a b c", { width, margin: "> " }))).toEqual(
+    Array(3).fill("> a b c"),
+  );
+});
