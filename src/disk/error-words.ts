@@ -190,7 +190,7 @@ export function fileFailure(error: unknown, action: string, options: FileFailure
   const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";
   return new Failure(kind, `Cannot ${action} ${path}: ${words(error)}.`, {
     meaning,
-    hint: cause && hints[cause],
+    hint: (cause && hints[cause]) ?? (kind === "usage" ? "Check the path, and who may use it." : undefined),
     cause: error,
   });
 }
