@@ -5,6 +5,7 @@ import { createAccessKey } from "../../../src/changes/access-key/create.ts";
 import { replaceAccessKey } from "../../../src/changes/access-key/replace.ts";
 import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { replaceLostSecret } from "../../../src/changes/oauth-client/replace.ts";
 import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { AWorld, type DestinationKind } from "./a-world.ts";
@@ -130,6 +131,33 @@ describe("a receipt that is not what was asked for", () => {
     const made = [...world.account.clients, ...world.account.keys].at(cell.operation.startsWith("oauth") ? -3 : -1)!;
     const came = cell.fate === "answered" && !("client_secret" in cell.lies);
     if (came && cell.operation !== "keys rotate") expect(world.isSafe(made.secret)).toBe(true);
+    expect(world.broken).toEqual([]);
+  });
+
+  it.each(
+    Object.entries({ ...clientLies, "the id of the lost client": { id: "oc_1" } }).flatMap(([says, lies]) =>
+      (["answered", "silent"] as const).map((fate) => ({ says, lies, fate })),
+    ),
+  )("of a replacement of a lost secret, $fate with $says: nothing more is revoked", async ({ lies, fate }) => {
+    const world = new AWorld({ fates: { create: fate === "silent" ? ["silent", "silent"] : ["silent"] } });
+    const ended = await world.run((bench) => {
+      const options = { destination: world.destination(), waitMs: 0 };
+      return createOAuthClient(bench, client, {
+        ...options,
+        conclude: async (_end, lease) => {
+          world.account.lies = lies;
+          return replaceLostSecret(bench, lease, options);
+        },
+      });
+    });
+    expect(ended.kind).toBe("unusable");
+    for (let round = 0; round < 3; round++) {
+      expect(world.account.requests.filter((request) => request.startsWith("revoke"))).toEqual(["revoke oc_1"]);
+      await world.recover({ mayReplace: async () => false });
+    }
+    const [, made] = world.account.clients;
+    if (fate === "answered" && !("client_secret" in lies)) expect(world.isSafe(made!.secret)).toBe(true);
+    expect(world.account.requests.filter((request) => request === "create")).toHaveLength(2);
     expect(world.broken).toEqual([]);
   });
 
