@@ -4,7 +4,7 @@ import { contractVersion } from "../../api/contract-headers.ts";
 import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
 import { profileOf } from "./entry-profile.ts";
 import { keepingOf } from "./keeping.ts";
-import { read } from "./read.ts";
+import { readAnswer } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ClientProof, Entry, KeyExchange } from "../../journal/entry.ts";
@@ -32,7 +32,7 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
     proof: proofOf(profile),
     keyExchange: keyExchangeOf(profile),
     exchangeKey: async (secret, way) => exchangeKey({ profile, service }, secret, way),
-    proveClient: (client, at) => prove(context, { service, client, at }),
+    proveClient: (client, at) => prove(context, { profile, service, client, at }),
   };
 }
 
@@ -67,17 +67,21 @@ function isSandbox(address: string): boolean {
 async function prove(
   context: Context,
   {
+    profile: { name, region },
     service,
     client: { clientId, secret: clientSecret },
     at: { token_endpoint: tokenEndpoint, audience, issuer, client_auth: clientAuth },
   }: {
+    readonly profile: ActiveProfile;
     readonly service: Service;
     readonly client: { readonly clientId: string; readonly secret: string };
     readonly at: ClientProof;
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, clientAuth };
-  await read(context, "prove the new client by a token exchange", async () => {
+  // Of the profile that the work was begun as, whatever is active now.
+  const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
+  await readAnswer(context, about, async () => {
     const attempt = await service.tokens.exchangeClient({ clientId, clientSecret, at });
     if (!attempt) throw new Error("a profile with a token endpoint made a connection without one");
     return attempt;
