@@ -119,17 +119,22 @@ async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** Those of the keys that other entries of the journal stand for. */
+/** Those of the keys that other entries of the journal stand for. Its rotation stands for the same new key. */
 async function knownAmong(
-  { journal }: Workbench,
-  { id, base_url }: Entry,
+  { journal, secrets }: Workbench,
+  { id, parent, base_url }: Entry,
   keys: readonly AccessKey[],
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
+  // A crash may have come before the journal learned the key whose secret is kept.
+  for (const other of keys.length === 0 ? [] : await journal.unsettled())
+    if (other.id !== id && secrets.isKept(other.id)) known.add((await secrets.readKept(other.id)).id);
   for (const key of keys) {
     if (key.id === undefined) continue;
     const entries = await journal.select({ all: true, resource: key.id });
-    if (entries.some((other) => other.id !== id && other.base_url === base_url)) known.add(key.id);
+    const standsForAnother = ({ id: other, detail, base_url: at }: Entry): boolean =>
+      at === base_url && other !== id && (other !== parent || detail.old_key === key.id);
+    if (entries.some(standsForAnother)) known.add(key.id);
   }
   return known;
 }

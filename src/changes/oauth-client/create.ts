@@ -33,7 +33,6 @@ import {
 import {
   attemptedHere,
   beganAt,
-  clockSkewMs,
   delayBeforeNext,
   detailsOf,
   exchanged,
@@ -88,6 +87,9 @@ export async function createOAuthClient<T>(
 export function finishCreation(bench: Workbench, lease: EntryLease, options: CreationOptions): Promise<CreationEnd> {
   return new CreationRun(bench, lease, options).finish();
 }
+
+/** Clocks that were compared differ by this much at most: what the service's Date leaves out, and the way of its answer. */
+const comparedSkewMs = 10_000;
 
 /** One run at a creation: what it knows of earlier attempts, and since when it tries. */
 class CreationRun {
@@ -282,7 +284,7 @@ class CreationRun {
     const { detail, clock_offset_ms } = this.#entry;
     if (detail.own_key === true) return false;
     if (!this.#uncertain || detail.made_before === true || clock_offset_ms === null) return true;
-    return Date.parse(created_at) < beganAt(this.#entry) - clockSkewMs;
+    return Date.parse(created_at) < beganAt(this.#entry) - comparedSkewMs;
   }
 
   /** A destination that cannot be checked may hold the secret: nothing is called lost for that. */

@@ -1,4 +1,4 @@
-// The places that took a secret in this command: none of them takes another.
+// The places that a secret of this command goes to: none of them takes another.
 import { Failure } from "../../errors.ts";
 import {
   type Destination,
@@ -11,7 +11,7 @@ import {
 export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** The destination, as long as no other entry's secret went there in this command. */
+  /** The destination, as long as no other entry's secret goes there in this command. */
   once(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);
@@ -20,7 +20,7 @@ export class TakenPlaces {
       const { name } = describeDestination(found.place);
       throw new Failure(
         "usage",
-        `${name} has just received the secret of ${found.by}, and a second one would replace it.`,
+        `The secret of ${found.by} goes to ${name}, and a second one would replace it.`,
         {
           meaning: "Nothing was sent for this entry. One destination takes one secret.",
           hint: `Name another file: integ journal recover ${entry} --secret-file <path>.`,
@@ -39,18 +39,12 @@ export class TakenPlaces {
       },
       prepare: async (work, preparation) => {
         refuse();
-        return destination.prepare(work, preparation);
-      },
-      deliver: async (secret, delivery) => {
-        try {
-          await destination.deliver(secret, delivery);
-        } catch (error) {
-          // Of several, some may have it.
-          if (destination.record.kind === "several") this.#take(destination, entry);
-          throw error;
-        }
+        const record = await destination.prepare(work, preparation);
+        // From now on its entry remembers the place: a later command may bring the secret there.
         this.#take(destination, entry);
+        return record;
       },
+      deliver: (secret, delivery) => destination.deliver(secret, delivery),
       release: () => destination.release(),
     };
   }
