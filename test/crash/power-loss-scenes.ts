@@ -9,6 +9,7 @@ import { auditAtOnce, auditExit, auditRecovered, filesWithSecrets, recoverAll, t
 import { type ClientWork, createWords } from "./client-scenes.ts";
 import { Findings, undisturbed } from "./harness.ts";
 import { KeyStage, type KeyWork } from "./key-scenes.ts";
+import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "./power-loss-service.ts";
 import { rawFile } from "./secret-places.ts";
 
@@ -18,6 +19,8 @@ export interface Cut {
   readonly where: string;
   /** How the command had ended; absent where the power was lost before. */
   readonly ended: Ended | undefined;
+  /** The secret was on the disk, whole and synced. */
+  readonly isSecretSynced: boolean;
 }
 
 export interface PowerStage {
@@ -26,6 +29,13 @@ export interface PowerStage {
   readonly input?: string;
   /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
   readonly code?: number;
+  /** What a killed command had done to the folder before, and had not synced all of. */
+  readonly after?: {
+    readonly start: Image;
+    /** As it left it. */
+    readonly image: Image;
+    readonly operations: readonly FileOperation[];
+  };
   /** Looks at a state, recovers it as a person would, and looks again. */
   check(cut: Cut): Promise<void>;
 }
@@ -79,8 +89,12 @@ export function clientWork(work: ClientWork): PowerScene {
         if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
         await auditExit(watched, { ended, secret, isUnshown: false });
         auditTidy(at, cut, (file) => place.holds(at, file));
+        const before = await account.live();
         const { printed: more } = await recoverAll(watched, 3);
         watched.printed += more;
+        const now = await account.live();
+        const isGone = before.some(({ id }) => id !== old?.id && !now.some((client) => client.id === id));
+        if (cut.isSecretSynced && isGone) findings.revokedAfterDelivery.push(`${where}: its secret was on the disk`);
         await auditRecovered(watched, secret);
         await auditJournal(at, cut);
       };

@@ -1,7 +1,14 @@
 // A command that was recorded, and every state that a power cut may leave of it: of the disk and of the service together.
 import { expect } from "vitest";
 import type { Ended } from "../support/program.ts";
-import { type FileOperation, fingerprintOf, type State, statesAfter, writeImage } from "./power-loss-disk.ts";
+import {
+  type FileOperation,
+  fingerprintOf,
+  type Image,
+  type State,
+  statesAfter,
+  writeImage,
+} from "./power-loss-disk.ts";
 import type { PowerScene, PowerStage } from "./power-loss-scenes.ts";
 import type { Moment, RewindableService } from "./power-loss-service.ts";
 import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
@@ -12,11 +19,14 @@ export interface CutState extends State {
   readonly ended: Ended | undefined;
   /** The last step that was made. */
   readonly last: Step | undefined;
+  readonly operations: readonly FileOperation[];
 }
 
 export interface Recorded {
   readonly scene: PowerScene;
   readonly stage: PowerStage;
+  /** The folder before the command. */
+  readonly start: Image;
   readonly states: readonly CutState[];
   readonly steps: number;
 }
@@ -24,13 +34,23 @@ export interface Recorded {
 export async function record(scene: PowerScene, service: RewindableService): Promise<Recorded> {
   const stage = await scene.stage(service);
   const { value, moments } = await service.record(() =>
-    recordFiles(stage.at.folder, (under) => stage.at.spawned(stage.words, { under, input: stage.input })),
+    recordFiles(
+      stage.at.folder,
+      (under) => stage.at.spawned(stage.words, { under, input: stage.input }),
+      stage.after?.image,
+    ),
   );
   const { ended, steps } = value;
   expect(ended.code, `${scene.name}: ${ended.stderr}`).toBe(stage.code ?? 0);
   const sent = steps.filter(({ kind }) => kind === "sent").length;
   expect(sent, `${scene.name}: requests in the trace`).toBe(moments.length - 1);
-  return { scene, stage, states: [...statesOf(value, moments)], steps: steps.length };
+  return {
+    scene,
+    stage,
+    start: stage.after?.start ?? value.start,
+    states: [...statesOf(value, { moments, after: stage.after })],
+    steps: steps.length,
+  };
 }
 
 /** Puts disk and service into a state. */
@@ -40,19 +60,23 @@ export async function enter({ image, moment }: CutState, stage: PowerStage, serv
 }
 
 /** The states that a cut after each step may leave, each once. */
-function* statesOf({ start, steps, ended }: Recording, moments: readonly Moment[]): Generator<CutState> {
+function* statesOf(
+  { start: image, steps, ended }: Recording,
+  { moments, after }: { readonly moments: readonly Moment[]; readonly after: PowerStage["after"] },
+): Generator<CutState> {
   const seen = new Set<string>();
-  const operations: FileOperation[] = [];
+  const start = after?.start ?? image;
+  const operations: FileOperation[] = [...(after?.operations ?? [])];
   let sent = 0;
   let answered = 0;
   for (let done = 0; ; done += 1) {
     const isEnded = done === steps.length;
-    const at = { ended: isEnded ? ended : undefined, last: steps[done - 1] };
+    const at = { ended: isEnded ? ended : undefined, last: steps[done - 1], operations: [...operations] };
     for (const state of statesAfter(start, operations)) {
       // A request on its way may have arrived.
       for (let met = answered; met <= sent; met += 1) {
         const moment = moments[met]!;
-        const fingerprint = `${fingerprintOf(state.image)} ${moment.state} ${isEnded}`;
+        const fingerprint = `${fingerprintOf(state.image)} ${moment.state} ${isEnded} ${isSecretSynced({ operations })}`;
         if (seen.has(fingerprint)) continue;
         seen.add(fingerprint);
         const when = isEnded ? "after its end" : `before step ${done + 1}, ${met} requests met`;
@@ -67,20 +91,32 @@ function* statesOf({ start, steps, ended }: Recording, moments: readonly Moment[
   }
 }
 
-/** A recovery that loses its power too: of one state that the first cut left, with nothing lost but what was not done. */
-export function secondCut(
-  name: string,
-  first: PowerScene,
+/**
+ * A command after one that was killed, and loses its power: what the killed one had not synced is still not there for good.
+ * @param isIt at which of its moments the first one is killed
+ * @param words `journal recover` where nothing else is said; "again" for the same command
+ */
+export function afterKill(
+  { name, first, words }: { readonly name: string; readonly first: PowerScene; readonly words?: "again" },
   isIt: (state: Pick<CutState, "last">) => boolean,
 ): PowerScene {
   return {
     name,
     async stage(service) {
-      const { stage, states } = await record(first, service);
+      const { stage, states, start } = await record(first, service);
       const state = states.find((one) => one.how.endsWith("all is there") && isIt(one));
       if (!state) throw new Error(`${name}: ${first.name} has no such state`);
       await enter(state, stage, service);
-      return { ...stage, words: ["journal", "recover"] };
+      const after = { start, image: state.image, operations: state.operations };
+      return { ...stage, words: words === "again" ? stage.words : ["journal", "recover"], after };
     },
   };
+}
+
+/** True once the secret is whole on the disk, whatever its name is by then. */
+export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
+  const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
+  if (cut < 0) return false;
+  const { node } = operations[cut] as { readonly node: number };
+  return operations.slice(cut).some((one) => one.kind === "sync" && one.node === node);
 }

@@ -24,12 +24,17 @@ export interface Recording {
   readonly steps: readonly Step[];
 }
 
-/** Runs a command under strace. @param run starts it under the given words, to its end */
+/**
+ * Runs a command under strace.
+ * @param run starts it under the given words, to its end
+ * @param before what the folder holds, if the files of an earlier recording are to be known again
+ */
 export async function recordFiles(
   folder: string,
   run: (under: readonly string[]) => Promise<Ended>,
+  before?: Image,
 ): Promise<Recording> {
-  const start = readImage(folder);
+  const start = before ?? readImage(folder);
   const file = join(tmpdir(), `integ-files-${process.pid}-${crypto.randomUUID()}`);
   const traced = `trace=${calls.replaceAll(/(\w+)/g, "?$1").replaceAll(" ", ",")}`;
   try {
@@ -95,7 +100,7 @@ class Reader {
   constructor(folder: string, start: Image) {
     this.#folder = folder;
     this.#names = new Map(start.names);
-    this.#nodes = start.nodes.size;
+    this.#nodes = Math.max(...start.nodes.keys());
     for (const [node, { bytes }] of start.nodes) this.#lengths.set(node, bytes.length);
   }
 

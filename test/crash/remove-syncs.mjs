@@ -1,0 +1,74 @@
+// Takes each sync of the list away, in a copy of the sources, and runs the scenes that must turn red: `npm run test:syncs`,
+// or `npm run test:syncs -- <part of a file's name>`.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+const root = resolve(import.meta.dirname, "../..");
+const [, , wanted = ""] = process.argv;
+
+async function listOf() {
+  const bundle = await rolldown({ input: join(import.meta.dirname, "syncs.ts"), platform: "node" });
+  const { output } = await bundle.generate({ format: "esm" });
+  await bundle.close();
+  const { syncs } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
+  return syncs.filter(({ file }) => file.includes(wanted));
+}
+
+function copied() {
+  const copy = mkdtempSync(join(tmpdir(), "integ-syncs-"));
+  for (const name of ["bin", "src", "test", "scripts", "package.json", "package-lock.json", "vitest.config.mts"])
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  return copy;
+}
+
+/** The file without its n-th statement of that text. */
+function without(text, { call, nth = 1 }) {
+  let at = -1;
+  const lines = text.split("\n");
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() !== call) continue;
+    at += 1;
+    if (at !== nth - 1) continue;
+    lines[index] = line.replace(/\b(?:fs\.)?(?:f(?:data)?syncSync|syncFolder)\(.*\);/, "void 0;");
+    return lines.join("\n");
+  }
+  throw new Error(`not there: ${call}, ${nth}`);
+}
+
+function run(copy, { scenes, test = "test/crash/power-loss.test.ts" }) {
+  const env = { ...process.env, INTEG_TEST_SCENES: scenes, INTEG_TEST_NO_BUILD: "" };
+  const vitest = join(copy, "node_modules", "vitest", "vitest.mjs");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [vitest, "run", test], {
+    cwd: copy,
+    env,
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+  });
+  const said = /power loss: (\w+: .*(?:before step|after its end).*)/.exec(stderr + stdout)?.[1];
+  if (status !== 0 && said === undefined) throw new Error(`the tests do not run: ${(stdout + stderr).slice(-2000)}`);
+  return { isRed: status !== 0, said };
+}
+
+const copy = copied();
+let green = 0;
+try {
+  for (const sync of await listOf()) {
+    const path = join(copy, "src", sync.file);
+    const before = readFileSync(path, "utf8");
+    writeFileSync(path, without(before, sync));
+    const { isRed, said } = run(copy, sync);
+    writeFileSync(path, before);
+    if (!isRed && sync.unseen === undefined) green += 1;
+    const name = `${sync.file}: ${sync.call}${sync.nth ? ` (${sync.nth})` : ""}`;
+    const how = isRed ? "red  " : sync.unseen === undefined ? "GREEN" : "kept ";
+    console.log(`${how} ${name}\n      ${sync.keeps}\n      ${(isRed ? said : (sync.unseen ?? "")).slice(0, 240)}`);
+  }
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+console.log(`syncs: ${green} can be taken away without a test that turns red`);
+process.exitCode = green === 0 ? 0 : 1;

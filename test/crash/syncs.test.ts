@@ -1,0 +1,25 @@
+// Every sync in src/ is in the list that `npm run test:syncs` takes away one by one: a new one comes with its reason, and
+// with the test that turns red without it.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { root } from "../support/program.ts";
+import { syncs } from "./syncs.ts";
+
+const source = join(root, "src");
+/** A call, not the function's own declaration or an import. */
+const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder)\(/;
+
+function linesOf(file: string): string[] {
+  return readFileSync(join(source, file), "utf8")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => call.test(line) && !/^(?:\*|\/\/)/.test(line));
+}
+
+it("every sync in src/ is in the list, and nothing else", () => {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const found = files.flatMap((file) => linesOf(file).map((line) => `${file}: ${line}`));
+  expect(syncs.map(({ file, call: text }) => `${file}: ${text}`).toSorted()).toEqual(found.toSorted());
+  expect(found.length).toBeGreaterThan(20);
+});

@@ -1,0 +1,343 @@
+// A history: what some people type on some machines, in which order everything happens, what fails, and what the promises
+// of docs/design say of the end. All of it follows from one number.
+import { createAccessKey } from "../../src/changes/access-key/create.ts";
+import { replaceAccessKey } from "../../src/changes/access-key/replace.ts";
+import { revokeAccessKey } from "../../src/changes/access-key/revoke.ts";
+import { rotateAccessKey } from "../../src/changes/access-key/rotate.ts";
+import { deliverKept } from "../../src/changes/kept-delivery.ts";
+import { createOAuthClient } from "../../src/changes/oauth-client/create.ts";
+import { finishOrReplace } from "../../src/changes/oauth-client/replace.ts";
+import { revokeOAuthClient } from "../../src/changes/oauth-client/revoke.ts";
+import { rotateOAuthClient } from "../../src/changes/oauth-client/rotate.ts";
+import { recover } from "../../src/changes/recovery.ts";
+import type { Workbench } from "../../src/changes/workbench.ts";
+import type { Failure } from "../../src/errors.ts";
+import { type Entry, isSettled } from "../../src/journal/entry.ts";
+import { type Machine, type Surroundings, type Weather, World } from "./simulated-world.ts";
+import { Chance, type Process } from "./turns.ts";
+
+const day = 24 * 60 * 60_000;
+
+/** Something that a person wants, and types until it is there. */
+interface Wish {
+  readonly noun: "client" | "key";
+  readonly verb: "create" | "rotate" | "rotate in place" | "revoke";
+  /** What is rotated or revoked. */
+  readonly old?: string;
+  /** What the typed command adds, differently at each typing: it may not be gone on with in silence. */
+  readonly scope?: string;
+  readonly name?: string;
+  readonly key?: string;
+}
+
+/** One typing of a wish. */
+interface Typed {
+  readonly wish: Wish;
+  readonly keepOld: boolean;
+  readonly path: string;
+}
+
+const lies: readonly Readonly<Record<string, unknown>>[] = [
+  { service_account_id: "sa_2" },
+  { scopes: ["entity:read", "entity:write"] },
+  { id: "of what is replaced" },
+  { status: "revoked" },
+];
+
+export interface Outcome {
+  readonly broken: readonly string[];
+  readonly history: readonly string[];
+  readonly processes: number;
+  readonly kills: number;
+}
+
+class History {
+  readonly #chance: Chance;
+  readonly #world: World;
+  readonly #weather: Weather;
+  readonly #isTwoFold: boolean;
+  readonly #home: Machine;
+  readonly #lie: Readonly<Record<string, unknown>> | undefined;
+  /** What is not as it was begun by the time of a later command. */
+  readonly #isElsewhere: boolean;
+  readonly #skewMs: number;
+  #processes = 0;
+
+  constructor(seed: number) {
+    this.#chance = new Chance(seed);
+    this.#world = new World(this.#chance);
+    const chance = this.#chance;
+    this.#weather = {
+      faults: chance.pick([0, 0.1, 0.3]),
+      kills: chance.pick([0, 0.02, 0.08]),
+      lostLeases: chance.pick([0, 0, 0.02]),
+    };
+    this.#home = this.#world.machine("1");
+    this.#isTwoFold = chance.is(0.1);
+    this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
+    this.#isElsewhere = chance.is(0.3);
+    this.#skewMs = chance.is(0.2) ? chance.pick([-day, day]) : 0;
+    for (const id of ["old-client", "named-client"]) this.#world.account.has("client", id);
+    for (const id of ["old-key", "named-key"])
+      this.#world.account.has("key", id, { name: "old", at: this.#world.now - day });
+    this.#world.mayGo.add("old-client").add("old-key");
+  }
+
+  async live(): Promise<Outcome> {
+    const world = this.#world;
+    const wishes = this.#wishes();
+    const unfinished: Wish[] = [];
+    world.weather = this.#weather;
+    // A false receipt comes once: what is made later is as it was asked for.
+    world.lie = this.#lie;
+    for (let round = 0; round < 2; round += 1) {
+      const typed = wishes.filter(() => round === 0 || this.#chance.is(0.7));
+      const batch = typed.flatMap((wish) => (this.#isTwoFold && round === 0 ? [wish, wish] : [wish]));
+      for (const wish of batch) this.#type(wish, round);
+      await world.live();
+      if (round === 0) unfinished.push(...wishes.filter((wish) => this.#isUnfinished(wish)));
+      world.now += 120_000;
+    }
+    const middle = this.#chance.below(3);
+    for (let round = 0; round < middle; round += 1) await this.#recoverAll(round);
+    world.lie = undefined;
+    world.weather = { faults: 0, kills: 0, lostLeases: 0 };
+    for (let round = 0; round < 4; round += 1) await this.#recoverAll(-1);
+    this.#audit(unfinished);
+    const kills = world.turns.history.filter((line) => line.includes("is killed")).length;
+    return { broken: world.broken, history: world.turns.history, processes: this.#processes, kills };
+  }
+
+  #wishes(): Wish[] {
+    const chance = this.#chance;
+    const all: Wish[] = [
+      { noun: "client", verb: "create", scope: "entity:read" },
+      { noun: "client", verb: "create", scope: "organization:read", key: chance.is(0.5) ? "nightly-1" : undefined },
+      { noun: "client", verb: "rotate", old: "old-client" },
+      { noun: "client", verb: "revoke", old: "named-client" },
+      { noun: "key", verb: "create", name: "ci" },
+      { noun: "key", verb: chance.is(0.5) ? "rotate" : "rotate in place", old: "old-key" },
+      { noun: "key", verb: "revoke", old: "named-key" },
+    ];
+    const some = all.filter(() => chance.is(0.35));
+    return some.length > 0 ? some : [chance.pick(all)];
+  }
+
+  /** As the first command found it, or as a later one may. */
+  #around(isLater: boolean): Surroundings {
+    const chance = this.#chance;
+    const isOther = isLater && this.#isElsewhere;
+    return {
+      machine: this.#home,
+      serviceVersion: isOther && chance.is(0.5) ? "2020-01-01" : undefined,
+      organizationId: undefined,
+      proves: !(isOther && chance.is(0.5)),
+      skewMs: isLater ? 0 : this.#skewMs,
+      folder: isOther && chance.is(0.3) ? "/other" : "/state",
+    };
+  }
+
+  /** Starts a process that does what a person typed. */
+  #type(wish: Wish, round: number): void {
+    this.#processes += 1;
+    const chance = this.#chance;
+    const isFresh = wish.key !== undefined && round > 0 && chance.is(0.5);
+    const machine = isFresh ? this.#world.machine(`${this.#world.machines.length + 1}`) : this.#home;
+    const organizationId = round > 0 && this.#isElsewhere && chance.is(0.3) ? "org_1" : undefined;
+    const around = { ...this.#around(round > 0), machine, organizationId };
+    const typed: Typed = { wish, keepOld: chance.is(0.2), path: `/${wish.noun}-${this.#processes}` };
+    this.#world.start(
+      `process ${this.#processes} (${wish.noun} ${wish.verb})`,
+      around,
+      (bench, self) => this.#work(bench, { process: self, typed, machine }),
+      (how) => this.#auditEnd(typed, how),
+    );
+  }
+
+  #work(
+    bench: Workbench,
+    { process, typed, machine }: { readonly process: Process; readonly typed: Typed; readonly machine: Machine },
+  ): Promise<unknown> {
+    const { wish, keepOld, path } = typed;
+    const { old = "" } = wish;
+    const destination =
+      path.length % 3 === 0 ? this.#world.output(process) : this.#world.file(process, machine, { path });
+    const agreeing = this.#world.recovering(process, { ...this.#around(false), machine }, bench);
+    const rotation = { ...agreeing, destination };
+    const request = { overlapMs: 0, keepOld };
+    if (wish.verb === "revoke")
+      return wish.noun === "client" ? revokeOAuthClient(bench, old) : revokeAccessKey(bench, old);
+    if (wish.noun === "client" && wish.verb === "create") {
+      const asked = { service_account_id: "sa_1", scopes: [wish.scope ?? "entity:read"] };
+      return createOAuthClient(bench, asked, {
+        key: wish.key,
+        waitMs: 60_000,
+        destination,
+        // As `--yes` goes on where the secret was lost.
+        conclude: async (end, lease) =>
+          end.kind === "secret_lost" && keepOld
+            ? finishOrReplace(bench, lease, { ...agreeing, destinationOf: async () => destination })
+            : end.kind,
+      });
+    }
+    if (wish.noun === "client") {
+      const before = { id: old, service_account_id: "sa_1", scopes: ["entity:read"], status: this.#find(old)!.status };
+      return rotateOAuthClient(bench, { old: before, request }, rotation);
+    }
+    if (wish.verb === "create")
+      // Only a team's journal has leases that can be lost, and there names are marked.
+      return createAccessKey(
+        bench,
+        { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },
+        { destination },
+      );
+    if (wish.verb === "rotate in place")
+      return rotateAccessKey(bench, { id: old, updateProfile: false }, { destination });
+    const creation = { request: { name: "new" }, marked: true };
+    return replaceAccessKey(bench, { oldId: old, creation, overlapMs: 0, updateProfile: false }, rotation);
+  }
+
+  /** `journal recover` of everything, in one process or two, then `journal claim` of what is kept. */
+  async #recoverAll(round: number): Promise<void> {
+    const world = this.#world;
+    world.now += 3_600_000;
+    for (let index = 0; index < (round >= 0 && this.#chance.is(0.3) ? 2 : 1); index += 1) {
+      for (const machine of world.machines) {
+        const around = { ...this.#around(round >= 0), machine, skewMs: 0 };
+        this.#processes += 1;
+        world.start(
+          `recovery ${this.#processes}`,
+          around,
+          async (bench, process) => {
+            const unsettled = await bench.journal.unsettled();
+            const roots = unsettled.filter(({ parent }) => !unsettled.some(({ id }) => id === parent));
+            await recover(bench.journal, roots, world.recovering(process, around, bench));
+            for (const { id, state } of await bench.journal.unsettled())
+              if (state === "undelivered") await this.#claim(bench, { id, process, machine });
+          },
+          () => {},
+        );
+      }
+    }
+    await world.live();
+  }
+
+  async #claim(
+    bench: Workbench,
+    { id, process, machine }: { readonly id: string; readonly process: Process; readonly machine: Machine },
+  ): Promise<void> {
+    const lease = await bench.journal.lease(id);
+    try {
+      if (lease.entry.state === "undelivered")
+        await deliverKept(bench, lease, this.#world.file(process, machine, { path: `/claimed-${id}` }));
+    } finally {
+      await lease.release();
+    }
+  }
+
+  #find(id: string) {
+    return this.#world.all().find((made) => made.id === id);
+  }
+
+  /** What was said to be done is so, when it is said. */
+  #auditEnd({ wish, keepOld }: Typed, { failure }: { readonly failure?: Failure }): void {
+    const { broken } = this.#world;
+    if (failure !== undefined || wish.old === undefined || this.#isTwoFold) return;
+    const status = this.#find(wish.old)?.status;
+    if (wish.verb === "revoke" && status !== "revoked")
+      broken.push(`${wish.old} is ${status}, and its revocation is done`);
+    if (wish.verb === "rotate" && wish.noun === "client") {
+      if (keepOld && status !== "active") broken.push(`--keep-old was asked for, and ${wish.old} is ${status}`);
+      if (!keepOld && status === "active")
+        broken.push(`${wish.old} still works, and its rotation without --keep-old is done`);
+    }
+  }
+
+  /** What must be true at the end of all days. */
+  #audit(unfinished: readonly Wish[]): void {
+    const { broken, machines } = this.#world;
+    const entries = machines.flatMap((machine) => machine.entries.map((entry) => ({ machine, entry })));
+    for (const { entry } of entries) this.#auditEntry(entry);
+    for (const [id, { machine, entry: maker }] of this.#world.makers) {
+      const made = this.#find(id)!;
+      const entry = machine.entries.find((one) => one.id === maker)!;
+      if (made.status !== "active" || this.#world.isSafe(made.secret)) continue;
+      if (isSettled(entry.state) && entry.state !== "unusable" && entry.state !== "abandoned")
+        broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
+    }
+    // However often an unfinished creation is typed, the service sees one key for it.
+    if (!this.#isTwoFold)
+      // Under another service version it is another request (§4.2 rule 2).
+      for (const wish of unfinished)
+        if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
+          broken.push(`${wish.scope} was typed again while it was unfinished, and has two requests`);
+    const isCalm =
+      this.#lie === undefined && !this.#isElsewhere && this.#skewMs === 0 && this.#weather.lostLeases === 0;
+    if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
+  }
+
+  get #isUndisturbed(): boolean {
+    return this.#weather.kills === 0 && this.#weather.lostLeases === 0;
+  }
+
+  #isSafe({ secret }: { readonly secret: string }): boolean {
+    return this.#world.isSafe(secret);
+  }
+
+  /** What needs no person is settled, where nothing but faults and kills came in between. */
+  #auditSettled({ id, operation, state, last_error }: Entry): void {
+    const needsPerson = state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
+    if (isSettled(state) || needsPerson) return;
+    this.#world.broken.push(`${operation} ${id} is still ${state}: ${last_error?.message}`);
+  }
+
+  #auditEntry(entry: Entry): void {
+    const { broken } = this.#world;
+    const { id, state, operation, resource_id } = entry;
+    const made = resource_id === null ? undefined : this.#find(resource_id);
+    if (state === "done" && operation.endsWith(".revoke") && made?.status === "active")
+      broken.push(`${id} says that ${resource_id} is revoked, and it is active`);
+    if (state === "done" && operation.endsWith(".create")) {
+      // A journal that lost the record of an id, and the kept copy with it in another folder, has it nowhere.
+      if (!made && this.#isElsewhere && resource_id === null) return;
+      if (!made) broken.push(`${id} is done, and ${resource_id} does not exist`);
+      // What a false receipt called it is believed by a process that only finds the kept copy.
+      else if (made.status === "active" && !this.#isSafe(made) && this.#world.makers.has(made.id))
+        broken.push(`${id} is done, and nobody has the secret of ${resource_id}`);
+    }
+    if (state === "refused")
+      for (const [other, maker] of this.#world.makers)
+        if (maker.entry === id && this.#find(other)?.status === "active")
+          broken.push(`${id} says that nothing was made, and ${other} is live`);
+    if (state === "done" && operation === "oauth_client.create" && this.#world.lied.has(id) && this.#isUndisturbed)
+      broken.push(`${id} is done, and its receipt was not what was asked for`);
+    if (state === "refused" && operation.endsWith(".revoke") && made?.status === "revoked" && entry.attempts > 0)
+      if (!this.#world.machines.some(({ entries }) => entries.some((one) => isRevocation(one, id, resource_id))))
+        broken.push(`${id} says that nothing was done, and ${resource_id} is revoked`);
+  }
+
+  /** Entries of a creation that somebody typed; what replaces them is not typed. */
+  #typedEntries(wish: Wish): Entry[] {
+    return this.#home.entries.filter(
+      ({ operation, parent, replaces, request_text }) =>
+        operation === "oauth_client.create" &&
+        parent === null &&
+        replaces === null &&
+        request_text.includes(wish.scope ?? "nothing"),
+    );
+  }
+
+  #isUnfinished(wish: Wish): boolean {
+    const isCreation = wish.noun === "client" && wish.verb === "create" && wish.key === undefined;
+    return isCreation && this.#typedEntries(wish).some(({ state }) => ["open", "unknown", "pending"].includes(state));
+  }
+}
+
+/** Another entry that has revoked the same, or may have. */
+function isRevocation({ id, operation, state, resource_id }: Entry, but: string, resource: string | null): boolean {
+  return id !== but && operation.endsWith(".revoke") && resource_id === resource && state !== "refused";
+}
+
+export function liveThrough(seed: number): Promise<Outcome> {
+  return new History(seed).live();
+}

@@ -1,0 +1,162 @@
+// Puts defects that were found and fixed back into a copy of the sources, one at a time, and shows the first seed whose
+// history breaks a promise: `npm run test:defects`, or `npm run test:defects -- <number>`. What stands here is what the
+// sources said before, as near as they still can say it.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../..");
+const [, , wanted] = process.argv;
+
+const defects = [
+  {
+    name: "1 a stored request is sent under another service version",
+    changes: [["commands/running/change.ts", "{ serviceVersion: entry?.service_version }", "{}"]],
+  },
+  {
+    name: "3 a client that was made before, with the same key, is taken for lost",
+    changes: [["changes/oauth-client/create.ts", "if (detail.own_key === true) return false;", "return false;"]],
+  },
+  {
+    name: "5 after 429 the same creation gets another key",
+    changes: [["changes/put-off.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
+  },
+  {
+    name: "48 one destination takes two secrets",
+    changes: [
+      [
+        "commands/journal/taken-places.ts",
+        "const refuse = (): void => {",
+        "const refuse = (): void => {\n      return;",
+      ],
+    ],
+  },
+  {
+    name: "50 without a token endpoint a rotation needs no proof",
+    changes: [
+      [
+        "changes/overlap.ts",
+        "if (await options.mayRevokeUnproven(lease.entry))",
+        "if (bench.account.proof === null || (await options.mayRevokeUnproven(lease.entry)))",
+      ],
+    ],
+  },
+  {
+    name: "51 a rotation typed with other flags goes on with the old ones",
+    changes: [["changes/overlap.ts", "if (others.length === 0) return;", "return;"]],
+  },
+  {
+    name: "52 the clock of the first command decides what was made",
+    changes: [
+      [
+        "changes/access-key/recover.ts",
+        "return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;",
+        "return true;",
+      ],
+      ["changes/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
+    ],
+  },
+  {
+    name: "53 a secret that is kept elsewhere is taken for lost",
+    changes: [
+      [
+        "changes/delivery-recovery.ts",
+        "const { kept_at } = entry.detail;",
+        "const { kept_at } = entry.detail;\n  return;",
+      ],
+      ["changes/workbench.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
+    ],
+  },
+  {
+    name: "58 with another organization the same request is another one",
+    changes: [["journal/admission.ts", "if (other === undefined) return;", "return;"]],
+  },
+  {
+    name: "59 an answer with the old id: the only one is revoked",
+    changes: [
+      ["changes/overlap.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
+      [
+        "changes/oauth-client/create.ts",
+        "return clientDifferences(client, request, { id: resource_id, notId: this.#notId });",
+        "return undefined;",
+      ],
+    ],
+  },
+  {
+    name: "60 a receipt that is not what was asked for is done",
+    changes: [
+      [
+        "changes/oauth-client/create.ts",
+        "return clientDifferences(client, request, { id: resource_id, notId: this.#notId });",
+        "return undefined;",
+      ],
+    ],
+  },
+  {
+    name: "61 a 404 settles a revocation of unknown outcome",
+    changes: [
+      [
+        "changes/revocation.ts",
+        "const isSettled = !mayHaveArrived;",
+        'const isSettled = error.kind !== "outcome_unknown";',
+      ],
+    ],
+  },
+  {
+    name: "a rotation's own key is taken for another entry's (found by this simulation)",
+    changes: [["changes/access-key/recover.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
+  },
+];
+
+const copy = mkdtempSync(join(tmpdir(), "integ-defects-"));
+for (const name of ["bin", "src", "test", "scripts", "package.json", "package-lock.json", "vitest.config.mts"])
+  cpSync(join(root, name), join(copy, name), { recursive: true });
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+
+function put([file, now, before]) {
+  const path = join(copy, "src", file);
+  const text = readFileSync(path, "utf8");
+  if (!text.includes(now)) throw new Error(`${file} no longer says: ${now}`);
+  writeFileSync(
+    path,
+    text.replace(now, () => before),
+  );
+  return () => writeFileSync(path, text);
+}
+
+function firstSeed() {
+  const env = {
+    ...process.env,
+    INTEG_TEST_HISTORIES: process.env.INTEG_TEST_HISTORIES ?? "20000",
+    INTEG_TEST_NO_BUILD: "1",
+  };
+  delete env.INTEG_TEST_SEED;
+  const vitest = join(copy, "node_modules", "vitest", "vitest.mjs");
+  const run = spawnSync(process.execPath, [vitest, "run", "test/model/one-seed.test.ts"], {
+    cwd: copy,
+    env,
+    encoding: "utf8",
+  });
+  const found = /seed (\d+) \(.*\):\n(.*)\n/.exec(run.stdout + run.stderr);
+  if (run.status !== 0 && !found) throw new Error(run.stdout + run.stderr);
+  return found ? { seed: found[1], promise: found[2] } : undefined;
+}
+
+let found = 0;
+let tried = 0;
+try {
+  for (const { name, changes } of defects) {
+    if (wanted !== undefined && !name.startsWith(`${wanted} `)) continue;
+    const undo = changes.map(put);
+    const first = firstSeed();
+    for (const back of undo.toReversed()) back();
+    tried += 1;
+    if (first) found += 1;
+    console.log(first ? `found   ${name}\n        seed ${first.seed}: ${first.promise}` : `MISSED  ${name}`);
+  }
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+console.log(`one seed: ${found} of ${tried} defects found when they are put back`);
+process.exitCode = found === tried ? 0 : 1;

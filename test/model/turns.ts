@@ -1,0 +1,105 @@
+// Processes of one simulated world, which take turns: at each await one of them, chosen by the seed, goes on until its next
+// one. Nothing here knows what they do.
+
+/** Numbers from a seed, always the same. */
+export class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed | 0;
+  }
+
+  /** 0 ≤ x < 1 (mulberry32) */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  below(count: number): number {
+    return Math.floor(this.next() * count);
+  }
+
+  is(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(all: readonly T[]): T {
+    return all[this.below(all.length)]!;
+  }
+}
+
+export class Process {
+  readonly name: string;
+  isDead = false;
+  isEnded = false;
+  /** Goes on from where it waits; nothing while it runs, and once it has ended. */
+  resume: (() => void) | undefined;
+  /** What it is about to do. */
+  at = "";
+  mayGoOn: () => boolean = () => true;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class Turns {
+  readonly processes: Process[] = [];
+  /** Every step that was made, for whoever reads a failure. */
+  readonly history: string[] = [];
+  readonly #chance: Chance;
+  #handBack: () => void = () => {};
+
+  constructor(chance: Chance) {
+    this.#chance = chance;
+  }
+
+  /** A process waits here for its turn. A killed one waits for ever. */
+  turn(process: Process, at: string, mayGoOn: () => boolean = () => true): Promise<void> {
+    return new Promise((go) => {
+      process.at = at;
+      process.mayGoOn = mayGoOn;
+      process.resume = go;
+      this.#handBack();
+    });
+  }
+
+  start(process: Process, work: () => Promise<void>): void {
+    this.processes.push(process);
+    void this.turn(process, "start")
+      .then(work)
+      .finally(() => {
+        process.isEnded = true;
+        this.#handBack();
+      });
+  }
+
+  /**
+   * Lets all of them live to their end, or until nobody can go on.
+   * @param killOf how probable it is that a turn ends its process instead
+   */
+  async live(killOf: number, onKill: (process: Process) => void): Promise<void> {
+    for (;;) {
+      const ready = this.processes.filter(
+        ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
+      );
+      if (ready.length === 0) return;
+      const process = this.#chance.pick(ready);
+      const { resume, at } = process;
+      if (at !== "start" && this.#chance.is(killOf)) {
+        process.isDead = true;
+        this.history.push(`${process.name} is killed before ${at}`);
+        onKill(process);
+        continue;
+      }
+      this.history.push(`${process.name}: ${at}`);
+      process.resume = undefined;
+      await new Promise<void>((back) => {
+        this.#handBack = back;
+        resume!();
+      });
+    }
+  }
+}
