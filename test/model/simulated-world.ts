@@ -474,6 +474,7 @@ export class World {
           const file = record.kind === "file" ? files.get(record.path) : undefined;
           return record.kind === "file" && file?.reserve === record.reserved ? file?.secret : undefined;
         }),
+      escrow: async () => false,
       place: `${name}:${folder}`,
       reserve: () => step("reserve", () => {}),
       keep: (entry, secret) => step("keep", () => void kept.set(keyOf(entry), secret)),

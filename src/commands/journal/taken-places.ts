@@ -18,15 +18,11 @@ export class TakenPlaces {
       const found = this.#taken.find(({ place, by }) => by !== entry && places.some((own) => isSamePlace(own, place)));
       if (found === undefined) return;
       const { name } = describeDestination(found.place);
-      throw new Failure(
-        "usage",
-        `The secret of ${found.by} goes to ${name}, and a second one would replace it.`,
-        {
-          meaning: "Nothing was sent for this entry. One destination takes one secret.",
-          hint: `Name another file: integ journal recover ${entry} --secret-file <path>.`,
-          recovers: entry,
-        },
-      );
+      throw new Failure("usage", `The secret of ${found.by} goes to ${name}, and a second one would replace it.`, {
+        meaning: "Nothing was sent for this entry. One destination takes one secret.",
+        hint: `Name another file: integ journal recover ${entry} --secret-file <path>.`,
+        recovers: entry,
+      });
     };
     return {
       isStdout: destination.isStdout,
