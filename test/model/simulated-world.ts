@@ -213,6 +213,7 @@ export class World {
     const context = {
       profiles: { active: async () => profile, named: async () => profile },
       settings: { serviceVersion: around.serviceVersion },
+      journal: async () => this.#journal(process, around),
       connect: async (_profile: unknown, { serviceVersion }: { serviceVersion?: string } = {}) =>
         this.#service(process, around, serviceVersion ?? around.serviceVersion ?? "2026-07-01"),
     };
@@ -417,6 +418,7 @@ export class World {
       },
       extendLeases: async () => {},
       holdsLeases: () => true,
+      isShared: false,
     } as unknown as Journal;
   }
 
