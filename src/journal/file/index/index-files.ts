@@ -19,6 +19,7 @@ const rowBytes = rowsOfPage * 16;
 const formatOfIndex = 1;
 const digestBytes = pageBytes - rowBytes;
 const pagesAtOnce = 64;
+const pagesKept = 128;
 
 /** Which file an index belongs to: how it begins, and the last record that the index covers. */
 interface IndexPosition {
@@ -234,10 +235,17 @@ function lazily({ length, ...place }: List["damage"][number], fd: number): Damag
 
 function segmentIn(fd: number, listed: ListedSegment): FileSegment {
   const { tag, records, names, first, last, updated } = listed;
-  const rows = (count: number, before: number): Rows => ({
-    count,
-    page: (number) => readPage(fd, tag, before + number),
-  });
+  const read = new Map<number, Float64Array>();
+  const pageAt = (number: number): Float64Array => {
+    const known = read.get(number);
+    if (known) return known;
+    // Entries that are looked up one after the other mostly stand on the same pages.
+    if (read.size === pagesKept) read.clear();
+    const page = readPage(fd, tag, number);
+    read.set(number, page);
+    return page;
+  };
+  const rows = (count: number, before: number): Rows => ({ count, page: (number) => pageAt(before + number) });
   return { listed, first, last, updated, records: rows(records, 0), names: rows(names, pagesOf(records)) };
 }
 
