@@ -1,6 +1,7 @@
 // What is measured, and what is promised of it (bench/README.md): each section gives lines of one shape.
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
+import { journal } from "./journal-section.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
 
 // A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
@@ -9,7 +10,7 @@ import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mj
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
-export const sections = { startUp, walk, latency, memory, table };
+export const sections = { startUp, walk, latency, memory, table, journal };
 
 /** Start-up, and one page of 25 rows, against a Node that does nothing. */
 async function startUp({ workplace, plan }) {

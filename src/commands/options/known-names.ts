@@ -17,7 +17,7 @@ export interface KnownNames {
 }
 
 /** Anyone who picks or completes a name means work of late. */
-const newest: EntryFilter = { all: true, limit: 1000 };
+const newest: EntryFilter = { all: true, limit: 200 };
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);

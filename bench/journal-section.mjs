@@ -1,0 +1,83 @@
+// Reading journals of any length: how much more it costs than one of a hundred entries.
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { peakMegabytes, processorSeconds, sideBySide, spread } from "./measure.mjs";
+import { makeJournal } from "./made-journal.mjs";
+
+/** Seconds of processor: other work on the machine hardly changes them. @returns lines as of sections.mjs */
+export async function journal({ workplace, plan }) {
+  const sizes = plan.journalSizes;
+  const paths = sizes.map((entries) => madeJournal(workplace, entries));
+  const last = sizes.at(-1);
+  const lines = [];
+  for (const [what, words] of Object.entries(commands)) {
+    const contenders = Object.fromEntries(
+      sizes.map((entries, index) => [entries, reading(workplace, { words, path: paths[index] })]),
+    );
+    const found = await sideBySide(contenders, { rounds: plan.journalRounds, measure: processorSeconds });
+    for (const entries of sizes.slice(1)) {
+      const { ratio, seconds } = found[entries];
+      const bar = entries === last ? { most: 1.3 } : undefined;
+      lines.push({ what: `${what}, ${named(entries)}`, against: named(sizes[0]), ratio, seconds, bar });
+    }
+    lines.push(
+      await memoryLine(
+        { workplace, plan },
+        { what: `${what}, ${named(last)}`, command: contenders[last], floor: contenders[sizes[0]] },
+      ),
+    );
+  }
+  return lines;
+}
+
+/** @param first id of the first entry of every journal that is made here */
+const commands = {
+  "journal list": ["journal", "list"],
+  "journal show": ["journal", "show", "0y2cw00000"],
+  "a Tab behind journal show": ["__complete", "journal", "show", ":"],
+};
+
+const named = (entries) => `${entries.toLocaleString("en")} entries`;
+
+function reading(workplace, { words, path }) {
+  return workplace.integ(words, { env: { INTEG_JOURNAL: path } });
+}
+
+/** A journal as a change leaves it: with its index. */
+function madeJournal(workplace, entries) {
+  const path = join(workplace.folder, `journal-${entries}`, "journal.ndjson");
+  makeJournal(path, { entries, unsettled: 2 });
+  const run = (words) => {
+    const { command, env } = reading(workplace, { words, path });
+    const { status, stdout, stderr } = spawnSync(command[0], command.slice(1), { env, encoding: "utf8" });
+    if (status !== 0) throw new Error(`integ ${words.join(" ")}: ${stderr}`);
+    return stdout;
+  };
+  const [{ id }] = JSON.parse(run(["journal", "list", "--json"])).data;
+  run(["journal", "forget", id, "--yes"]);
+  return path;
+}
+
+async function memoryLine({ workplace, plan }, { what, command, floor }) {
+  const file = join(workplace.folder, "peak");
+  const ratios = [];
+  let megabytes = 0;
+  for (let round = 0; round < plan.memoryRuns; round += 1) {
+    const [small, large] = [await peak(floor, file), await peak(command, file)];
+    ratios.push(large / small);
+    megabytes = Math.max(megabytes, large);
+  }
+  return {
+    what: `${what}, peak memory`,
+    against: "the smallest",
+    ratio: spread(ratios),
+    megabytes,
+    bar: { mostMegabytes: 94.4 },
+  };
+}
+
+const hook = join(import.meta.dirname, "peak-memory.cjs");
+
+function peak({ command: [node, ...words], ...rest }, file) {
+  return peakMegabytes({ ...rest, command: [node, "--require", hook, ...words] }, file);
+}
