@@ -56,7 +56,7 @@ function remaining({ length }: readonly ClientFinding[]): Failure {
   return new Failure("findings", `${length === 1 ? "1 finding" : `${length} findings`}.`);
 }
 
-/** Revokes what works for nobody. @throws Failure `findings` for what needs a person */
+/** Revokes what works for no one. @throws Failure `findings` for what needs a person */
 async function fix(context: Context, findings: readonly ClientFinding[], isTrial: boolean): Promise<void> {
   const { output } = context;
   const safe = findings.filter(({ rule, remedy }) => rule === "unusable" && remedy.startsWith("integ "));
@@ -71,7 +71,7 @@ async function fix(context: Context, findings: readonly ClientFinding[], isTrial
     return showSteps(context, ids.map(stepOf));
   }
   if (ids.length > 0) {
-    const question = `${actingAs(bench)}: revoke ${ids.join(", ")}? They work for nobody and hold slots.`;
+    const question = `${actingAs(bench)}: revoke ${ids.join(", ")}? They do not work and use slots.`;
     if (!(await output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was revoked: the answer was no.");
     await mentionUnsettled(context);
