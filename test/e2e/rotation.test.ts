@@ -161,12 +161,14 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
   });
 
-  it("of a client that was rotated before names its successor", async () => {
+  it("of a client that was rotated before names its successor, and rotates it", async () => {
     const { at, id } = await begun();
     expect((await rotate(at, id, "--secret-file", "new.secret")).code).toBe(0);
     const [successor] = await live();
     const { code, stderr } = await rotate(at, id, "--secret-file", "third.secret");
-    expect([code, stderr]).toEqual([13, expect.stringContaining(`integ oauth-clients rotate ${successor}`)]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} was rotated: ${successor} followed it.`)]);
+    expect(await live()).toHaveLength(1);
+    expect(await live()).not.toContain(successor);
   });
 
   it("waits for a short overlap", async () => {
