@@ -82,7 +82,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** What `keys audit` condemns is no silent default: a person is asked. */
+/** What `keys audit` condemns is not a silent default: a person is asked. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [

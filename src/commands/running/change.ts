@@ -79,7 +79,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, clientAuth };
-  // Of the profile that the work was begun as, whatever is active now.
+  // Of the profile that the work was started as, whatever is active now.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   await readAnswer(context, about, async () => {
     const attempt = await service.tokens.exchangeClient({ clientId, clientSecret, at });
