@@ -83,6 +83,8 @@ export interface Context {
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
   journal(): Promise<Journal>;
+  /** Another journal than the one that is kept now. @param place a path or an address */
+  journalAt(place: string): Promise<Journal>;
   /** Makes the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
   initJournal(): Promise<{ readonly version: number; readonly made: boolean }>;
   readonly secrets: Secrets;

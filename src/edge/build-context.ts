@@ -63,8 +63,7 @@ export async function buildContext(
     settings,
     profiles,
     connect: async (profile, options) => connections.connect(profile ?? (await profiles.active()), options),
-    journal: () => journal.open(),
-    initJournal: () => journal.init(),
+    ...journal.forCommands,
     secrets: buildSecrets({
       ...parts,
       profiles,

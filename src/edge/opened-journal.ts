@@ -1,4 +1,5 @@
 // The journal of one command line: opened when it is first asked for, and closed after it.
+import { resolve } from "node:path";
 import { parseDuration } from "../commands/options/values.ts";
 import type { Clock } from "../changes/workbench.ts";
 import type { Context, Settings } from "../context.ts";
@@ -17,6 +18,7 @@ interface JournalSources {
 export class OpenedJournal {
   readonly #sources: JournalSources;
   #opened: Journal | undefined;
+  readonly #others: Journal[] = [];
 
   constructor(sources: JournalSources) {
     this.#sources = sources;
@@ -34,7 +36,22 @@ export class OpenedJournal {
     return this.#opened;
   });
 
-  async init(): ReturnType<Context["initJournal"]> {
+  /** The part that commands see. */
+  readonly forCommands: Pick<Context, "journal" | "journalAt" | "initJournal"> = {
+    journal: () => this.open(),
+    journalAt: (place) => this.#at(place),
+    initJournal: () => this.#init(),
+  };
+
+  async #at(place: string): Promise<Journal> {
+    const { openJournal } = await import("../journal/open-journal.ts");
+    const path = place.includes("://") ? place : resolve(this.#sources.settings.cwd, place);
+    const journal = await openJournal({ ...this.#parts(), path });
+    this.#others.push(journal);
+    return journal;
+  }
+
+  async #init(): ReturnType<Context["initJournal"]> {
     const { initJournal } = await import("../journal/open-journal.ts");
     return initJournal(this.#parts());
   }
@@ -49,7 +66,7 @@ export class OpenedJournal {
   }
 
   close(): void {
-    this.#opened?.close();
+    for (const journal of [this.#opened, ...this.#others]) journal?.close();
   }
 
   #parts(): JournalParts {

@@ -63,6 +63,11 @@ export function changeable(entry: Entry): Entry {
   });
 }
 
+/** A key means something only if the contract has one. */
+export function keyOf({ idempotent }: Intent, { key }: { readonly key?: string }): string | undefined {
+  return idempotent ? key : undefined;
+}
+
 /** Whose profiles stand in a journal: those of one machine, or of many. */
 export type JournalScope = "machine" | "shared";
 

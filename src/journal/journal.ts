@@ -6,6 +6,7 @@ import type { Entry, EntryProgress } from "./entry.ts";
 import type { EntryFilter } from "./filter.ts";
 import type { Finding } from "./finding.ts";
 import type { Step } from "./history.ts";
+import type { EntryRecords, Merged } from "./merge.ts";
 
 export type { Intent } from "./admission.ts";
 export type { Finding } from "./finding.ts";
@@ -60,6 +61,14 @@ export interface Journal {
   extendLeases(): Promise<void>;
   /** Whether no lease of this process can have ended: asked in the moment in which a request leaves. */
   holdsLeases(): boolean;
+  /** Each entry with its records, the oldest first: to be carried to another journal. */
+  records(): AsyncIterable<EntryRecords>;
+  /** Takes in entries of another journal: all, or none. @throws Failure `conflict` if one contradicts what is here */
+  merge(entries: readonly EntryRecords[]): Promise<Merged>;
+  /** Where its entries were moved to: it is read, and never changed. */
+  movedTo(): Promise<string | undefined>;
+  /** Says where the entries are from now on; undefined: here. @throws Failure if somebody works on one */
+  markMoved(to: string | undefined): Promise<void>;
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */
   condition(): Promise<Condition>;

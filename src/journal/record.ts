@@ -80,9 +80,23 @@ export function sumIn(line: string): string {
  * The first record of a file.
  * @param about.file a random name of this file: a rewritten journal has another one
  */
-export function headerLine(about: { file: string; createdAt: string; kept?: KeptPart | undefined }): string {
-  const { file, createdAt, kept } = about;
-  return seal(contentOf({ v: formatVersion, journal: "integ", file, created_at: createdAt, kept }));
+export function headerLine(about: HeaderFacts): string {
+  const { file, createdAt, kept, movedTo } = about;
+  return seal(contentOf({ v: formatVersion, journal: "integ", moved_to: movedTo, file, created_at: createdAt, kept }));
+}
+
+interface HeaderFacts {
+  readonly file: string;
+  readonly createdAt: string;
+  readonly kept?: KeptPart | undefined;
+  /** Where the entries of the file are now. */
+  readonly movedTo?: string | undefined;
+}
+
+/** Where the header of a file says that its entries are now. @param head the beginning of the file */
+export function movedToIn(head: string): string | undefined {
+  const [, text] = /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":("(?:[^"\\]|\\.)*")/.exec(head) ?? [];
+  return text === undefined ? undefined : (JSON.parse(text) as string);
 }
 
 /** A record of an entry, without what belongs to the place where it stands. */
@@ -201,10 +215,19 @@ const afterStart = ',"after":"';
 const afterLength = afterStart.length + sumDigits + 1;
 
 /** What the next record of its entry names as the one before: the hash of its content. @param line a sound one */
-export function hashOfRecord({ bytes, start, end }: Slice): string {
+export function hashOfRecord(line: Slice): string {
+  return recordHash(contentBytes(line));
+}
+
+/** The content of a sound line, as `recordContent` made it. */
+export function contentIn(line: Slice): string {
+  return contentBytes(line).toString("utf8");
+}
+
+function contentBytes({ bytes, start, end }: Slice): Buffer {
   const cut = end - 1 - afterLength;
   const hasAfter = cut > start && bytes.toString("latin1", cut, cut + afterStart.length) === afterStart;
-  return recordHash(bytes.subarray(start + bodyStart, hasAfter ? cut : end - 1));
+  return bytes.subarray(start + bodyStart, hasAfter ? cut : end - 1);
 }
 
 /** The state that a record of our own format sets, read without parsing the rest; undefined of a newer one. */

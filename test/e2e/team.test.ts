@@ -1,5 +1,5 @@
 // A journal in PostgreSQL that several administrators share: each has a home, a profile and an id of it of their own.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -261,5 +261,115 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect(elsewhere.stdout).toBe(`${ada.path("j")}\n`);
     expect((await ada.integ(["profiles", "edit", "prod", "--journal", ""])).code).toBe(0);
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
+  });
+
+  it("moves out of a file and back, and refuses changes through the old one", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const address = server.address(schema);
+    const old = { INTEG_JOURNAL: ada.path("old.ndjson") };
+    for (const name of ["s1", "s2"]) {
+      const made = await ada.integ([...create("--new").slice(0, -2), name, "--new"], { env: old });
+      expect(made.code, made.stderr).toBe(0);
+    }
+    const history = async (env: Record<string, string>): Promise<string> => {
+      const { stdout } = await ada.integ(["journal", "list", "--all", "--json"], { env });
+      const ids = (JSON.parse(stdout) as { data: Row[] }).data.map(({ id }) => id);
+      const shown = await Promise.all(ids.map((id) => ada.integ(["journal", "show", id, "--json"], { env })));
+      return shown.map((one) => one.stdout).join("");
+    };
+    const before = await history(old);
+    const withPassword = address.replace("@", ":canary@");
+    const refused = await ada.integ(["journal", "move", "--to", withPassword], { env: old });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("holds a password")]);
+    const moved = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
+    expect(moved.code, moved.stderr).toBe(0);
+    expect(JSON.parse(moved.stdout)).toMatchObject({ added: 2, to: address });
+    expect(await history({})).toBe(before);
+    expect((await ada.integ(["journal", "verify"])).code).toBe(0);
+    const again = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
+    expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, unchanged: 2 });
+    const count = await clientCount();
+    const late = await ada.integ([...create().slice(0, -1), "s3"], { env: old });
+    expect([late.code, late.stderr]).toEqual([2, expect.stringContaining(address)]);
+    expect((await ada.integ(["journal", "prune", "--older-than", "0"], { env: old })).code).toBe(2);
+    expect(await clientCount()).toBe(count);
+    expect(await history(old)).toBe(before);
+    expect((await ada.integ([...create().slice(0, -1), "s4"])).code).toBe(0);
+    const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL]);
+    expect(back.code, back.stderr).toBe(0);
+    const late2 = await ada.integ([...create().slice(0, -1), "s5"]);
+    expect([late2.code, late2.stderr]).toEqual([2, expect.stringContaining("old.ndjson")]);
+    expect((await ada.integ([...create().slice(0, -1), "s6"], { env: old })).code).toBe(0);
+    expect((await ada.integ(["journal", "verify"], { env: old })).code).toBe(0);
+  });
+
+  it("exports and imports by id, and imports nothing of what contradicts", async () => {
+    const [one, other] = [await team(), await team()];
+    const ada = await administrator(one);
+    const eve = await administrator(other);
+    expect((await ada.integ(create())).code).toBe(0);
+    const exported = await ada.integ(["journal", "export"]);
+    expect(exported.code, exported.stderr).toBe(0);
+    const file = eve.path("export.ndjson");
+    writeFileSync(file, exported.stdout);
+    const words = ["journal", "import", file, "--json"];
+    for (const [env, added] of [
+      [{}, 1],
+      [{}, 0],
+      [{ INTEG_JOURNAL: eve.path("file.ndjson") }, 1],
+    ] as const) {
+      const imported = await eve.integ(words, { env });
+      expect(imported.code, imported.stderr).toBe(0);
+      expect(JSON.parse(imported.stdout)).toEqual({
+        object: "journal_import",
+        added,
+        extended: 0,
+        unchanged: 1 - added,
+      });
+      expect((await eve.integ(["journal", "verify"], { env })).code).toBe(0);
+    }
+    expect(await rows(eve)).toEqual(await rows(ada));
+    const piped = await eve.integ(["journal", "import", "-"], { input: exported.stdout });
+    expect(piped.code, piped.stderr).toBe(0);
+    const [{ id }] = (await rows(eve)) as [Row];
+    await server.sql(`UPDATE ${other}.integ_records SET hash = 'x' WHERE entry = '${id}'`, role.name);
+    const contradicted = await eve.integ(words);
+    expect([contradicted.code, contradicted.stderr]).toEqual([5, expect.stringContaining("contradicts")]);
+    for (const broken of [
+      exported.stdout.replace('"state":"', '"state":"x'),
+      exported.stdout.slice(0, -20),
+      "{}\n",
+      "",
+    ]) {
+      writeFileSync(file, broken);
+      expect((await eve.integ(words)).code).toBe(2);
+    }
+    const out = ada.path("out.ndjson");
+    expect((await ada.integ(["journal", "export", "--out", out])).code).toBe(0);
+    expect(readFileSync(out, "utf8").split("\n").length).toBe(exported.stdout.split("\n").length);
+    expect((await ada.integ(["journal", "export", "--out", out])).code).toBe(2);
+  });
+
+  it("finds records that were edited, removed or put elsewhere", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    expect((await ada.integ(create())).code).toBe(0);
+    const table = `${schema}.integ_records`;
+    const copy = await server.sql(`CREATE TABLE ${schema}.copy AS SELECT * FROM ${table}`, role.name);
+    expect(copy).toEqual([]);
+    for (const change of [
+      `UPDATE ${table} SET content = replace(content, 'open', 'done') WHERE position = 1`,
+      `DELETE FROM ${table} WHERE position = 2`,
+      `DELETE FROM ${table} WHERE position = (SELECT max(position) FROM ${table})`,
+      `UPDATE ${table} SET position = 3 - position + 100 WHERE position < 3`,
+      `DELETE FROM ${schema}.integ_entries`,
+    ]) {
+      await server.sql(change, role.name);
+      const { code, stdout } = await ada.integ(["journal", "verify", "--json"]);
+      expect([code, stdout], change).toEqual([10, expect.stringContaining("problem")]);
+      await server.sql(`DELETE FROM ${table}`, role.name);
+      await server.sql(`INSERT INTO ${table} SELECT * FROM ${schema}.copy`, role.name);
+    }
   });
 });

@@ -6,7 +6,7 @@ import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { entryMeant, newEntryId } from "../entry-id.ts";
-import { type EntryFilter, fits, isOfUnsettled } from "../filter.ts";
+import { type EntryFilter, fits } from "../filter.ts";
 import type { Fold } from "../fold.ts";
 import type { Step } from "../history.ts";
 import type {
@@ -21,27 +21,19 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import { keyName, nameIn } from "../names.ts";
+import { keyName } from "../names.ts";
+import { type EntryRecords, type Merged, movedAway } from "../merge.ts";
 import { prunable } from "../prunable.ts";
 import { recordContent } from "../record.ts";
+import { candidates } from "./candidates.ts";
+import { entryLease } from "./entry-lease.ts";
 import { JournalFile, type Reading } from "./journal-file.ts";
 import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
+import { markMoved, mergeInto, recordsOf } from "./transfer.ts";
 import { Verification } from "./verify.ts";
 
-/** A key means something only if the contract has one. */
-function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
-  return intent.idempotent ? options.key : undefined;
-}
-
-/** Every entry that may fit, the newest first: as few as possible without reading them. */
-function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
-  if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
-  const name = nameIn(filter);
-  if (name !== undefined) return fold.named(name);
-  if (isOfUnsettled(filter)) return fold.unsettled();
-  return filter.since === undefined ? fold.entries() : fold.since(filter.since);
-}
+const keyOf = admission.keyOf;
 
 export interface FileJournalParts {
   /** milliseconds since 1970 */
@@ -235,34 +227,10 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** @param first as it stands, read after its lock was taken */
   #lease(first: Entry, lock: OwnedLock): EntryLease {
-    let entry = first;
-    // A number is used once, even if its record could not be written: something of it may stand in the file.
-    let { sequence } = first;
-    let isHeld = true;
     this.#held.add(lock);
-    return {
-      get entry() {
-        return entry;
-      },
-      record: async (change) => {
-        if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
-        sequence += 1;
-        const next = { ...entry, ...change, sequence, updated_at: new Date(this.#now()).toISOString() };
-        this.#append(next, lock);
-        entry = next;
-        return next;
-      },
-      note: (change) => {
-        entry = { ...entry, ...change };
-      },
-      release: async () => {
-        isHeld = false;
-        this.#held.delete(lock);
-        lock.release();
-      },
-    };
+    const release = (): void => void (this.#held.delete(lock) && lock.release());
+    return entryLease(first, { release }, { now: this.#now, append: (entry) => this.#append(entry, lock) });
   }
 
   #append(entry: Entry, ownLock: OwnedLock): void {
@@ -293,7 +261,6 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** A lock lasts as long as its process. */
   async extendLeases(): Promise<void> {}
 
   holdsLeases(): boolean {
@@ -301,6 +268,37 @@ export class FileJournal implements Journal {
   }
 
   close(): void {}
+
+  async *records(): AsyncIterable<EntryRecords> {
+    yield* recordsOf(this.#read());
+  }
+
+  async merge(entries: readonly EntryRecords[]): Promise<Merged> {
+    return this.#transfer((parts) => mergeInto(parts, entries));
+  }
+
+  async movedTo(): Promise<string | undefined> {
+    return this.#file.movedTo();
+  }
+
+  async markMoved(to: string | undefined): Promise<void> {
+    if (this.#isEmpty()) return;
+    this.#transfer((parts) => markMoved(parts, to));
+  }
+
+  #transfer<T>(work: (parts: { file: JournalFile; locks: JournalLocks }) => T): T {
+    try {
+      this.#file.prepareFolder();
+      const lock = this.#locks.holdFile();
+      try {
+        return work({ file: this.#file, locks: this.#locks });
+      } finally {
+        lock.release();
+      }
+    } catch (error) {
+      throw this.#failure(error, "update the journal", "The journal is as it was.");
+    }
+  }
 
   async verify(): Promise<Finding[]> {
     try {
@@ -368,6 +366,8 @@ export class FileJournal implements Journal {
     if (!isTrial) this.#locks.sweep();
     const reading = this.#file.readWhole();
     assertCurrent(reading.fold, this.path);
+    const to = this.#file.movedTo();
+    if (to !== undefined) throw movedAway(this.path, to);
     const before = new Date(this.#now() - olderThanMs).toISOString();
     const leased = this.#locks.leased();
     const { going, live, keptLive } = prunable([...reading.fold.entries()], { before, leased, includeLive });

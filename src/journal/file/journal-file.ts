@@ -7,7 +7,8 @@ import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { careful, syncFolder, writeAll } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
-import { headerLine, type KeptPart, seal, sumIn } from "../record.ts";
+import { movedAway } from "../merge.ts";
+import { headerLine, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
 import { type LineStart, type Piece, readBytes, scanPieces } from "./bytes.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
@@ -19,6 +20,8 @@ import { shell } from "../../next-step.ts";
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
 const newline = 10;
+/** An address has its place in the first line of a file. */
+const longestHead = 4096;
 /** So much is read faster than it is looked up: a journal, or the end of one, that is no longer needs no index. */
 const readAtOnce = 512 * 1024;
 
@@ -196,6 +199,8 @@ export class JournalFile {
    */
   append(make: (fold: Fold) => readonly string[]): void {
     this.#assertTrusted();
+    const to = this.movedTo();
+    if (to !== undefined) throw movedAway(this.path, to);
     let fd: number | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
@@ -234,9 +239,24 @@ export class JournalFile {
     return { size: torn.offset, fold };
   }
 
-  #header(kept?: KeptPart): string {
+  #header(kept?: KeptPart, movedTo?: string): string {
     const file = randomBytes(9).toString("base64url");
-    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept });
+    return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept, movedTo });
+  }
+
+  /** Where the entries of the file are now, if that is not here. */
+  movedTo(): string | undefined {
+    try {
+      const fd = fs.openSync(this.path, O_RDONLY | careful);
+      try {
+        return movedToIn(readBytes(fd, 0, longestHead).toString("utf8"));
+      } finally {
+        fs.closeSync(fd);
+      }
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
   }
 
   #assertTrusted(): void {
@@ -318,7 +338,7 @@ export class JournalFile {
    * aside first. The caller holds the journal's lock.
    * @param going ids of the entries that are forgotten.
    */
-  replace(reading: Reading, going: ReadonlySet<string>): void {
+  replace(reading: Reading, going: ReadonlySet<string>, movedTo?: string): void {
     this.#assertTrusted();
     try {
       const { fold } = reading;
@@ -326,7 +346,7 @@ export class JournalFile {
       this.#keepDamage(reading);
       if (reading.torn) this.#keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
-      const header = (kept: KeptPart): string => this.#header(kept);
+      const header = (kept: KeptPart): string => this.#header(kept, movedTo);
       replaceFile(this.path, writtenAnew(fold, { going, header }));
       this.#index.remove();
     } catch (error) {

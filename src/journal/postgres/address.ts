@@ -60,7 +60,8 @@ const pattern = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?
 
 /** The address without its password: that is all that a person, a log or a file ever gets. */
 export function shownAddress(text: string): string {
-  const [, scheme = "", rest = ""] = /^([a-z]+:\/\/)(.*)$/is.exec(text) ?? [];
+  const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
+  if (scheme === undefined) return text;
   // A password may hold any character that should have been encoded: the last @ before the query ends it.
   const query = rest.indexOf("?");
   const authority = query < 0 ? rest : rest.slice(0, query);

@@ -1,9 +1,9 @@
 // The journal in PostgreSQL: one for a team. Each statement is a transaction of its own, so that it works through a pooler;
 // the rules of admission are those of the file.
-import { hash, randomInt, randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
-import { type Entry, isSettled, requestKey } from "../entry.ts";
+import { type Entry, isSettled } from "../entry.ts";
 import { findEntry, newEntryId, normalizeId } from "../entry-id.ts";
 import type { EntryFilter } from "../filter.ts";
 import { entryOfContent } from "../read-entry.ts";
@@ -21,12 +21,15 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
+import { type EntryRecords, type Merged, movedAway } from "../merge.ts";
 import { recordContent, recordHash } from "../record.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import { holderIn, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, plain, PostgresLease, resourcesIn } from "./lease.ts";
 import { pruneTables } from "./prune.ts";
+import { markMovedIn, mergeInto, movedFrom, recordsIn } from "./transfer.ts";
 import { selectionOf } from "./selection.ts";
 import { durably, type Row } from "./session.ts";
 import { Busy, takeAway, takeLease, waitForHolder } from "./taking.ts";
@@ -50,15 +53,7 @@ function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap((row) => entryIn(row) ?? []);
 }
 
-/** A key means something only if the contract has one. */
-function keyOf(intent: Intent, options: AdmissionChoice): string | undefined {
-  return intent.idempotent ? options.key : undefined;
-}
-
-/** The same for the same request, whatever account and organization it is for. */
-export function fingerprintOf(entry: Parameters<typeof requestKey>[0]): string {
-  return hash("sha256", requestKey(entry), "hex");
-}
+const keyOf = admission.keyOf;
 
 /** See `Journal`. */
 export class PostgresJournal implements Journal {
@@ -268,7 +263,9 @@ export class PostgresJournal implements Journal {
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
     const { entries } = this.#parts.tables;
-    const rows = await this.#read(`SELECT id, ${leaseColumns} FROM ${entries} WHERE lease_until > clock_timestamp()`);
+    // The first condition is that of an index: few of many entries are held.
+    const isHeld = "lease_until IS NOT NULL AND lease_until > clock_timestamp()";
+    const rows = await this.#read(`SELECT id, ${leaseColumns} FROM ${entries} WHERE ${isHeld}`);
     return new Map(
       rows.flatMap((row) => {
         const holder = holderIn(row);
@@ -291,6 +288,28 @@ export class PostgresJournal implements Journal {
 
   holdsLeases(): boolean {
     return [...this.#lease.held].every((lease) => lease.outlasts(0));
+  }
+
+  records(): AsyncIterable<EntryRecords> {
+    return recordsIn(this.#parts);
+  }
+
+  async merge(entries: readonly EntryRecords[]): Promise<Merged> {
+    return mergeInto(this.#parts, entries).catch((error: unknown) => {
+      throw this.#failure(error, "Nothing was imported.");
+    });
+  }
+
+  async movedTo(): Promise<string | undefined> {
+    return movedFrom(this.#parts).catch((error: unknown) => {
+      throw this.#failure(error);
+    });
+  }
+
+  async markMoved(to: string | undefined): Promise<void> {
+    return markMovedIn(this.#parts, to).catch((error: unknown) => {
+      throw this.#failure(error, "The journal is as it was.");
+    });
   }
 
   async verify(): Promise<Finding[]> {
@@ -320,6 +339,8 @@ export class PostgresJournal implements Journal {
 
   async #assertWritable(): Promise<void> {
     const { isReadOnly } = await this.#parts.session.server();
+    const to = await movedFrom(this.#parts);
+    if (to !== undefined) throw movedAway(this.path, to);
     if (!isReadOnly) return;
     throw new Failure("unreachable", `The server of the journal ${this.path} is read-only.`, {
       meaning: nothingSent,

@@ -62,6 +62,7 @@ function statementsOf({ schema, meta, entries, records, escrow }: Tables): strin
     `CREATE INDEX integ_entries_fingerprint ON ${entries} (fingerprint)`,
     `CREATE INDEX integ_entries_parent ON ${entries} (parent) WHERE parent IS NOT NULL`,
     `CREATE INDEX integ_entries_replaces ON ${entries} (replaces) WHERE replaces IS NOT NULL`,
+    `CREATE INDEX integ_entries_held ON ${entries} (lease_until) WHERE lease_until IS NOT NULL`,
     `CREATE INDEX integ_entries_resources ON ${entries} USING gin (resources)`,
     `CREATE TABLE ${records} (
        entry text COLLATE "C" NOT NULL,

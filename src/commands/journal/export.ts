@@ -1,0 +1,55 @@
+import { closeSync, fsyncSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import { headerLine, seal } from "../../journal/record.ts";
+import { fileFailure } from "../../disk/error-words.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.option("--out <file>", "Write to a new file, readable by you alone"),
+  examples: [
+    { line: "integ journal export --out journal.ndjson", does: "every entry with its records; no secret is in it" },
+    { line: "integ journal export | gzip > journal.ndjson.gz", does: "to standard output" },
+  ],
+  more: "NDJSON, a record a line, each with its checksum: integ journal import merges it into another journal.",
+  async run(context, { options }) {
+    const { out } = options;
+    if (out === undefined) {
+      for await (const text of linesOf(context)) await context.output.text(text);
+      return;
+    }
+    const path = resolve(context.settings.cwd, out);
+    const count = await writeTo(path, context);
+    context.output.note(`Wrote ${count === 1 ? "1 entry" : `${count} entries`} to ${path}.`);
+  },
+});
+
+async function* linesOf(context: Context, counted: (entries: number) => void = () => {}): AsyncIterable<string> {
+  const journal = await context.journal();
+  const createdAt = new Date(context.clock.now()).toISOString();
+  yield headerLine({ file: "export", createdAt });
+  let entries = 0;
+  for await (const { contents } of journal.records()) {
+    entries += 1;
+    yield contents.map((content) => seal(content)).join("");
+  }
+  counted(entries);
+}
+
+/** @throws Failure `usage` if there is a file already; nothing is left of one that could not be finished */
+async function writeTo(path: string, context: Context): Promise<number> {
+  let entries = 0;
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, "wx", 0o600);
+    for await (const text of linesOf(context, (count) => (entries = count))) writeFileSync(fd, text);
+    fsyncSync(fd);
+    closeSync(fd);
+    return entries;
+  } catch (error) {
+    if (fd !== undefined) unlinkSync(path);
+    if (error instanceof Failure) throw error;
+    throw fileFailure(error, "write the export", { path });
+  }
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../../context.ts";
+import { fileFailure } from "../../disk/error-words.ts";
+import { Failure } from "../../errors.ts";
+import { readExport } from "../../journal/exported.ts";
+import { defineVerb } from "../verb.ts";
+
+export const command = defineVerb({
+  configure: (command) => command.argument("<file>", "What journal export wrote; - for standard input"),
+  examples: [
+    { line: "integ journal import journal.ndjson", does: "what is there already stays; safe to repeat" },
+    { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
+  ],
+  more: "Entries are merged by their ids. If one contradicts what the journal has, nothing at all is imported (exit 5).",
+  async run(context, { args: [file] }) {
+    const entries = readExport(await bytesOf(context, file));
+    const { added, extended, unchanged } = await (await context.journal()).merge(entries);
+    await context.output.document({ object: "journal_import", added, extended, unchanged });
+  },
+});
+
+async function bytesOf(context: Context, file: string): Promise<Buffer> {
+  if (file === "-") return context.input("export of a journal");
+  const path = resolve(context.settings.cwd, file);
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw fileFailure(error, "read the export", { path });
+  }
+}

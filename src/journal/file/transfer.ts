@@ -1,0 +1,58 @@
+// Carrying entries into and out of a journal in a file. The caller holds the file's lock.
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../entry.ts";
+import type { Fold } from "../fold.ts";
+import { assertOwnKeys, countMerged, type EntryRecords, type Merged, mergeStep } from "../merge.ts";
+import { keyName } from "../names.ts";
+import { contentIn, hashOfRecord } from "../record.ts";
+import type { JournalFile } from "./journal-file.ts";
+import type { JournalLocks } from "./locks.ts";
+
+interface TransferParts {
+  readonly file: JournalFile;
+  readonly locks: JournalLocks;
+}
+
+/** Every entry with its records, the oldest first. */
+export function* recordsOf(fold: Fold): Iterable<EntryRecords> {
+  for (const id of [...fold.ids()].reverse()) yield { id, contents: fold.lines(id).map(contentIn) };
+}
+
+export function mergeInto({ file, locks }: TransferParts, coming: readonly EntryRecords[]): Merged {
+  locks.sweep();
+  const { fold } = file.read();
+  const steps = coming.map((entry) => mergeStep(entry, (id) => fold.lines(id).map(hashOfRecord)));
+  assertOwnKeys(steps, (entry) => holderOf(fold, entry));
+  const leased = locks.leased();
+  const held = steps.find(({ id, there, contents }) => there > 0 && contents.length > 0 && leased.has(id));
+  if (held !== undefined) throw inUse(`entry ${held.id} is in use, and has new records in what is imported`);
+  const contents = steps.flatMap((step) => step.contents);
+  if (contents.length > 0) file.append(() => contents);
+  return countMerged(steps);
+}
+
+function holderOf(fold: Fold, { base_url, idempotency_key }: Entry): string | undefined {
+  for (const entry of fold.named(keyName(base_url, idempotency_key ?? "")))
+    if (entry.base_url === base_url && entry.idempotency_key === idempotency_key) return entry.id;
+  return undefined;
+}
+
+/** Says in the file's first line where its entries are from now on. */
+export function markMoved({ file, locks }: TransferParts, to: string | undefined): void {
+  locks.sweep();
+  const leased = locks.leased();
+  if (to !== undefined && leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
+  const others = locks.holdOthers(leased);
+  try {
+    file.replace(file.readWhole(), new Set(), to);
+  } finally {
+    others.release();
+  }
+}
+
+function inUse(what: string): Failure {
+  return new Failure("conflict", `The journal cannot be changed now: ${what}.`, {
+    meaning: "The journal is as it was.",
+    hint: "Wait until it is released, then run the command again.",
+  });
+}

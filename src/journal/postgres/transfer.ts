@@ -1,0 +1,151 @@
+// Carrying entries into and out of a team's journal: all of them in one transaction, or none.
+import { Failure } from "../../errors.ts";
+import { type Entry, isSettled } from "../entry.ts";
+import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeStep, mergeStep } from "../merge.ts";
+import { recordHash } from "../record.ts";
+import { stepOfContent } from "../history.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { type LeaseParts, plain, resourcesIn } from "./lease.ts";
+import type { Tables } from "./schema.ts";
+import type { Query } from "./session.ts";
+
+type TransferParts = Pick<LeaseParts, "session" | "tables" | "shown">;
+
+const atOnce = 500;
+
+export async function* recordsIn({ session, tables }: TransferParts): AsyncIterable<EntryRecords> {
+  for (let after = ""; ; ) {
+    const rows = await session.read(
+      `SELECT entry, array_agg(content ORDER BY position) AS contents FROM ${tables.records}
+       WHERE entry IN (SELECT id FROM ${tables.entries} WHERE id > $1 ORDER BY id LIMIT ${atOnce})
+       GROUP BY entry ORDER BY entry`,
+      [after],
+    );
+    for (const { entry, contents } of rows) yield { id: String(entry), contents: contents as string[] };
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = String(last.entry);
+  }
+}
+
+export function mergeInto({ session, tables }: TransferParts, coming: readonly EntryRecords[]): Promise<Merged> {
+  return session.transaction(async (query) => {
+    await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
+    const steps: MergeStep[] = [];
+    for (let at = 0; at < coming.length; at += atOnce)
+      steps.push(...(await stepsFor(query, tables, coming.slice(at, at + atOnce))));
+    const changed = steps.filter(({ contents }) => contents.length > 0);
+    await assertFree(query, tables, changed);
+    for (let at = 0; at < changed.length; at += atOnce) await append(query, tables, changed.slice(at, at + atOnce));
+    return countMerged(steps);
+  });
+}
+
+async function stepsFor(
+  query: Query,
+  { records, entries }: Tables,
+  coming: readonly EntryRecords[],
+): Promise<MergeStep[]> {
+  const ids = coming.map(({ id }) => id);
+  const rows = await query(
+    `SELECT entry, array_agg(hash ORDER BY position) AS hashes FROM ${records} WHERE entry = ANY($1) GROUP BY entry`,
+    [ids],
+  );
+  const hashes = new Map(rows.map((row) => [String(row.entry), row.hashes as string[]]));
+  const steps = coming.map((entry) => mergeStep(entry, (id) => hashes.get(id) ?? []));
+  const keys = steps.map(({ entry }) => entry.idempotency_key).filter((key) => key !== null);
+  const taken = await query(`SELECT id, base_url, idempotency_key FROM ${entries} WHERE idempotency_key = ANY($1)`, [
+    keys,
+  ]);
+  const holder = ({ base_url, idempotency_key }: Entry): string | undefined => {
+    const row = taken.find((one) => one.base_url === base_url && one.idempotency_key === idempotency_key);
+    return row && String(row.id);
+  };
+  assertOwnKeys(steps, holder);
+  return steps;
+}
+
+async function assertFree(query: Query, { entries }: Tables, changed: readonly MergeStep[]): Promise<void> {
+  const ids = changed.filter(({ there }) => there > 0).map(({ id }) => id);
+  const text = `SELECT id FROM ${entries} WHERE id = ANY($1) AND lease_until > clock_timestamp() LIMIT 1`;
+  const [held] = await query(text, [ids]);
+  if (held === undefined) return;
+  throw new Failure("conflict", `The entry ${String(held.id)} is in use, and has new records in what is imported.`, {
+    meaning: "Nothing was imported.",
+    hint: "Wait until it is released, then run the command again.",
+  });
+}
+
+async function append(query: Query, { entries, records }: Tables, steps: readonly MergeStep[]): Promise<void> {
+  const newest = (step: MergeStep): string => step.contents.at(-1) ?? "";
+  const of = <T>(value: (step: MergeStep) => T): T[] => steps.map(value);
+  await query(
+    `INSERT INTO ${entries} (id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent,
+       replaces, resources, updated_at, content, hash, position)
+     SELECT id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent, replaces,
+       ARRAY(SELECT jsonb_array_elements_text(resources::jsonb)), updated_at, content, hash, position
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::text[],
+       $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::int[])
+       AS come (id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent, replaces,
+         resources, updated_at, content, hash, position)
+     ON CONFLICT (id) DO UPDATE SET state = excluded.state, is_settled = excluded.is_settled,
+       resources = excluded.resources, updated_at = excluded.updated_at, content = excluded.content,
+       hash = excluded.hash, position = excluded.position, epoch = integ_entries.epoch + 1`,
+    [
+      of(({ id }) => id),
+      of(({ entry }) => entry.operation),
+      of(({ entry }) => entry.state),
+      of(({ entry }) => isSettled(entry.state)),
+      of(({ entry }) => plain(entry.profile)),
+      of(({ entry }) => entry.base_url),
+      of(({ entry }) => entry.idempotency_key),
+      of(({ entry }) => fingerprintOf(entry)),
+      of(({ entry }) => entry.parent),
+      of(({ entry }) => entry.replaces),
+      of(({ entry }) => JSON.stringify(resourcesIn(entry))),
+      of(({ entry }) => entry.updated_at),
+      of(newest),
+      of((step) => recordHash(newest(step))),
+      of(({ there, contents }) => there + contents.length),
+    ],
+  );
+  const rows = steps.flatMap(({ id, contents, there }) =>
+    contents.map((content, index) => ({ id, content, position: there + index + 1, by: stepOfContent(content).actor })),
+  );
+  await query(
+    `INSERT INTO ${records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run)
+     SELECT entry, position, 0, content, hash, actor_user, actor_host, actor_run
+     FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+       AS come (entry, position, content, hash, actor_user, actor_host, actor_run)`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ position }) => position),
+      rows.map(({ content }) => content),
+      rows.map(({ content }) => recordHash(content)),
+      rows.map(({ by }) => plain(by?.user)),
+      rows.map(({ by }) => plain(by?.host)),
+      rows.map(({ by }) => plain(by?.run)),
+    ],
+  );
+}
+
+export async function movedFrom({ session, tables }: TransferParts): Promise<string | undefined> {
+  const [row] = await session.read(`SELECT value FROM ${tables.meta} WHERE key = 'moved_to'`);
+  return row && String(row.value);
+}
+
+/** @throws Failure `conflict` if somebody works on an entry */
+export function markMovedIn({ session, tables }: TransferParts, to: string | undefined): Promise<void> {
+  return session.transaction(async (query) => {
+    await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
+    await query(`DELETE FROM ${tables.meta} WHERE key = 'moved_to'`);
+    if (to === undefined) return;
+    const [held] = await query(`SELECT id FROM ${tables.entries} WHERE lease_until > clock_timestamp() LIMIT 1`);
+    if (held !== undefined)
+      throw new Failure("conflict", `The entry ${String(held.id)} is in use: the journal cannot be moved now.`, {
+        meaning: "The journal is as it was.",
+        hint: "Wait until it is released, then run the command again.",
+      });
+    await query(`INSERT INTO ${tables.meta} (key, value) VALUES ('moved_to', $1)`, [to]);
+  });
+}

@@ -1,0 +1,271 @@
+// A team's journal under faults: many processes with host names of their own, connections cut at every message in both
+// directions, a server that is killed, holders that stand still for longer than their lease. `npm test` plays samples.
+import { spawnSync } from "node:child_process";
+import { createServer, connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Account } from "../support/account.ts";
+import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { ended, Home } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+let account: Account;
+let schemas = 0;
+
+interface Row {
+  readonly id: string;
+  readonly state: string;
+  readonly key: string | null;
+  readonly records: number;
+}
+
+async function team(): Promise<string> {
+  const schema = `fault_${(schemas += 1)}`;
+  const home = machine(schema);
+  expect((await home.integ(["journal", "init"])).code).toBe(0);
+  return schema;
+}
+
+function machine(schema: string, hosts = `127.0.0.1:${server.port}`): Home {
+  const home = new Home({ ...service.env, PGPASSWORD: role.password, INTEG_JOURNAL: addressAt(hosts, schema) });
+  onTestFinished(() => home.remove());
+  return home;
+}
+
+/** The journal as the server itself holds it. */
+async function rowsOf(schema: string): Promise<Row[]> {
+  const text = `SELECT id, state, idempotency_key AS key, position AS records FROM ${schema}.integ_entries ORDER BY id`;
+  return (await server.sql(text, role.name)) as unknown as Row[];
+}
+
+const create = (...more: string[]): string[] => [
+  "oauth-clients",
+  "create",
+  "--service-account",
+  service.us.service_account_id,
+  "--scope",
+  "entity:read",
+  ...more,
+];
+
+/** Requests that the service met without an entry whose record was committed before. */
+async function unrecorded(schema: string): Promise<string[]> {
+  const keys = new Set((await rowsOf(schema)).map(({ key }) => key));
+  const sent = (await account.creations()).map((request) => request.idempotency_key);
+  return sent.filter((key) => key !== null && !keys.has(key)) as string[];
+}
+
+describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's journal under faults", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+  });
+  afterAll(async () => {
+    await service.stop();
+    await server.remove();
+  });
+
+  const hasHosts = spawnSync("unshare", ["--uts", "true"]).status === 0;
+  if (!hasHosts) console.warn("skipped: no host names of their own here (unshare --uts)");
+
+  it.skipIf(!hasHosts)(
+    "processes of many machines, same and different requests: none lost, none doubled",
+    { timeout: 3_600_000 },
+    async () => {
+      const [processes, rounds] = isFull ? [16, 500] : [6, 2];
+      const schema = await team();
+      let made = 0;
+      for (let round = 0; round < rounds; round += 1) {
+        await account.clear();
+        const homes = Array.from({ length: processes }, () => machine(schema));
+        const all = await Promise.all(
+          homes.map((home, index) => {
+            // Half of them ask for the same; a lost answer leaves something to resume.
+            const scope = index % 2 ? ["--scope", "organization:read"] : [];
+            const under = ["unshare", "--uts", "sh", "-c", `hostname machine-${index}; exec "$@"`, "sh"];
+            return ended(home.start(create("--secret-file", "s", ...scope), { under }));
+          }),
+        );
+        const bad = all.filter(({ code }) => code !== 0);
+        expect(bad.map(({ code, stderr }) => [code, stderr])).toEqual([]);
+        made += processes;
+        const live = await account.live();
+        expect(live).toHaveLength(processes);
+        expect(new Set(live.map((client) => client.idempotency_key)).size).toBe(processes);
+        expect(await unrecorded(schema)).toEqual([]);
+        for (const home of homes) home.remove();
+      }
+      const rows = await rowsOf(schema);
+      expect(rows).toHaveLength(made);
+      expect(rows.filter(({ state }) => state !== "done")).toEqual([]);
+      const epochs = `SELECT entry FROM ${schema}.integ_records GROUP BY entry HAVING count(DISTINCT epoch) > 1`;
+      expect(await server.sql(epochs, role.name)).toEqual([]);
+      console.log(
+        `team: ${processes} processes × ${rounds} rounds, ${made} creations: double holders 0, lost entries 0, duplicates alive 0`,
+      );
+    },
+  );
+
+  it("connections cut at every message, in both directions: nothing is sent without a committed record", {
+    timeout: 3_600_000,
+  }, async () => {
+    const schema = await team();
+    const proxy = await startProxy();
+    onTestFinished(() => proxy.close());
+    await account.clear();
+    expect((await machine(schema, `127.0.0.1:${proxy.port}`).integ(create("--secret-file", "s", "--new"))).code).toBe(
+      0,
+    );
+    const whole = proxy.passed();
+    let cuts = 0;
+    for (const side of ["request", "response"] as const) {
+      const step = isFull ? 1 : Math.ceil(whole[side] / 6);
+      for (let at = 0; at < whole[side]; at += step) {
+        await account.clear();
+        proxy.cut(side, at);
+        const home = machine(schema, `127.0.0.1:${proxy.port}`);
+        const one = await home.integ(create("--secret-file", "s", "--new"));
+        cuts += 1;
+        const where = `${side} ${at}: ${one.code} ${one.stderr}`;
+        expect([0, 11], where).toContain(one.code);
+        expect(await unrecorded(schema), where).toEqual([]);
+        expect((await account.live()).length, where).toBe(one.code === 0 ? 1 : 0);
+        home.remove();
+      }
+    }
+    const verified = await machine(schema).integ(["journal", "verify"]);
+    expect(verified.code, verified.stdout).toBe(0);
+    console.log(
+      `team: ${cuts} cuts of ${whole.request + whole.response} messages: changes sent without a committed record 0`,
+    );
+  });
+
+  it("a server that is killed and started again keeps what it acknowledged", { timeout: 3_600_000 }, async () => {
+    const schema = await team();
+    const rounds = isFull ? 40 : 3;
+    let kills = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      await account.clear();
+      await service.fault(`POST /v1/oauth_clients latency=${100 + 40 * (round % 10)}ms`);
+      const home = machine(schema);
+      const running = ended(home.start(create("--secret-file", "s", "--new")));
+      const looks = round % 2 === 0 ? 200 : 0;
+      for (let look = 0; look < looks && (await account.creations()).length === 0; look += 1) await sleep(10);
+      await sleep(round * 7);
+      await server.kill();
+      kills += 1;
+      await server.up();
+      const { code, stderr } = await running;
+      await service.calm();
+      expect([0, 11], stderr).toContain(code);
+      expect(await unrecorded(schema), stderr).toEqual([]);
+      const live = (await account.live()).length;
+      expect(live, stderr).toBe(code === 0 ? 1 : 0);
+      const recovered = await home.integ([
+        "journal",
+        "recover",
+        "--yes",
+        "--replace-lost-secret",
+        "--secret-file",
+        "t",
+      ]);
+      expect([0, 7]).toContain(recovered.code);
+    }
+    expect((await machine(schema).integ(["journal", "verify"])).code).toBe(0);
+    console.log(`team: ${kills} kills of the server: lost committed records 0`);
+  });
+
+  it("a holder that stood still past its lease records and sends nothing more", { timeout: 3_600_000 }, async () => {
+    const schema = await team();
+    const rounds = isFull ? 20 : 2;
+    for (let round = 0; round < rounds; round += 1) {
+      await account.clear();
+      await service.fault("POST /v1/oauth_clients latency=1s times=1");
+      const [slow, other] = [machine(schema), machine(schema)];
+      const env = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
+      const child = slow.start(create("--secret-file", "s", "--new", "--retry-for", "30s"), { env });
+      const ending = ended(child, { timeoutMs: 60_000 });
+      for (let look = 0; look < 300 && (await account.creations()).length === 0; look += 1) await sleep(10);
+      child.kill("SIGSTOP");
+      await sleep(4000);
+      const recovered = await other.integ([
+        "journal",
+        "recover",
+        "--secret-file",
+        "t",
+        "--yes",
+        "--replace-lost-secret",
+      ]);
+      expect([0, 7, 9], recovered.stderr).toContain(recovered.code);
+      const newest = async () =>
+        server.sql(`SELECT max(epoch) AS epoch, count(*) AS n FROM ${schema}.integ_records`, role.name);
+      const before = await newest();
+      const sent = (await account.creations()).length;
+      child.kill("SIGCONT");
+      const { stderr } = await ending;
+      expect(await newest(), stderr).toEqual(before);
+      expect((await account.creations()).length, stderr).toBe(sent);
+    }
+    console.log(
+      `team: ${rounds} holders stopped past their lease: records written after the lease was lost 0, requests sent 0`,
+    );
+  });
+});
+
+interface Proxy {
+  readonly port: number;
+  /** Cuts the connection before that message of that side, once. */
+  cut(side: "request" | "response", at: number): void;
+  /** Messages of the last connections together, by side. */
+  passed(): { request: number; response: number };
+  close(): void;
+}
+
+/** Between integ and PostgreSQL; what arrives at once counts as one message. */
+async function startProxy(): Promise<Proxy> {
+  let count = { request: 0, response: 0 };
+  let planned: { side: "request" | "response"; at: number } | undefined;
+  const open = new Set<Socket>();
+  const listener = createServer((near) => {
+    const far = connect(server.port, "127.0.0.1");
+    const both = [near, far];
+    for (const socket of both) {
+      open.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        open.delete(socket);
+        for (const one of both) one.destroy();
+      });
+    }
+    const pass = (from: Socket, to: Socket, side: "request" | "response"): void => {
+      from.on("data", (bytes: Buffer) => {
+        if (planned?.side === side && planned.at === count[side]) {
+          planned = undefined;
+          for (const one of both) one.destroy();
+          return;
+        }
+        count[side] += 1;
+        to.write(bytes);
+      });
+    };
+    pass(near, far, "request");
+    pass(far, near, "response");
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const address = listener.address();
+  return {
+    port: typeof address === "object" && address ? address.port : 0,
+    cut(side, at) {
+      count = { request: 0, response: 0 };
+      planned = { side, at };
+    },
+    passed: () => ({ ...count }),
+    close() {
+      for (const socket of open) socket.destroy();
+      listener.close();
+    },
+  };
+}
