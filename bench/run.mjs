@@ -1,7 +1,7 @@
 // `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
 // bench/README.md.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table,journal] [--node <file>]… [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,walk,latency,memory,table,journal,team] [--node <file>]… [--result <file>] [--no-build]
 //
 // With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";
@@ -26,6 +26,9 @@ const whole = {
   memoryRuns: 5,
   tableRows: 100_000,
   tableRounds: 11,
+  teamRounds: 15,
+  teamEntries: 1_000_000,
+  teamAtOnce: 100,
   journalSizes: [100, 10_000, 100_000, 1_000_000],
   journalRounds: 9,
 };
@@ -44,6 +47,9 @@ const quick = {
   memoryRuns: 1,
   tableRows: 5000,
   tableRounds: 1,
+  teamRounds: 1,
+  teamEntries: 1000,
+  teamAtOnce: 4,
   journalSizes: [100, 1000],
   journalRounds: 1,
 };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
 import { journal } from "./journal-section.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
+import { team } from "./team.mjs";
 
 // A line: `what` was measured `against` what, its `ratio` (median, quartiles, extremes; over 1 is slower or larger than the
 // other), `seconds` or `megabytes`, the `bar` it is promised to keep, a `note`. Starts have the ratio of `processor` time
@@ -10,7 +11,7 @@ import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mj
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
-export const sections = { startUp, walk, latency, memory, table, journal };
+export const sections = { startUp, walk, latency, memory, table, journal, team };
 
 /** Start-up, and one page of 25 rows, against a Node that does nothing. */
 async function startUp({ workplace, plan }) {
