@@ -328,7 +328,7 @@ describe("--out", () => {
     expect((await list([...walk, "-p", "first"])).code).toBe(1);
     isBroken = false;
     const { code, stderr } = await list([...walk, "--resume", "-p", "second"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("belongs to another walk (profile)")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("belongs to another list (profile)")]);
     expect(server.asked).toHaveLength(2);
     expect((await list([...walk, "--resume", "-p", "first"])).code).toBe(0);
     expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 3));

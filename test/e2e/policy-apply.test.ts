@@ -205,7 +205,7 @@ describe("integ apply", () => {
     write(policy(item("a")).replace("version: 1", `version: 1\ndefaults: { window: "${from}:00-${to}:00 UTC" }`));
     const ended = await apply();
     expect({ code: ended.code, results: resultsOf(ended) }).toEqual({ code: 0, results: { a: "postponed" } });
-    expect(ended.stderr).toContain("The window is closed: nothing begins before");
+    expect(ended.stderr).toContain("The window is closed: no change starts before");
     expect(await account.creations()).toEqual([]);
     expect((await integ("plan")).code).toBe(10);
   });

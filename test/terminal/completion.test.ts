@@ -41,7 +41,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ -p ": ["prod", "sandbox", "sandbox-eu"],
   "integ journal list -p p": ["prod"],
   "integ entities list --profile=pr": ["prod"],
-  "integ journal prune ": ["--include-live", "--older-than"],
+  "integ journal prune ": ["--dry-run", "--include-live", "--older-than"],
   "integ keys create --type ": ["service_account", "user_bound"],
   "integ keys create --scope ": ["*", "push-ingest:*"],
   "integ keys create --scope push-ingest:": ["push-ingest:*"],

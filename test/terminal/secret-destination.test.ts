@@ -138,6 +138,7 @@ describe("the other commands", () => {
   it("keys create and keys rotate ask too", async () => {
     home();
     const made = session(["keys", "create", "--name", "asked", "--expires-in", "30d"]);
+    await made.answer(/What may the key do/, "\r");
     await made.answer(question, "\r");
     await made.answer(/Path of the new file/, "key.secret\r");
     expect(await made.ended, made.written).toBe(0);
