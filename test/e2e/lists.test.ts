@@ -184,7 +184,7 @@ describe("every list that is empty", () => {
     ],
     ["journal list", "No changes."],
     ["journal list --all", "No changes."],
-    ["journal list -p prod", "No changes of profile prod."],
+    ["journal list -p sandbox", "No changes of profile sandbox."],
     ["journal recover", "No unfinished changes."],
     ["journal verify", "No findings. The journal is sound."],
     ["keys audit", "No findings. 0 of 0 keys judged; revoked ones are left out."],
