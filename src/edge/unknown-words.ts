@@ -17,10 +17,6 @@ const known: Readonly<Record<string, FailureDetails>> = {
     meaning: "Removing a profile removes its stored credential.",
     nextCommand: shell`integ help profiles remove`,
   },
-  status: {
-    meaning: "doctor checks the profile and the service; journal list shows unfinished changes.",
-    nextCommand: shell`integ doctor`,
-  },
   tokens: {
     meaning: "oauth-clients token exchanges client credentials for a token.",
     nextCommand: shell`integ help oauth-clients token`,

@@ -30,7 +30,7 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
 
 /** Exit codes that are not 0. */
 const codes: readonly (readonly [line: RegExp, code: number])[] = [
-  [/keys audit/, 10],
+  [/(keys|oauth-clients) audit/, 10],
   // The sandbox searches by query alone.
   [/--param email/, 1],
 ];

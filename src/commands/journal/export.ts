@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { headerLine, seal } from "../../journal/record.ts";
-import { fileFailure } from "../../disk/error-words.ts";
+import { fileFailure, isThereAlready } from "../../disk/error-words.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command.option("--out <file>", "Write to a new file, readable by you alone"),
   examples: [
-    { line: "integ journal export --out journal.ndjson", does: "every entry with its records; no secret is in it" },
+    { line: "integ journal export --out changes.ndjson", does: "every entry with its records; no secret is in it" },
     { line: "integ journal export | gzip > journal.ndjson.gz", does: "to standard output" },
   ],
   more: "NDJSON, a record a line, each with its checksum: integ journal import merges it into another journal.",
@@ -50,6 +50,11 @@ async function writeTo(path: string, context: Context): Promise<number> {
   } catch (error) {
     if (fd !== undefined) unlinkSync(path);
     if (error instanceof Failure) throw error;
+    if (isThereAlready(error))
+      throw new Failure("usage", `The file ${path} exists already.`, {
+        meaning: "An export replaces no file.",
+        hint: "Name another file.",
+      });
     throw fileFailure(error, "write the export", { path });
   }
 }

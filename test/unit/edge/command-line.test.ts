@@ -158,7 +158,6 @@ describe("the command line", () => {
 
   it.each([
     ["whoami", "integ profiles show"],
-    ["status", "integ doctor"],
     ["auth", "integ help profiles add"],
     ["login", "integ help profiles add"],
     ["config", "integ profiles list"],
