@@ -192,6 +192,8 @@ function held(decision: Decision, { failures, works }: ItemWorks, options: Decis
   if (item.destinations.length === 0 && step.do !== "finish")
     return {
       ...decision,
+      // Nothing can be created for it, so it stands for what exists already.
+      action: action === "create" && works.length === 0 ? "adopt" : action,
       hold: "no_destination",
       reason: `${decision.reason}; the destination of its secret is unknown`,
     };

@@ -23,6 +23,7 @@ export function draftPolicy(
   };
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
+    "# What exists comes under the policy with the integ adopt command beside it. Without it, the item is a new credential.",
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
     "version: 1",
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
@@ -35,9 +36,12 @@ export function draftPolicy(
   ].join("\n");
 }
 
-function linesOf({ id, lines }: DraftItem, name: string): string[] {
+function linesOf({ kind, id, lines }: DraftItem, name: string): string[] {
+  // An id with other characters cannot stand in a command that is pasted as it is.
+  const isPlain = /^\w[\w.:-]*$/.test(id);
+  const adopt = `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} --name ${name}`;
   return [
-    `  ${JSON.stringify(name)}: # ${id.replaceAll(/[^\w.:-]/g, "?")}`,
+    `  ${JSON.stringify(name)}: # ${isPlain ? adopt : id.replaceAll(/[^\w.:-]/g, "?")}`,
     ...lines.map((line) => `    ${line}`),
     `    rotate: { every: ${age} }`,
   ];
@@ -51,8 +55,8 @@ function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
       const base =
         item.called
           .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
-          .replace(/^[._-]+/, "")
-          .slice(0, 90) || item.kind.replace("_", "-");
+          .slice(0, 90)
+          .replaceAll(/^[._-]+|[._-]+$/g, "") || item.kind.replace("_", "-");
       let name = base;
       for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
       taken.add(name);

@@ -117,12 +117,23 @@ describe("integ policy init", () => {
       string,
       Record<string, { secret: unknown; scopes: unknown }>
     >;
-    expect(text).toContain(`# ${id}`);
+    expect(text).toContain(`# integ adopt oauth-client ${id} --name `);
     expect(Object.values(oauth_clients!).map(({ secret, scopes }) => ({ secret, scopes }))).toEqual([
       { secret: { file: home.path("made.secret") }, scopes: ["entity:read"] },
     ]);
     expect(Object.keys(access_keys!).length).toBeGreaterThan(0);
     expect((await integ("policy", "check", "-f", "first.yaml", "--offline")).code).toBe(10);
+    // What exists is adopted by the command beside it, not made a second time.
+    const actionOf = async (name: string): Promise<string | undefined> => {
+      const { stdout } = await integ("plan", "-f", "first.yaml", "--json");
+      const { data } = JSON.parse(stdout) as { data: { name: string; action: string }[] };
+      return data.find((row) => row.name === name)?.action;
+    };
+    const [, command = "", name = ""] = /# integ (adopt access-key \S+ --name (\S+))/.exec(text) ?? [];
+    expect(await actionOf(name)).toBe("adopt");
+    const adopted = await integ(...command.split(" "), "--yes");
+    expect(adopted.code, adopted.stderr).toBe(0);
+    expect(await actionOf(name)).toBe("none");
     const again = await integ("policy", "init", "-f", "first.yaml");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("it exists");
