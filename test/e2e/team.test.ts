@@ -81,6 +81,28 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     expect(JSON.stringify([...all, path])).not.toContain(role.password);
   });
 
+  it.each([
+    ["synchronous_commit = off", "warning", "synchronous_commit is off for this role"],
+    ["default_transaction_read_only = on", "problem", "the server is read-only"],
+  ])("doctor says what is wrong with a server of %s, as a %s", async (setting, status, words) => {
+    const ada = await administrator(await team());
+    const journalIn = async () => {
+      const { stdout } = await ada.integ(["doctor", "--json"]);
+      const { data } = JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] };
+      return data.filter(({ check }) => check === "journal");
+    };
+    expect(await journalIn()).toMatchObject([{ status: "ok" }]);
+    await server.sql(`ALTER ROLE ${role.name} SET ${setting}`);
+    try {
+      const [found, ...more] = await journalIn();
+      expect({ found, more }).toMatchObject({ found: { status }, more: [] });
+      expect(found?.message).toContain(words);
+      expect((await ada.integ(["journal", "verify"])).code).toBe(status === "problem" ? 10 : 0);
+    } finally {
+      await server.sql(`ALTER ROLE ${role.name} RESET ALL`);
+    }
+  });
+
   it("what one began another finishes, as a profile of another name with another id", async () => {
     const schema = await team();
     const ada = await administrator(schema);

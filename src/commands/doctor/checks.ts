@@ -5,6 +5,7 @@ import { needsAttention, nextStep } from "../../journal/entry.ts";
 import { whereIsCredential, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
+import type { Finding } from "../../journal/finding.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { shell } from "../../next-step.ts";
 
@@ -72,18 +73,13 @@ async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]>
 
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
-  const damage = (await journal.verify()).filter((finding) => finding.severity === "problem");
+  const findings = await journal.verify();
   const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
   const [first] = unsettled;
   return [
-    damage.length === 0
-      ? ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)
-      : {
-          check: "journal",
-          status: "problem",
-          message: `damaged in ${counted(damage.length, "place", "places")}`,
-          ...todo({ nextCommand: shell`integ journal verify` }),
-        },
+    ...(findings.length === 0
+      ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
+      : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
     first === undefined
       ? ok("unfinished changes", "none")
       : {
@@ -95,6 +91,15 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           }),
         },
   ];
+}
+
+/** In the words of `journal verify`: the first one, and how many more there are. */
+function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
+  const [first, ...more] = findings.filter((finding) => finding.severity === severity);
+  if (first === undefined) return [];
+  const rest = more.length === 0 ? "" : ` (and ${counted(more.length, severity, `${severity}s`)} more)`;
+  const message = `${first.where}: ${first.message}${rest}`;
+  return [{ check: "journal", status: severity, message, ...todo({ nextCommand: shell`integ journal verify` }) }];
 }
 
 function counted(count: number, one: string, more: string): string {
