@@ -1,5 +1,6 @@
-// The journal as work for one item of a policy sees it: every entry carries the item's name, and of two processes that begin
-// the same item at the same time the one whose entry was admitted first continues.
+// The journal as work for one item of a policy sees it: every entry carries the item's name, and of several processes that
+// begin the same item at the same time one continues.
+import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, Intent, Journal } from "../journal/journal.ts";
@@ -35,22 +36,31 @@ export function namedJournal(
     );
     return added.size === 0 ? [] : item.ours(entries).filter((entry) => added.has(entry));
   };
+  // In a file ids are in the order of admission. Not so in a team's journal: a process with a higher id may have looked before
+  // this entry was there, and have begun. One with a lower id gives way at once; of all others it has to be seen.
+  const rivalOf = async ({ id: own }: Entry): Promise<Entry | undefined> => {
+    for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
+      const found = await others();
+      const first = found.find(({ id }) => id < own);
+      const other = first ?? (journal.isShared ? found.find(({ id }) => id !== own) : undefined);
+      if (other === undefined || first !== undefined || hasStepped(other) || performance.now() > end) return other;
+    }
+  };
   const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
     const named = { ...intent, detail: { ...intent.detail, policy_name: item.name } };
     if (!isRoot(intent)) return journal.admit(named, options);
     const [before] = await others();
     if (before !== undefined) throw elsewhere(item.name, before);
     // Never another item's unfinished request, though it may be the same one.
-    const admission = await journal.admit(named, { ...options, fresh: true });
-    const { lease } = admission;
-    const first = (await others()).find(({ id }) => id < lease.entry.id);
-    if (first === undefined) {
+    const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
+    const rival = await rivalOf(lease.entry);
+    if (rival === undefined) {
       begun.add(lease.entry.id);
-      return admission;
+      return { kind, lease };
     }
     await lease.record({ state: "refused" });
     await lease.release();
-    throw elsewhere(item.name, first);
+    throw elsewhere(item.name, rival);
   };
   return {
     begun,
@@ -63,6 +73,15 @@ export function namedJournal(
       },
     }),
   };
+}
+
+/** How long a process is waited for that either gives way or records a step. */
+const rivalLimitMs = 10_000;
+const rivalPauseMs = 50;
+
+/** True of an entry whose process has done more than to begin it. */
+function hasStepped({ sequence }: Entry): boolean {
+  return sequence > 1;
 }
 
 /** Work of its own, and no step of larger work. */

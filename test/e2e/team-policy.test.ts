@@ -1,0 +1,120 @@
+// Policies on a journal that several administrators share: many runs at once drive each item once, and what one began
+// another finishes, as a profile of another name.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { Account } from "../support/account.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+let account: Account;
+let schemas = 0;
+
+const names = ["a", "b", "c", "d", "e"];
+const words = ["apply", "--yes", "--json", "-q"];
+
+function policyText(scopes = "entity:read", profile?: string): string {
+  const items = names.map(
+    (name) =>
+      `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: 0s }\n    secret: { file: ${name}.json, format: json }\n`,
+  );
+  const head = profile === undefined ? "" : `profile: ${profile}\n`;
+  return `version: 1\n${head}unmanaged: ignore\noauth_clients:\n${items.join("")}`;
+}
+
+const resultsIn = ({ stdout }: Ended): string[] =>
+  stdout === "" ? [] : (JSON.parse(stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
+
+async function journal(): Promise<Record<string, string>> {
+  const env = { INTEG_JOURNAL: server.address(`policy_${(schemas += 1)}`), PGPASSWORD: role.password };
+  const home = new Home(env);
+  expect((await home.integ(["journal", "init"])).code).toBe(0);
+  home.remove();
+  return env;
+}
+
+function homeOf(env: Record<string, string>): Home {
+  const home = new Home(env);
+  onTestFinished(() => home.remove());
+  return home;
+}
+
+/** An administrator with a profile of a name of their own. */
+async function administrator(env: Record<string, string>, name: string): Promise<Home> {
+  const home = homeOf(env);
+  const { base_url, organization_id, access_token_endpoint, api_key } = service.us;
+  const at = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
+  const exchange = ["--access-token-endpoint", access_token_endpoint, "--no-verify"];
+  const added = await home.integ(["profiles", "add", name, ...at, ...exchange], { input: api_key });
+  expect(added.code, added.stderr).toBe(0);
+  return home;
+}
+
+/** What is wrong with the account after all was done: each item has one live client, whose secret is in one of the homes. */
+async function wrongs(homes: readonly Home[]): Promise<string[]> {
+  const found: string[] = [];
+  const live = new Set((await account.live()).map(({ client_id }) => client_id));
+  if (live.size !== names.length) found.push(`${live.size} live clients of ${names.length} items`);
+  for (const name of names) {
+    const secrets = homes
+      .map((home) => home.path(`${name}.json`))
+      .filter((path) => existsSync(path))
+      .map((path) => JSON.parse(readFileSync(path, "utf8")) as { client_id: string; client_secret: string });
+    const [current, ...more] = secrets.filter(({ client_id }) => live.has(client_id));
+    if (current === undefined || more.length > 0) found.push(`${name} has ${more.length + (current ? 1 : 0)} secrets`);
+    else if (!(await account.opens(current.client_id, current.client_secret))) found.push(`${name} opens nothing`);
+  }
+  return found;
+}
+
+describe.skipIf(isWithoutPostgres("policies on a team's journal"))("policies on a team's journal", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await server?.remove();
+  });
+  beforeEach(() => account.clear());
+
+  it("eight runs at once create and rotate each item once", { timeout: 300_000 }, async () => {
+    const home = homeOf({
+      ...service.env,
+      INTEG_TOKEN_ENDPOINT: service.us.token_endpoint,
+      ...(await journal()),
+    });
+    const creations = (await account.creations()).length;
+    for (const [round, scopes] of ["entity:read", "entity:read, organization:read"].entries()) {
+      writeFileSync(home.path("integ.yaml"), policyText(scopes));
+      const ends = await Promise.all(
+        Array.from({ length: 8 }, () => home.spawned([...words, "--retry-for", "10s"], { timeoutMs: 120_000 })),
+      );
+      expect(ends.map(({ code, stderr }) => ({ code, stderr }))).toEqual(ends.map(() => ({ code: 0, stderr: "" })));
+      expect((await account.creations()).length - creations).toBe((round + 1) * names.length);
+      expect(await wrongs([home])).toEqual([]);
+      const results = ends.flatMap(resultsIn);
+      expect(results.filter((result) => result === "done")).toHaveLength(names.length);
+      expect(results.filter((result) => !["done", "elsewhere", "none"].includes(result))).toEqual([]);
+    }
+    expect((await home.integ(["journal", "verify"])).code).toBe(0);
+  });
+
+  it.each([[undefined], ["work"]])("what one began another finishes, the policy's profile %s", async (profile) => {
+    const env = await journal();
+    const ada = await administrator(env, "prod");
+    const eve = await administrator(env, "work");
+    writeFileSync(ada.path("integ.yaml"), policyText());
+    writeFileSync(eve.path("integ.yaml"), policyText("entity:read", profile));
+    await service.fault("POST /v1/oauth_clients times=5 drop=after");
+    expect((await ada.integ([...words, "--retry-for", "0"])).code).not.toBe(0);
+    await service.calm();
+    const finished = await eve.integ(words);
+    expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(resultsIn(finished)).toEqual(names.map(() => "done"));
+    expect(await wrongs([ada, eve])).toEqual([]);
+    expect(new Set(resultsIn(await ada.integ(words)))).toEqual(new Set(["none"]));
+  });
+});
