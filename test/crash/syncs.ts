@@ -166,4 +166,11 @@ export const syncs: readonly Sync[] = [
     keeps: "the removal of the reserved name beside a delivered secret",
     scenes: "^oauth-clients create to a file$",
   },
+  {
+    file: "commands/journal/export.ts",
+    call: "fsyncSync(fd);",
+    keeps: "an export that was reported as written",
+    scenes: "^journal prune$",
+    unseen: "no scene exports: what is copied stays in the journal, and the export can be made again",
+  },
 ];
