@@ -127,10 +127,35 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
     });
   const known = knownWords(words);
   const help = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
+  const choice = invalidChoice(message);
+  if (choice !== undefined) return new Failure("usage", choice.message, { hint: choice.hint, nextCommand: help });
   return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
     nextCommand: help,
     ...(unknownBelow ? insteadOfUnknown(unknownBelow, suggestion || undefined) : { meaning: suggestion || undefined }),
   });
+}
+
+/**
+ * A value that is not one of an option's or argument's choices, in the words of the same value in a variable: the option is
+ * named by its words and its placeholder (`--output <format>`: "output format") where these make a name, else as it is typed.
+ */
+function invalidChoice(message: string): { readonly message: string; readonly hint: Advice } | undefined {
+  const option =
+    /^option '(?:-\w, )?--([\w-]+) <(\w+)[^>]*>' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/s;
+  const argument = /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/s;
+  const [, flag, placeholder = "", value, choices] = option.exec(message) ?? [];
+  if (flag !== undefined) return choiceOf(optionName(flag, placeholder), value!, choices!);
+  const [, typed, name, allowed] = argument.exec(message) ?? [];
+  return name === undefined ? undefined : choiceOf(name, typed!, allowed!);
+}
+
+function choiceOf(what: string, value: string, choices: string): { readonly message: string; readonly hint: Advice } {
+  return { message: `Invalid ${what} "${value}".`, hint: `Choose one of ${choices}.` };
+}
+
+function optionName(flag: string, placeholder: string): string {
+  if (flag.split("-").at(-1) === placeholder) return flag.replaceAll("-", " ");
+  return flag.includes("-") ? `--${flag}` : `${flag} ${placeholder}`;
 }
 
 function* allCommands(command: Command): Generator<Command> {

@@ -119,8 +119,8 @@ describe("who did what, and when", () => {
     [["--since", "yesterday"], "--since"],
     [["--since", "7"], "no unit"],
     [["--since", "2026-11-01"], "not a time with a zone"],
-    [["--state", "finished"], "Allowed choices"],
-    [["--operation", "create"], "Allowed choices"],
+    [["--state", "finished"], 'Invalid state "finished"'],
+    [["--operation", "create"], 'Invalid operation "create"'],
   ])("%j is refused", async (words, told) => {
     const refused = await integHere(home(), ["journal", "list", ...words]);
     expect(refused.code).toBe(2);

@@ -106,7 +106,7 @@ describe("bad input ends before anything is sent", () => {
     ["a length that is none", ["--name", "n", "--expires-in", "soon"], "duration"],
     ["two expiries", ["--name", "n", "--expires-in", "1d", "--expires-at", "2027-02-01T00:00:00Z"], "contradict"],
     ["a scope of neither kind", ["--name", "n", "--scope", "entity:read"], "Invalid key scope"],
-    ["a type of neither kind", ["--name", "n", "--type", "robot"], "Allowed choices"],
+    ["a type of neither kind", ["--name", "n", "--type", "robot"], 'Invalid type "robot"'],
   ])("%s", async (_name, flags, words) => {
     const at = desk.withToken();
     const { code, stderr, stdout } = await at.integ(["keys", "create", ...flags]);

@@ -230,6 +230,18 @@ describe("doctor", () => {
     ]);
   });
 
+  it.each([
+    ["no profile", []],
+    ["a profile that is not found", ["-p", "nobody"]],
+  ])("%s: one row says what to do", async (_what, words) => {
+    const bare = { INTEG_CONFIG_DIR: at.path("bare-config"), INTEG_STATE_DIR: at.path("bare-state") };
+    const none = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_PROFILE: "" };
+    const { code, stdout } = await at.integ(["doctor", ...words, "--json"], { env: { ...bare, ...none } });
+    const rows = (JSON.parse(stdout) as { data: { message: string; hint: string | null; next: string | null }[] }).data;
+    expect([code, rows.filter(({ hint, next }) => hint !== null || next !== null).length]).toEqual([10, 1]);
+    expect(rows.filter(({ message }) => message === "not checked: profile has a problem")).toHaveLength(7);
+  });
+
   it("finds everything in order, and is safe to paste", async () => {
     const { code, stdout } = await at.integ(["doctor", "--json"]);
     expect(code).toBe(0);
@@ -444,6 +456,7 @@ describe("doctor", () => {
     const rows = JSON.parse(stdout).data as {
       check: string;
       status: string;
+      message: string;
       next: string | null;
       hint: string | null;
     }[];
@@ -453,8 +466,9 @@ describe("doctor", () => {
       "warning",
       "problem",
     ]);
+    const isCause = (row: { message: string }): boolean => !row.message.startsWith("not checked: ");
     for (const row of rows.filter(({ status }) => status !== "ok"))
-      expect(row.next ?? row.hint, row.check).toBeTruthy();
+      expect((row.next ?? row.hint) !== null, row.check).toBe(isCause(row));
     own.remove();
   });
 });

@@ -82,7 +82,8 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
   let missing: readonly Check["needs"][] = [];
   for (const { name, needs, run } of checks) {
     if (needs !== undefined && missing.includes(needs)) {
-      rows.push(notChecked(name, rows.find(({ check }) => check === "service")!));
+      const service = rows.find(({ check }) => check === "service")!;
+      rows.push(service.status === "problem" ? notChecked(name, service) : { ...service, check: name });
       continue;
     }
     const { found, kind } = await diagnosed({ name, run }, subject);
@@ -100,7 +101,7 @@ function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   return { ...row, message: hidden(row.message), next: row.next === null ? null : (hidden(row.next) as NextCommand) };
 }
 
-/** What stands in the way of several checks is one problem: the others were not made for it. */
+/** What prevents several checks is one problem, and its row alone says what to do: the others were not made. */
 function toldOnce(rows: readonly Diagnosis[], before: readonly Diagnosis[]): Diagnosis[] {
   return rows.map((row) => {
     const first = before.find(({ status, message }) => status === "problem" && message === row.message);
@@ -114,8 +115,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
     check,
     status: "warning",
     message: `not checked: ${because.check} has a problem`,
-    next: because.next,
-    hint: because.hint,
+    ...todo({}),
   };
 }
 

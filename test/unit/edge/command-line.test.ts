@@ -180,6 +180,23 @@ describe("the command line", () => {
     else if (step !== "integ --version") expect((await typed(next.join(" "))).missing).toBeUndefined();
   });
 
+  it.each([
+    ["entities list -o xml", "output format", "xml"],
+    ["profiles add --region moon", "region", "moon"],
+    ["journal list --state x", "state", "x"],
+    ["profiles add --basic-style x", "basic style", "x"],
+    ["keys audit --fail-on x", "--fail-on", "x"],
+    ["completion tcsh", "shell", "tcsh"],
+  ])("names what is invalid, then what can be chosen: %s", async (line, what, value) => {
+    await expect(typed(line)).rejects.toMatchObject({
+      message: `Invalid ${what} "${value}".`,
+      details: {
+        hint: expect.stringMatching(/^Choose one of .+, .+\.$/),
+        nextCommand: expect.stringMatching(/^integ help /),
+      },
+    });
+  });
+
   it("names what a noun has", async () => {
     await expect(typed("keys frob ak_1")).rejects.toMatchObject({
       details: { meaning: "keys has list, get, create, rotate, revoke and audit." },
