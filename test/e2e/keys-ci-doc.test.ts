@@ -91,7 +91,7 @@ describe("docs/ci.md", () => {
   });
 
   it("GitHub Actions: each step, the secret in the store alone, the old key alive until the overlap ends", async () => {
-    const workflow = parse(snippet("yaml", "runs-on")) as {
+    const workflow = parse(snippet("yaml", "self-hosted")) as {
       on: { schedule: { cron: string }[] };
       jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
     };
@@ -117,7 +117,7 @@ describe("docs/ci.md", () => {
   });
 
   it("GitHub Actions: a night whose answer was lost locks nobody out, and the next one mends it", async () => {
-    const workflow = parse(snippet("yaml", "runs-on")) as {
+    const workflow = parse(snippet("yaml", "self-hosted")) as {
       jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
     };
     const { env, steps } = workflow.jobs.rotate;
@@ -179,8 +179,11 @@ describe("docs/ci.md", () => {
     expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
   });
 
+  // Run on hosted runners, which keep nothing: hosted-ci-doc.test.ts.
+  const hosted = ["oauth_clients:", "ubuntu-latest", "resource_group", "INTEG_ESCROW_IDENTITY"];
+
   it("has no snippet that was not run, and none of them printed a secret", () => {
-    expect(snippets.filter((one) => !taken.has(one))).toEqual([]);
+    expect(snippets.filter((one) => !taken.has(one) && !hosted.some((part) => one.text.includes(part)))).toEqual([]);
     expect(snippets.length).toBeGreaterThan(5);
     expect(printed).not.toMatch(/sbx_eu_aks_/);
   });

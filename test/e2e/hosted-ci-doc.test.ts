@@ -1,0 +1,152 @@
+// The chapters of docs/ci.md on hosted runners: each night has an empty disk, the journal is in PostgreSQL, and what cannot be
+// delivered waits there encrypted. Installing is left out; every other step is run as it stands.
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { Account } from "../support/account.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, ended, Home, root } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+type Variables = Readonly<Record<string, string>>;
+interface Step {
+  readonly run?: string;
+  readonly env?: Variables;
+}
+
+const page = readFileSync(join(root, "docs", "ci.md"), "utf8");
+
+describe.skipIf(isWithoutPostgres("the hosted runners of docs/ci.md"))("docs/ci.md, hosted", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let account: Account;
+  let identity: string;
+  let recipient: string;
+  const homes: Home[] = [];
+
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+    const at = newRunner();
+    identity = at.path("identity.txt");
+    execFileSync("sh", ["-c", 'age-keygen -o "$0" 2>&1', identity]);
+    recipient = execFileSync("sh", ["-c", 'age-keygen -y "$0"', identity], { encoding: "utf8" }).trim();
+    const init = await at.integ(["journal", "init"], {
+      env: { INTEG_JOURNAL: here("postgresql://integ@db.example.com/integ") },
+    });
+    expect(init.code, init.stderr).toBe(0);
+  });
+  afterAll(async () => {
+    for (const home of homes) home.remove();
+    await service.stop();
+    await server.remove();
+  });
+
+  const here = (text: string): string =>
+    text
+      .replaceAll("db.example.com", `127.0.0.1:${server.port}`)
+      .replaceAll("https://api.eu.example.com", service.us.base_url)
+      .replaceAll("https://auth.eu.example.com/oauth/token", service.us.token_endpoint)
+      .replaceAll("INTEG_REGION: eu", "INTEG_REGION: us")
+      .replaceAll("sa_reporting", service.us.service_account_id);
+
+  function blocks(heading: string, language: string): string[] {
+    const chapter = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+    return [...chapter.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, found, text]) =>
+      found === language ? [here(text!)] : [],
+    );
+  }
+
+  /** A machine with nothing on it but integ and the tools of its service, which keep what they get in `stored`. */
+  function newRunner(tool = "exec cat > stored"): Home {
+    const home = new Home({ PGPASSWORD: role.password });
+    homes.push(home);
+    home.addToPath();
+    mkdirSync(home.path("bin"), { recursive: true });
+    for (const name of ["gh", "glab"]) {
+      const text = `#!/bin/sh\necho "$@" >> words\ncase "$*" in *" get "*) cat stored; exit ;; esac\n${tool}\n`;
+      writeFileSync(home.path("bin", name), text);
+      chmodSync(home.path("bin", name), 0o755);
+    }
+    return home;
+  }
+
+  /** What the service puts in place of its own variables. */
+  function filled(variables: Variables = {}): Variables {
+    const values: Variables = {
+      "vars.INTEG_ESCROW": recipient,
+      "secrets.INTEG_API_KEY": service.us.api_key,
+      "secrets.INTEG_JOURNAL_PASSWORD": role.password,
+      "secrets.SECRET_WRITER_TOKEN": "unused",
+      "github.repository": "my-org/my-repo",
+    };
+    return Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [
+        name,
+        value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
+      ]),
+    );
+  }
+
+  function run(home: Home, text: string, env: Variables): Promise<Ended> {
+    const child = spawn("bash", ["-eo", "pipefail", "-c", text], { cwd: home.folder, env: { ...home.env, ...env } });
+    return ended(child);
+  }
+
+  const workflow = () => {
+    const [policy = "", text = ""] = blocks("GitHub-hosted runners", "yaml");
+    const { env, steps } = (parse(text) as { jobs: { apply: { env: Variables; steps: Step[] } } }).jobs.apply;
+    const [step, ...more] = steps.filter(({ run: line }) => line !== undefined && !line.startsWith("npm install"));
+    expect(more).toEqual([]);
+    return { policy, line: step!.run!, env: { ...filled(env), ...filled(step!.env), GITHUB_ACTIONS: "true" } };
+  };
+
+  it("GitHub: a failed delivery is claimed elsewhere, and the next night on an empty disk finds all done", async () => {
+    const { policy, line, env } = workflow();
+    const first = newRunner("exit 1");
+    writeFileSync(first.path("integ.yaml"), policy);
+    const failed = await run(first, line, env);
+    expect(failed.code, failed.stderr).toBe(12);
+
+    const desk = newRunner();
+    const [claim = ""] = blocks("GitHub-hosted runners", "sh");
+    const { stdout } = await run(desk, "integ journal list --state undelivered --json", env);
+    const [{ id }] = (JSON.parse(stdout) as { data: [{ id: string }] }).data;
+    const person = { ...env, GITHUB_ACTIONS: "", ENTRY: id };
+    const claimed = await run(desk, claim.replace("identity.txt", identity), person);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const secret = readFileSync(desk.path("stored"), "utf8");
+    const [client, ...others] = await account.live();
+    expect(others).toEqual([]);
+    expect(await account.opens(client!.client_id!, secret)).toBe(true);
+
+    const second = newRunner();
+    writeFileSync(second.path("integ.yaml"), policy);
+    const next = await run(second, line, env);
+    expect(next.code, next.stderr).toBe(0);
+    expect(await account.live()).toHaveLength(1);
+    for (const { stdout: out, stderr } of [failed, claimed, next])
+      expect((out + stderr).replaceAll(/^::add-mask::.*$/gm, "")).not.toContain(secret);
+  });
+
+  it("GitLab: the job creates the client and stores its secret, the next one changes nothing", async () => {
+    await account.clear();
+    const [policy = "", text = ""] = blocks("GitLab CI/CD", "yaml");
+    const { credentials } = parse(text) as { credentials: { variables: Variables; script: string[] } };
+    const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, CI: "true" };
+    const runner = newRunner();
+    writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "gitlab:"));
+    const night = () => run(runner, credentials.script.join("\n"), { ...credentials.variables, ...project });
+    const first = await night();
+    expect(first.code, first.stderr).toBe(0);
+    const secret = readFileSync(runner.path("stored"), "utf8");
+    const [client] = await account.live();
+    expect(await account.opens(client!.client_id!, secret)).toBe(true);
+    expect(readFileSync(runner.path("words"), "utf8")).toContain("variable update REPORTING_SECRET --masked --raw");
+    expect((await night()).code).toBe(0);
+    expect(await account.live()).toHaveLength(1);
+    expect(first.stdout + first.stderr).not.toContain(secret);
+  });
+});
