@@ -6,7 +6,7 @@ import { contentIn, readLine } from "./record.ts";
 
 const newline = 10;
 
-/** @throws Failure `usage` for damage, for a newer format, and for what is no export */
+/** @throws Failure `usage` for damage, for a newer format, and for a file that is not an export */
 export function readExport(bytes: Buffer): EntryRecords[] {
   const entries = new Map<string, string[]>();
   let hasHeader = false;

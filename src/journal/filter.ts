@@ -9,7 +9,7 @@ export interface EntryFilter {
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
-  /** Anyone who made a step of it: the user, the host, `user@host` or the address of the CI run. */
+  /** Who made a step of it: the user, the host, `user@host` or the address of the CI run. */
   readonly actor?: string;
   /** ISO 8601 UTC: touched then or later. */
   readonly since?: string;

@@ -67,7 +67,7 @@ export interface Journal {
   merge(entries: readonly EntryRecords[]): Promise<Merged>;
   /** Where its entries were moved to: it is read, and never changed. */
   movedTo(): Promise<string | undefined>;
-  /** Says where the entries are from now on; undefined: here. @throws Failure if somebody works on one */
+  /** Says where the entries are from now on; undefined: here. @throws Failure if someone works on one */
   markMoved(to: string | undefined): Promise<void>;
   verify(): Promise<Finding[]>;
   /** What every command should report, as read: cheaper than `verify`, and it writes nothing. */

@@ -234,7 +234,7 @@ function enclose(brackets: string, parts: readonly string[], layout: { indent: n
 /**
  * The text of a JSON object with the values of the named top-level keys replaced by `null`, duplicates and keys
  * written with escapes included. Everything else stays byte for byte. Keys that are not there are not added.
- * @throws Failure `unreachable` where the text is not JSON object
+ * @throws Failure `unreachable` where the text is not a JSON object
  */
 export function withNulls(text: string, keys: readonly string[]): string {
   const { root } = parseJson(text);

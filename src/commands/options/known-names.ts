@@ -16,7 +16,7 @@ export interface KnownNames {
   entries(filter: EntryFilter): Promise<readonly Entry[]>;
 }
 
-/** Anyone who picks or completes a name means work of late. */
+/** Names that are offered to pick or to complete come from recent work. */
 const newest: EntryFilter = { all: true, limit: 200 };
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {

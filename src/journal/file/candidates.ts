@@ -3,7 +3,7 @@ import { type EntryFilter, isOfUnsettled } from "../filter.ts";
 import type { Fold } from "../fold.ts";
 import { nameIn } from "../names.ts";
 
-/** Every entry that may fit, the newest first: as few as can be told without reading them. */
+/** Every entry that may fit, the newest first: as few as possible without reading them. */
 export function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
   if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
   const name = nameIn(filter);

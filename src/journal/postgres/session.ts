@@ -12,7 +12,7 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 export interface SessionParts {
   readonly address: Address;
   readonly surroundings: Surroundings;
-  /** Looked immediately for each connection, before anything else is asked. */
+  /** Checked immediately for each connection, before anything else is asked. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
 

@@ -134,7 +134,7 @@ export async function movedFrom({ session, tables }: TransferParts): Promise<str
   return row && String(row.value);
 }
 
-/** @throws Failure `conflict` if somebody works on an entry */
+/** @throws Failure `conflict` if someone works on an entry */
 export function markMovedIn({ session, tables }: TransferParts, to: string | undefined): Promise<void> {
   return session.transaction(async (query) => {
     await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
