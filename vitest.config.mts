@@ -47,7 +47,7 @@ export default defineConfig({
           ...shared,
           name: "program",
           include: ["test/{contract,crash,e2e,model,terminal}/**/*.test.ts"],
-          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts"],
+          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/postgres-engine.ts"],
         },
       },
     ],

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { runHere } from "./program-here.ts";
 import { isFull } from "./sample.ts";
+import { teamJournal } from "./team-journal.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -68,6 +69,7 @@ export class Home {
       INTEG_CONFIG_DIR: join(this.folder, "config"),
       INTEG_STATE_DIR: join(this.folder, "state"),
       ...recording,
+      ...teamJournal(),
       ...env,
     };
   }
