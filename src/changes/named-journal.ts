@@ -37,7 +37,7 @@ export function namedJournal(
     return added.size === 0 ? [] : item.ours(entries).filter((entry) => added.has(entry));
   };
   // In a file ids are in the order of admission. Not so in a team's journal: a process with a higher id may have looked before
-  // this entry was there, and have begun. One with a lower id gives way at once; of all others it has to be seen.
+  // this entry was there, and have started. One with a lower id gives way immediately; of all others it has to be seen.
   const rivalOf = async ({ id: own }: Entry): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const found = await others();
