@@ -1,4 +1,4 @@
-// A team's journal in a PostgreSQL of its own, beside the journal in a file: a creation, a long list, a hundred at once.
+// A team's journal in a PostgreSQL of its own, beside the journal in a file: a creation, a long list, a hundred at the same time.
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -149,7 +149,7 @@ export async function team({ workplace, plan }) {
         note: `${beyond} ms beyond the start, 200 promised`,
       },
       {
-        what: `${plan.teamAtOnce} creations at once`,
+        what: `${plan.teamAtOnce} creations at the same time`,
         against: "one",
         seconds: { ...creation.team.seconds, median: seconds },
         ratio: { ...creation.team.ratio, median: seconds / creation.team.seconds.median },
