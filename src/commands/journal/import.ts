@@ -4,17 +4,24 @@ import type { Context } from "../../context.ts";
 import { fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { readExport } from "../../journal/exported.ts";
+import { addDryRun } from "../options/dry-run.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
-  configure: (command) => command.argument("<file>", "What journal export wrote; - for standard input"),
+  configure: (command) => addDryRun(command).argument("<file>", "What journal export wrote; - for standard input"),
   examples: [
     { line: "integ journal import journal.ndjson", does: "what is there already stays; safe to repeat" },
     { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
   ],
   more: "Entries are merged by their ids. If one contradicts what the journal has, nothing at all is imported (exit 5).",
-  async run(context, { args: [file] }) {
+  async run(context, { args: [file], options }) {
     const entries = readExport(await bytesOf(context, file));
+    if (options.dryRun) {
+      const { showSteps } = await import("../running/dry-run.ts");
+      const { path } = await context.journal();
+      const what = `merge ${entries.length === 1 ? "1 entry" : `${entries.length} entries`} into ${path}`;
+      return showSteps(context, entries.length === 0 ? [] : [{ what }]);
+    }
     const { added, extended, unchanged } = await (await context.journal()).merge(entries);
     await context.output.document({ object: "journal_import", added, extended, unchanged });
   },

@@ -4,17 +4,21 @@ import type { Journal } from "../../journal/journal.ts";
 import type { EntryRecords } from "../../journal/merge.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
 import { recordHash } from "../../journal/record.ts";
+import { addDryRun } from "../options/dry-run.ts";
 import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command.requiredOption("--to <path>", "Path of a file, or address of a team's journal (without a password)"),
+    addDryRun(command).requiredOption(
+      "--to <path>",
+      "Path of a file, or address of a team's journal (without a password)",
+    ),
   examples: [
     { line: "integ journal move --to postgresql://integ@db.example.com/integ", does: "from this machine to the team" },
     { line: "integ journal move --to ./journal.ndjson", does: "back into a file" },
   ],
   more: "Copies every entry with its records, compares the copy, and marks the old journal: a change through it is refused from then on, and names the new one. Safe to repeat after an interruption.",
-  async run(context, { options: { to } }) {
+  async run(context, { options: { to, dryRun } }) {
     if (shownAddress(to) !== to)
       throw new Failure("usage", "--to: the address holds a password.", {
         meaning: "Arguments are seen by others. Nothing was changed.",
@@ -23,6 +27,7 @@ export const command = defineVerb({
     const [from, target] = [await context.journal(), await context.journalAt(to)];
     if (from.path === target.path)
       throw new Failure("usage", "The journal is there already.", { hint: "Choose another place with --to." });
+    if (dryRun) return showMove(context, from, target);
     const moved = await move(context, from, target);
     const { added, extended, unchanged } = moved;
     context.output.note(`From now on: INTEG_JOURNAL=${target.path}`);
@@ -36,6 +41,15 @@ export const command = defineVerb({
     });
   },
 });
+
+async function showMove(context: Context, from: Journal, target: Journal): Promise<void> {
+  const { showSteps } = await import("../running/dry-run.ts");
+  const { length } = await entriesOf(from);
+  return showSteps(context, [
+    { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} from ${from.path} to ${target.path}` },
+    { what: `compare the copy, then mark ${from.path} as moved to ${target.path}` },
+  ]);
+}
 
 async function move(context: Context, from: Journal, target: Journal): ReturnType<Journal["merge"]> {
   const before = await from.movedTo();

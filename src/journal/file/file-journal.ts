@@ -335,14 +335,16 @@ export class FileJournal implements Journal {
   #unlocked(error: unknown): Finding {
     const failure = this.#failure(error, "lock the journal");
     if (!(failure instanceof Failure)) throw failure;
-    const message = `it was read without its lock: ${failure.message}`;
-    return { severity: "warning", where: this.path, message };
+    return { severity: "warning", where: this.path, message: `it was read without its lock: ${failure.message}` };
   }
 
   async condition(): Promise<Condition> {
     try {
       const { fold, damage, isEmptied } = this.#file.read();
-      return { damagedPlaces: fold.damage.length + damage.length, isEmptied };
+      // Another process that has just made the file writes its first record under the lock.
+      const isStill = (): boolean | Busy => this.#underLock(() => this.#file.read().isEmptied);
+      const isLeft = isEmptied && (await this.#locks.wait(isStill).catch(() => true));
+      return { damagedPlaces: fold.damage.length + damage.length, isEmptied: isLeft };
     } catch (error) {
       throw this.#failure(error, "read the journal");
     }
