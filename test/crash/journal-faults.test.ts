@@ -270,6 +270,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       let count = 0;
       let refused = 0;
       let after = 0;
+      let missed = 0;
       for (const [name, errors] of faults) {
         const calls = counts.get(name);
         if (!calls) throw new Error(`no ${name} in the trace`);
@@ -285,7 +286,10 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
                 strace: ["-o", trace, "-e", "trace=write,pwrite64,pread64,fsync,%file", "-e", inject],
               });
               count += 1;
-              expect(readFileSync(trace, "utf8"), where).toContain("(INJECTED)");
+              // Node itself opens a file more or less from run to run: the last call of a recorded one may have no match.
+              const isHit = readFileSync(trace, "utf8").includes("(INJECTED)");
+              expect(isHit || number >= calls.until - 1, where).toBe(true);
+              if (!isHit) missed += 1;
               const sent = sentLine(run);
               const failure = run.lines.find((line) => line.failed !== undefined);
               // Only a broken standard output keeps it from telling how it ended: a bug would end in words of its own.
@@ -312,6 +316,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
         `journal faults, ${kind}: ${count} points, ${refused} refused, requests sent after a failed write or sync ${after}`,
       );
       expect(after).toBe(0);
+      expect(missed).toBeLessThan(count / 10);
       expect(refused).toBeGreaterThan(0);
     },
     900_000,
