@@ -79,6 +79,7 @@ describe("oauth-clients rotate", () => {
     expect(claimed.code).toBe(0);
     const place = `The secret is in ${at.path("new.secret")}, readable by you alone.`;
     expect(claimed.stderr).toContain(place);
+    expect(claimed.stderr).toMatch(/^ *Next: integ journal recover [0-9a-z]+$/m);
     expect(claimed.stdout).toContain(service.us.service_account_id);
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(0);

@@ -114,7 +114,7 @@ async function isThereAlready(context: Context, lease: EntryLease, { record: ask
     return false;
   if (record.kind === "profile" || !isSamePlace(record, asked)) return false;
   if (!(await context.secrets.completeDelivery(record, {}))) return false;
-  context.output.note(`The secret is already in ${describeDestination(record).name} already.`);
+  context.output.note(`The secret is in ${describeDestination(record).name} already.`);
   return true;
 }
 
@@ -144,6 +144,8 @@ async function settle(
   if (place) context.output.note(place);
   if (wasUnnamed)
     context.output.note(`The response that contained it was incomplete: integ journal recover ${id} finds its client.`);
+  // A rotation continues only now: its old credential is revoked once the new one is delivered.
+  if (lease.entry.parent !== null) context.output.next(shell`integ journal recover ${lease.entry.parent}`);
 }
 
 /** The entry that holds the secret: a rotation's is kept under the creation that belongs to it. */
