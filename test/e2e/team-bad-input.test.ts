@@ -90,7 +90,7 @@ describe("without a server", () => {
       what: "a socket that is not there",
       journal: () => "postgresql:///integ?host=/nonexistent",
       code: 11,
-      says: "there is no such socket",
+      says: "its socket was not found",
     },
     {
       what: "a typing mistake in a parameter",

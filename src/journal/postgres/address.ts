@@ -154,7 +154,7 @@ function ofAuthority(text: string, authority: string): Said {
   for (const one of authority.split(",")) {
     const [, bracketed, plain = "", port = ""] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::([^:]*))?$/.exec(one) ?? [];
     if (bracketed === undefined && plain === "" && one !== "" && port === "")
-      throw wrong(text, "its host cannot be read; an IPv6 address stands in [ ]");
+      throw wrong(text, "its host cannot be read; write an IPv6 address in [ ]");
     hosts.push(decoded(text, bracketed ?? plain));
     ports.push(port);
   }

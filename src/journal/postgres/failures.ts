@@ -113,7 +113,7 @@ export function connectionWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (code === "ECONNREFUSED") return "no server answers there (connection refused)";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host name is not known";
-  if (code === "ENOENT") return "there is no such socket";
+  if (code === "ENOENT") return "its socket was not found";
   if (code === "EACCES") return "access to the socket is denied";
   if (code === "ETIMEDOUT" || code === "EHOSTUNREACH" || code === "ENETUNREACH") return "its host does not answer";
   if (code === "ECONNRESET" || code === "EPIPE" || /Connection terminated/.test(message))
