@@ -2,8 +2,15 @@
 // time at which it may be sent again (§4.2, §8).
 import { Failure } from "../errors.ts";
 import { dueAt, type Entry, type EntryProgress } from "../journal/entry.ts";
-import { detailsOf, lastErrorOf, serviceTime, wait, type Workbench } from "./workbench.ts";
-import { type NextStep, shell } from "../next-step.ts";
+import {
+  detailsOf,
+  lastErrorOf,
+  recoveryStep,
+  type RecoveryStep,
+  serviceTime,
+  wait,
+  type Workbench,
+} from "./workbench.ts";
 
 /** True if the service itself refused the request as too early. A token endpoint that does leaves the request unsent. */
 export function isTooEarly({ kind, details }: Failure): boolean {
@@ -51,9 +58,9 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
 /** No one keeps a command waiting for days. */
 const longestWaitMs = 24 * 60 * 60_000;
 
-function stepAfter({ id }: Entry, { leftMs, until }: { leftMs: number; until: string }): NextStep {
-  if (leftMs > longestWaitMs)
-    return { hint: `Wait until ${until}, then run the command.`, nextCommand: shell`integ journal recover ${id}` };
-  const minutes = `${Math.ceil(leftMs / 60_000) + 2}m`;
-  return { nextCommand: shell`integ journal recover ${id} --retry-for ${minutes}` };
+/** A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again. */
+function stepAfter({ id, parent }: Entry, { leftMs, until }: { leftMs: number; until: string }): RecoveryStep {
+  const resumed = parent ?? id;
+  if (leftMs > longestWaitMs) return { ...recoveryStep(resumed), hint: `Wait until ${until}, then run the command.` };
+  return recoveryStep(resumed, ["--retry-for", `${Math.ceil(leftMs / 60_000) + 2}m`]);
 }

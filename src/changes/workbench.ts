@@ -348,7 +348,7 @@ export function prerequisite({ kind, details }: Failure): string {
 }
 
 /** A step that recovers an entry, and which one. */
-type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
+export type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
 /** The next step "recover this entry", with what the recovery needs. */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
