@@ -23,7 +23,7 @@ export interface RecoveryOptions {
   readonly waitMs: number;
   /** An overlap that is not over runs on, or is ended now. */
   readonly overlap: "leave" | "end";
-  /** The account that the entry was made for; throws where its profile no longer exists or unusable. */
+  /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;

@@ -66,7 +66,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
     undelivered: "The service gave the secret, and it could not be delivered",
     untilClaimed: "It is kept on this machine, readable by you alone, until you claim it.",
     neither: (delivering) => `The secret could neither be kept nor delivered: ${delivering}`,
-    copyStays: "The secret was delivered; the copy kept meanwhile could not be destroyed",
+    copyStays: "The secret was delivered, but the copy kept meanwhile could not be destroyed",
   },
 };
 
@@ -155,7 +155,7 @@ async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTime
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
   } catch (error) {
-    bench.tell.warn(`The secret could not be encrypted into the team's journal (${reasonOf(error)})`);
+    bench.tell.warn(`The secret could not be encrypted into the team's journal: ${reasonOf(error)}`);
     return false;
   }
 }
@@ -166,7 +166,7 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
     return true;
   } catch (error) {
     if (secret.kind === "oauth_client") bench.disk.markFailed(reasonOf(error));
-    bench.tell.warn(`No copy of the secret could be kept before its delivery (${reasonOf(error)})`);
+    bench.tell.warn(`No copy of the secret could be kept before its delivery: ${reasonOf(error)}`);
     return false;
   }
 }
@@ -250,7 +250,7 @@ export async function destroyCopy(
     if (isKept ?? bench.secrets.isKept(entry.id))
       await bench.secrets.destroyKept(entry.id, { keepsProof: entry.parent !== null });
   } catch (error) {
-    bench.tell.warn(`${texts[kindOf(entry)].copyStays} (${reasonOf(error)})`);
+    bench.tell.warn(`${texts[kindOf(entry)].copyStays}: ${reasonOf(error)}`);
   }
 }
 

@@ -272,7 +272,7 @@ export async function recordAfterwards(
       () => false,
     );
     const left = isThere
-      ? `It still has the entry ${id}: "integ journal recover ${id}" is safe.`
+      ? `It still has the entry ${id}. Next: integ journal recover ${id}`
       : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
   }
@@ -301,7 +301,7 @@ export async function releaseReserved(
     } catch (error) {
       const why = reasonOf(error);
       disk.markFailed(why);
-      tell.warn(`Space that was reserved for the secret could not be released (${why})`);
+      tell.warn(`Space that was reserved for the secret could not be released: ${why}`);
     }
   }
 }

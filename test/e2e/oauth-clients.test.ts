@@ -422,7 +422,7 @@ describe("a client_id in the place of the resource id", () => {
       ...more,
     ]);
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain(`note: ${client_id} is the client_id of the client ${id}.`);
+    expect(stderr).toContain(`Note: ${client_id} is the client_id of the client ${id}.`);
     if (verb !== "rotate") expect(JSON.parse(stdout)).toMatchObject({ id });
     expect(await liveClients()).toEqual(verb === "revoke" ? [] : [verb === "get" ? id : JSON.parse(stdout).id]);
   });

@@ -157,7 +157,7 @@ describe("what is said beside the result", () => {
       looked += 1;
       effects += found.length;
       expect(found).toEqual([]);
-      expect(lines).toEqual(["warning: in between"]);
+      expect(lines).toEqual(["Warning: in between"]);
     };
     await Promise.all(corpus.map(spin));
   });

@@ -55,7 +55,7 @@ export interface CallRequest {
   readonly success: readonly number[];
   /** A list page: the larger limit. */
   readonly page?: boolean;
-  /** Name of the field whose one-time secret is looked for in answers that are not proper ones. */
+  /** Name of the field whose one-time secret is looked for in answers that break the contract. */
   readonly secretField?: "client_secret" | "secret";
   /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
@@ -217,7 +217,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
 }
 
 /**
- * A one-time secret in an answer that is not proper one, whole or cut: the service may hold it given, so it is not thrown
+ * A one-time secret in an answer that breaks the contract, whole or cut: for the service it may be delivered, so it is not thrown
  * away. Only a string that ends within what came counts.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {

@@ -162,7 +162,7 @@ function maskPair(pair: string): string {
   return `${name}=…`;
 }
 
-/** Writes a request to the log. @returns the function that logs its end, and hands it on */
+/** Writes a request to the log. @returns the function that logs its end and passes it on */
 export type ExchangeLog = (request: ExchangeRequest, address: LoggedAddress) => (exchange: Exchange) => Exchange;
 
 type LoggedAddress = { readonly origin: string; readonly prefix: string };

@@ -13,7 +13,7 @@ export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
   throw new Failure("outcome_unknown", message, {
     ...detailsOf(entry),
-    meaning: "Nothing was sent now, not even a question: before then its answer would not be certain.",
+    meaning: "Nothing was sent now. A check before that time would not be certain.",
     ...recoveryStep(entry.id),
   });
 }

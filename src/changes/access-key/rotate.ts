@@ -176,7 +176,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
-      "The profile's secret still works. Whether the rotation made a new one is not known; rotating again ends the doubt.",
+      "The profile's secret still works. Whether the rotation made a new one is not known. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });

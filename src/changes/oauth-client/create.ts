@@ -330,7 +330,7 @@ class CreationRun {
   async #keepSalvage(salvage: Salvage): Promise<void> {
     const { refusal } = await keepStray(this.#work, salvage);
     if (refusal !== undefined)
-      this.#bench.tell.warn(`An incomplete response contained a secret, and it could not be kept (${refusal})`);
+      this.#bench.tell.warn(`An incomplete response contained a secret, and it could not be kept: ${refusal}`);
   }
 
   /** The same request again, when it is due. */

@@ -167,7 +167,7 @@ async function refuseGone(context: Context, entry: Entry): Promise<void> {
   });
 }
 
-/** A crash leaves space at the place of work that was under way: among so many of the newest entries, or before in this run. */
+/** A crash leaves space reserved for a secret: it is looked for in so many of the newest entries, and in those of this run. */
 const lookedBack = 1000;
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
