@@ -172,6 +172,8 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
 /** What a delivery works with. */
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
+  /** The other destinations of the same secret. */
+  readonly beside?: readonly DestinationProgress[];
   /** Puts what a later process must know into the journal, before and after each step that it could not see otherwise. */
   readonly record: (record: R) => Promise<void>;
 }
@@ -181,6 +183,8 @@ export interface Preparation {
   readonly before?: DestinationRecord | null;
   /** The secret exists and is safe: what cannot be made ready now is found out when it is delivered. */
   readonly isKept?: boolean;
+  /** The other destinations of the same secret. */
+  readonly beside?: readonly DestinationProgress[];
 }
 
 /**
@@ -208,7 +212,7 @@ export interface Destination {
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
-  prepare(work: string): Promise<SingleRecord>;
+  prepare(work: string, preparation?: Pick<Preparation, "beside">): Promise<SingleRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
