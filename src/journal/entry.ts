@@ -332,6 +332,19 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
   );
 }
 
+/** What an account is in a journal of many machines, each with names for its profiles. */
+export interface EntryAccount extends Pick<Entry, "base_url"> {
+  readonly organization_id: string | null;
+  /** The client that acts; an API key does not say whose it is. */
+  readonly principal: string | undefined;
+}
+
+export function isOfAccount(entry: Entry, { base_url, organization_id, principal }: EntryAccount): boolean {
+  const isSameClient = principal === undefined || entry.principal === undefined || principal === entry.principal;
+  const isSameOrganization = organization_id?.toLowerCase() === entry.organization_id?.toLowerCase();
+  return base_url === entry.base_url && isSameOrganization && isSameClient;
+}
+
 /** The clients and keys that an entry names: what it made, changed or was to revoke, a client by its `client_id` too. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key, new_key } = detail;
