@@ -2,12 +2,11 @@
 // of docs/design say of the end. All of it follows from one number.
 import { createAccessKey } from "../../src/changes/access-key/create.ts";
 import { replaceAccessKey } from "../../src/changes/access-key/replace.ts";
-import { revokeAccessKey } from "../../src/changes/access-key/revoke.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../src/changes/revocation.ts";
 import { rotateAccessKey } from "../../src/changes/access-key/rotate.ts";
-import { deliverKept } from "../../src/changes/kept-delivery.ts";
+import { deliverKept } from "../../src/changes/delivery-recovery.ts";
 import { createOAuthClient } from "../../src/changes/oauth-client/create.ts";
 import { finishOrReplace } from "../../src/changes/oauth-client/replace.ts";
-import { revokeOAuthClient } from "../../src/changes/oauth-client/revoke.ts";
 import { rotateOAuthClient } from "../../src/changes/oauth-client/rotate.ts";
 import { recover } from "../../src/changes/recovery.ts";
 import type { Workbench } from "../../src/changes/workbench.ts";

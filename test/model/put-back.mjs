@@ -16,11 +16,11 @@ const defects = [
   },
   {
     name: "3 a client that was made before, with the same key, is taken for lost",
-    changes: [["changes/oauth-client/create.ts", "if (detail.own_key === true) return false;", "return false;"]],
+    changes: [["changes/delivery-recovery.ts", "if (detail.own_key === true) return false;", "return false;"]],
   },
   {
     name: "5 after 429 the same creation gets another key",
-    changes: [["changes/put-off.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
+    changes: [["changes/sending.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
   },
   {
     name: "48 one destination takes two secrets",

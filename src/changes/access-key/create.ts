@@ -14,8 +14,19 @@ import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
+import {
+  isTooEarly,
+  putOff,
+  untilDue,
+  attemptedHere,
+  delayBeforeNext,
+  exchanged,
+  readUntilAnswered,
+  wait,
+  beginning,
+  tellAlongside,
+  tellSimultaneous,
+} from "../sending.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -25,20 +36,15 @@ import {
   type SecretDelivery,
   secretLost,
   undelivered,
+  releaseReserved,
 } from "../secret-delivery.ts";
 import {
-  attemptedHere,
-  delayBeforeNext,
   detailsOf,
-  exchanged,
   lastErrorOf,
   madeAs,
   madeFor,
   outcomeUnknown,
-  readUntilAnswered,
   recordAfterwards,
-  releaseReserved,
-  wait,
   type Workbench,
 } from "../workbench.ts";
 

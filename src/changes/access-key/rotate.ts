@@ -9,17 +9,9 @@ import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
-import { assertQuiet } from "./quiet.ts";
-import { type SecretDelivery, secretLost } from "../secret-delivery.ts";
-import {
-  detailsOf,
-  madeFor,
-  outcomeUnknown,
-  recordAfterwards,
-  recoveryStep,
-  releaseReserved,
-  type Workbench,
-} from "../workbench.ts";
+import { assertQuiet } from "../sending.ts";
+import { type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
+import { detailsOf, madeFor, outcomeUnknown, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 import { shell } from "../../next-step.ts";
 

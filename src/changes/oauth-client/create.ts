@@ -6,20 +6,39 @@ import {
   type CreationDecision,
   type CreationRequest,
   decideCreation,
+  creationBody,
 } from "../../api/oauth-client-creation.ts";
 import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, type EntryProgress } from "../../journal/entry.ts";
-import type { EntryLease } from "../../journal/journal.ts";
-import type { OneTimeSecret } from "../../secrets/destination.ts";
-import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
-import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
-import { noSlot } from "./full-account.ts";
-import { stillPending, untilNotPending } from "./pending.ts";
-import { belonging, wasClaimed } from "../kept-secret.ts";
-import { completeDelivery } from "../delivery-recovery.ts";
+import type { Entry, EntryProgress } from "../../journal/entry.ts";
+import type { EntryLease, Admission, Intent } from "../../journal/journal.ts";
+import type { OneTimeSecret, Destination } from "../../secrets/destination.ts";
+import {
+  isTooEarly,
+  putOff,
+  untilDue,
+  attemptedHere,
+  delayBeforeNext,
+  exchanged,
+  wait,
+  beginning,
+  tellAlongside,
+  admitTo,
+  tellSimultaneous,
+  stillPending,
+  untilNotPending,
+  noSlot,
+} from "../sending.ts";
+import {
+  completeDelivery,
+  deliverWhatIsKept,
+  findSecret,
+  keptUnnamed,
+  wasClaimed,
+  wasMadeBefore,
+  isPartlyDelivered,
+} from "../delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -28,22 +47,30 @@ import {
   reserveDestination,
   type SecretDelivery,
   settleDelivered,
-  undelivered,
+  releaseReserved,
 } from "../secret-delivery.ts";
 import {
-  attemptedHere,
-  beganAt,
-  delayBeforeNext,
   detailsOf,
-  exchanged,
   lastErrorOf,
   outcomeUnknown,
   recordAfterwards,
-  releaseReserved,
-  wait,
   withRequestId,
   type Workbench,
+  madeAs,
+  madeFor,
 } from "../workbench.ts";
+
+export interface CreationOptions {
+  readonly destination: Destination;
+  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
+  readonly waitMs: number;
+  /** `--idempotency-key` */
+  readonly key?: string;
+  /** `--new`: leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean;
+  /** The client that the new one stands in for: a receipt that shows it is none of a new client. */
+  readonly notId?: string | undefined;
+}
 
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
 export interface CreationEnd {
@@ -53,6 +80,40 @@ export interface CreationEnd {
   readonly receipt: string;
   /** Of the answer that showed the client without its secret. */
   readonly requestId?: string | undefined;
+}
+
+/** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
+export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
+  // The same service account and the same set of scopes are the same intent.
+  const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
+  return {
+    ...(begun ? madeAs(begun) : madeFor(account)),
+    operation: "oauth_client.create",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: creationBody(request),
+    fingerprint: JSON.stringify(fingerprint),
+    idempotent: true,
+    detail: { own_key: true },
+  };
+}
+
+/** As it was typed: a client that is delivered needs no space at its destination. */
+function admitCreation(
+  bench: Workbench,
+  intent: Intent,
+  { destination, fresh, key }: CreationOptions,
+): Promise<Admission> {
+  const detail = { ...intent.detail, own_key: key === undefined };
+  return admitTo(
+    bench,
+    { ...intent, detail },
+    {
+      destination,
+      choice: { fresh, key },
+      isThere: async (lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
+    },
+  );
 }
 
 /**
@@ -87,9 +148,6 @@ export async function createOAuthClient<T>(
 export function finishCreation(bench: Workbench, lease: EntryLease, options: CreationOptions): Promise<CreationEnd> {
   return new CreationRun(bench, lease, options).finish();
 }
-
-/** Clocks that were compared differ by this much at most: what the service's Date leaves out, and the way of its answer. */
-const comparedSkewMs = 10_000;
 
 /** One run at a creation: what it knows of earlier attempts, and since when it tries. */
 class CreationRun {
@@ -141,7 +199,7 @@ class CreationRun {
         if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
       }
     } catch (error) {
-      throw error instanceof Failure ? withRequestId(await this.#waitsUnnamed(error), this.#requestId) : error;
+      throw error instanceof Failure ? withRequestId(await keptUnnamed(this.#work, error), this.#requestId) : error;
     } finally {
       if (!this.#leaveReserve) await releaseReserved(this.#bench, this.#entry, this.#work.destination);
     }
@@ -251,53 +309,14 @@ class CreationRun {
   async #withoutSecret(client: OAuthClient, receipt: string): Promise<CreationEnd> {
     const learned = this.#learned(client);
     if (this.#settledBefore) return { kind: "delivered_before", entry: this.#entry, receipt };
-    const found = this.#deliveredBefore ? "delivered" : await this.#findSecret({ ...this.#entry, ...learned });
-    if (found === "kept") return this.#deliverKept(learned, receipt);
-    if (found === "delivered") {
-      await settleDelivered(this.#work, learned);
+    const found = this.#deliveredBefore ? "delivered" : await findSecret(this.#work, { ...this.#entry, ...learned });
+    if (found !== "nowhere") {
+      await (found === "kept" ? deliverWhatIsKept(this.#work, learned) : settleDelivered(this.#work, learned));
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    const made_before = this.#wasMadeBefore(client);
+    const made_before = wasMadeBefore(this.#entry, { client, isUncertain: this.#uncertain });
     await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
-  }
-
-  /** A secret that an earlier process kept goes to the destinations that are missing, if the journal remembers them. */
-  async #deliverKept(learned: Partial<EntryProgress>, receipt: string): Promise<CreationEnd> {
-    const { destination } = this.#entry;
-    if (destination?.kind !== "several" && destination?.kind !== "store") {
-      await this.#record({ ...learned, state: "undelivered" });
-      throw undelivered(this.#entry, "an earlier run could not deliver it.");
-    }
-    const kept = belonging(await this.#bench.secrets.readKept(this.#entry.id), { ...this.#entry, ...learned });
-    await deliverSecret(this.#work, kept, { learned, isKept: true });
-    return { kind: "delivered_before", entry: this.#entry, receipt };
-  }
-
-  /**
-   * True if no request of this entry can have made the client (a key given by hand, used before on a disk that no longer exists), or if
-   * that cannot be known: its secret was not lost here. Either none of the requests went unanswered, or the client is older
-   * than all of them. When the first one was sent, by the service's clock, is known only if that one was answered: this
-   * machine's clock may have been wrong then, whatever it says now.
-   */
-  #wasMadeBefore({ created_at }: OAuthClient): boolean {
-    const { detail, clock_offset_ms } = this.#entry;
-    if (detail.own_key === true) return false;
-    if (!this.#uncertain || detail.made_before === true || clock_offset_ms === null) return true;
-    return Date.parse(created_at) < beganAt(this.#entry) - comparedSkewMs;
-  }
-
-  /** A destination that cannot be checked may hold the secret: nothing is called lost for that. */
-  async #findSecret(entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
-    try {
-      if (this.#bench.secrets.isKept(entry.id)) return "kept";
-      return (await completeDelivery(this.#bench, this.#lease, entry)) ? "delivered" : "nowhere";
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const { resource_id, last_error, detail } = entry;
-      await this.#record({ resource_id, last_error, detail, state: "unknown" });
-      throw outcomeUnknown(this.#entry, error);
-    }
   }
 
   /** `pending` (§4.2): the key is kept, the client inspected, nothing created again. */
@@ -374,19 +393,5 @@ class CreationRun {
 
   #noteError(failure: Failure, state: Entry["state"]): Promise<void> {
     return this.#record({ state, last_error: lastErrorOf(failure) });
-  }
-
-  /** How a run ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
-  async #waitsUnnamed(failure: Failure): Promise<Failure> {
-    if (failure.kind !== "outcome_unknown") return failure;
-    try {
-      if (!this.#bench.secrets.isKept(this.#entry.id)) return failure;
-    } catch {
-      return failure; // Recovery looks again.
-    }
-    await this.#record({ state: "undelivered" });
-    const { hint, nextCommand, meaning } = undelivered(this.#entry, failure).details;
-    const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
-    return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
   }
 }

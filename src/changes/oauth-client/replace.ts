@@ -4,22 +4,11 @@ import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { goneOnPurpose, markRevoking } from "../revocation.ts";
-import { reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
-import { assertAsAsked, secretLost, undelivered } from "../secret-delivery.ts";
-import {
-  detailsOf,
-  madeAs,
-  recordAfterwards,
-  recoveryIn,
-  releaseReserved,
-  saysNothingWasDone,
-  type Workbench,
-} from "../workbench.ts";
-import type { CreationOptions } from "./admit.ts";
-import { type CreationEnd, finishCreation } from "./create.ts";
-import { untilClientRevoked } from "./revoke.ts";
+import { begunReplacement, settleReplaced, reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
+import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
+import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
+import { detailsOf, madeAs, recordAfterwards, recoveryIn, saysNothingWasDone, type Workbench } from "../workbench.ts";
+import { type CreationOptions, type CreationEnd, finishCreation } from "./create.ts";
 
 export interface ReplacementOptions {
   /** Where the secret of an entry goes. */

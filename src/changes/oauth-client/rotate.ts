@@ -18,14 +18,14 @@ import {
   detailsOf,
   isInterruption,
   madeFor,
-  readUntilAnswered,
   recordAfterwards,
   saysNothingWasDone,
   type Workbench,
 } from "../workbench.ts";
-import { creationIntent } from "./admit.ts";
+import { readUntilAnswered } from "../sending.ts";
+import { creationIntent } from "./create.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
-import { untilClientRevoked } from "./revoke.ts";
+import { untilClientRevoked } from "../revocation.ts";
 import { shell } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {

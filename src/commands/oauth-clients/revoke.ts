@@ -1,4 +1,4 @@
-import { clientRevocationIntent, revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun } from "../options/dry-run.ts";
