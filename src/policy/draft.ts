@@ -1,8 +1,7 @@
 // A first policy file for what exists already: the text that `integ policy init` writes.
-import { type ItemKind, nameOf } from "./works.ts";
 
 export interface DraftItem {
-  readonly kind: ItemKind;
+  readonly kind: "oauth_client" | "access_key";
   readonly id: string;
   /** What it is called elsewhere: the base of its name in the file. */
   readonly called: string;
@@ -53,7 +52,11 @@ function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(
     items.map((item) => {
-      const base = nameOf(item.called, item.kind);
+      const base =
+        item.called
+          .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
+          .slice(0, 90)
+          .replaceAll(/^[._-]+|[._-]+$/g, "") || item.kind.replace("_", "-");
       let name = base;
       for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
       taken.add(name);

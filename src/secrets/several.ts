@@ -43,7 +43,7 @@ class SeveralDestinations implements Destination {
 
   async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
     this.#adopt(preparation);
-    return this.#each(preparation, (destination, beside) => destination.prepare(work, { beside }));
+    return this.#each(preparation, (destination) => destination.prepare(work));
   }
 
   /** What an earlier process delivered, or this one since it was asked for, is not touched again. */
@@ -59,21 +59,17 @@ class SeveralDestinations implements Destination {
 
   async #each(
     { isKept = false }: Preparation,
-    step: (destination: SingleDestinationPlace, beside: readonly DestinationProgress[]) => Promise<SingleRecord>,
+    step: (destination: SingleDestinationPlace) => Promise<SingleRecord>,
   ): Promise<RecordOf<"several">> {
     for (const part of this.#missing()) {
       try {
-        part.at = await step(part.destination, this.#beside(part));
+        part.at = await step(part.destination);
       } catch (error) {
         // A secret that is safe is delivered where it can be: this one says why not when its turn comes.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
     return this.record;
-  }
-
-  #beside(part: Part): readonly DestinationProgress[] {
-    return this.#parts.filter((other) => other !== part);
   }
 
   *#missing(): Generator<Part & { readonly destination: SingleDestinationPlace }> {
@@ -89,9 +85,8 @@ class SeveralDestinations implements Destination {
       };
       try {
         // Made ready again: where that fails, the others still get it.
-        const beside = this.#beside(part);
-        part.at = await part.destination.prepare(origin.entry, { beside });
-        await part.destination.deliver(secret, { origin, beside, record: recordPart });
+        part.at = await part.destination.prepare(origin.entry);
+        await part.destination.deliver(secret, { origin, record: recordPart });
         part.state = "delivered";
       } catch (error) {
         if (!(error instanceof Failure)) throw error;

@@ -18,14 +18,14 @@ import {
   detailsOf,
   isInterruption,
   madeFor,
+  readUntilAnswered,
   recordAfterwards,
   saysNothingWasDone,
   type Workbench,
 } from "../workbench.ts";
-import { readUntilAnswered } from "../sending.ts";
-import { creationIntent } from "./create.ts";
+import { creationIntent } from "./admit.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
-import { untilClientRevoked } from "../revocation.ts";
+import { untilClientRevoked } from "./revoke.ts";
 import { shell } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {
@@ -180,8 +180,7 @@ async function deliverNewClient(
     ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
   try {
-    const { old_client: notId } = detailOf(rotation.entry, "oauth_client.rotate");
-    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace, notId };
+    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
     const { entry, receipt } = await finishOrReplace(bench, child, options);
     return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
   } catch (error) {

@@ -1,7 +1,5 @@
 // What makes an OAuth client a risk, from what the journal knows and the service shows. Pure.
-import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import { nameOf } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
@@ -13,7 +11,8 @@ export interface ClientFinding {
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
-  readonly remedy: NextCommand | Advice;
+  /** What to do: a command if one does it. */
+  readonly remedy: string;
 }
 
 export interface ClientAuditLimits {
@@ -41,7 +40,7 @@ function findingOf(
   const found = (
     rule: ClientFinding["rule"],
     severity: ClientFinding["severity"],
-    words: Pick<ClientFinding, "message" | "remedy">,
+    words: { readonly message: string; readonly remedy: string },
   ): ClientFinding => ({
     object: "finding",
     id: `${rule}:${id}`,
@@ -57,8 +56,8 @@ function findingOf(
       message,
       remedy:
         ownership === "own"
-          ? "Use another credential first: the profile authenticates with this client."
-          : shell`integ oauth-clients revoke ${id}`,
+          ? "the profile authenticates with it: use another credential first"
+          : `integ oauth-clients revoke ${id}`,
     });
   }
   const ageMs = nowMs - Date.parse(createdAt ?? "");
@@ -66,14 +65,14 @@ function findingOf(
     const message = `it is ${Math.floor(ageMs / day)} days old, limit ${Math.floor(maxAgeMs / day)}`;
     const remedy =
       ownership === "own"
-        ? "Rotate it as another profile: the profile authenticates with this client."
-        : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
+        ? `the profile authenticates with it: rotate it as another profile`
+        : `integ oauth-clients rotate ${id} --overlap 24h --secret-file <path>`;
     return found("too_old", "medium", { message, remedy });
   }
   if (declared.has(id)) return undefined;
   return found("undeclared", "low", {
     message: "no item of a policy is about it",
-    remedy: shell`integ adopt oauth-client ${id} --name ${nameOf(id, "oauth_client")}`,
+    remedy: `integ adopt oauth-client ${id} --name <name>`,
   });
 }
 
@@ -91,6 +90,6 @@ function fullAccounts(held: readonly SeenCredential[]): ClientFinding[] {
       client_id: null,
       service_account_id: account,
       message: `at least ${count} of ${slots} slots are used`,
-      remedy: shell`integ oauth-clients list --service-account ${account}`,
+      remedy: `integ oauth-clients list --service-account ${account}`,
     }));
 }

@@ -104,7 +104,7 @@ class TableList implements PageWriter {
     if (layout.kind === "blocks") return "";
     const hidden = headings.filter((_heading, index) => !layout.shown.includes(index));
     if (hidden.length > 0)
-      target.note(`Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with --fields.`);
+      target.note(`hidden columns (the terminal is too narrow): ${hidden.join(", ")} (--fields chooses)`);
     return this.#line(headings, { layout, isHeading: true });
   }
 
