@@ -12,7 +12,7 @@ const key = "bench-key";
 /** Rows a page: the largest (§8). */
 export const limit = 500;
 
-/** A folder that no longer exists after the benchmark: a home without configuration, and the lists of addresses for curl. */
+/** A folder that is removed after the benchmark: a home without configuration, and the lists of addresses for curl. */
 export class Workplace {
   /** @param server a page server that runs */
   constructor({ port }) {

@@ -77,7 +77,7 @@ function other(path, response) {
 if (process.argv[2] === "serve") {
   const server = createServer({ keepAliveTimeout: 60_000 }, answer);
   server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
-  // The benchmark no longer exists.
+  // The benchmark has ended.
   process.stdin.resume().on("end", () => {
     server.close();
     server.closeAllConnections();

@@ -11,7 +11,7 @@ import { type ReadyHelp, readyHelpFile, readyTreeFile } from "../src/edge/ready-
 
 const require = createRequire(import.meta.url);
 
-/** What no one says the width of, and a wide terminal. Other widths are wrapped when they are asked for. */
+/** For an unknown width and for a wide terminal. Other widths are wrapped when they are asked for. */
 const widths = [80, 100];
 
 type Main = (process: unknown) => Promise<number>;

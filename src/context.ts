@@ -1,6 +1,7 @@
 // All that a command may ask for. Types only; edge/build-context.ts makes each part when it is first asked for.
 import type { Service } from "./api/connect.ts";
-import type { Clock, SecretKeeping } from "./changes/workbench.ts";
+import type { Clock } from "./changes/workbench.ts";
+import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
 import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
@@ -9,7 +10,6 @@ import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
-import type { Undelivered } from "./secrets/kept.ts";
 
 /** What the person set for every command, flags before environment. Durations are milliseconds. */
 export interface Settings {

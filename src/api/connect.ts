@@ -8,7 +8,7 @@ import type { Contract } from "./contract.ts";
 import { contractVersion, organizationHeader, versionHeader } from "./contract-headers.ts";
 import { type Cohorts, createCohorts, createEntities, type Entities } from "./entities-and-cohorts.ts";
 import { type Authorization, Caller } from "./http/caller.ts";
-import type { Transport } from "./http/exchange.ts";
+import type { Exchange, Transport } from "./http/exchange.ts";
 import { parseHttpDate } from "./http/retry.ts";
 import type { OAuthClients } from "./oauth-clients.ts";
 import type { People } from "./people.ts";
@@ -50,14 +50,14 @@ const nobody: Authorization = { header: async () => undefined, rejected: () => f
 
 /** Nothing is sent or read before a method is called. */
 export function connect(options: ConnectOptions): Service {
-  const { baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
-  const { transport, clockOffset } = watchClock(options);
-  const authorization = createV1Authorization(options.credential, { ...options, transport });
-  const common = { transport, baseUrl, now };
+  const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
+  const { watched, answered, clockOffset } = watchClock(options);
+  const authorization = createV1Authorization(options.credential, { ...options, transport: watched });
+  const common = { transport, baseUrl, now, answered };
   const v1 = new Caller({ ...common, authorization, headers: () => versionHeader(serviceVersion) });
   const legacy = new Caller({
     ...common,
-    authorization: createLegacyAuthorization(options.legacyCredential, { ...options, transport }),
+    authorization: createLegacyAuthorization(options.legacyCredential, { ...options, transport: watched }),
     headers: () => organizationHeader(organizationId),
   });
   const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
@@ -66,7 +66,9 @@ export function connect(options: ConnectOptions): Service {
     return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
   });
   const raw = once(async () => (await import("./raw.ts")).createRaw({ v1, legacy }));
-  const tokens = once(async () => (await import("./auth/token-exchange.ts")).createTokens({ ...options, transport }));
+  const tokens = once(async () =>
+    (await import("./auth/token-exchange.ts")).createTokens({ ...options, transport: watched }),
+  );
   return {
     oauthClients: {
       create: async (bodyText, idempotencyKey) => (await oauthClients()).create(bodyText, idempotencyKey),
@@ -89,21 +91,25 @@ export function connect(options: ConnectOptions): Service {
 }
 
 /** Every answer says what the time is, whatever it answers. */
-function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & { transport: Transport } {
+function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
+  readonly answered: (exchange: Exchange) => void;
+  readonly watched: Transport;
+} {
   let offset: number | undefined;
-  return {
-    clockOffset: () => offset,
-    transport: {
-      async exchange(request) {
-        const exchange = await transport.exchange(request);
-        const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
-        const at = date === undefined ? undefined : parseHttpDate(date, now());
-        if (at !== undefined) offset = at - now();
-        return exchange;
-      },
-      close: () => transport.close(),
-    },
+  const answered = (exchange: Exchange): void => {
+    const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
+    const at = date === undefined ? undefined : parseHttpDate(date, now());
+    if (at !== undefined) offset = at - now();
   };
+  const watched: Transport = {
+    async exchange(request) {
+      const exchange = await transport.exchange(request);
+      answered(exchange);
+      return exchange;
+    },
+    close: () => transport.close(),
+  };
+  return { clockOffset: () => offset, answered, watched };
 }
 
 function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people"> {

@@ -75,7 +75,7 @@ export async function* walk(fetchPage: FetchPage, options: WalkOptions): AsyncGe
     const [buffer, other] = buffers;
     buffers = [other, buffer];
     const answer = fetchPage({ pageToken, limit, signal: abandoned.signal, buffer });
-    // Anyone who leaves the walk early does not wait for this one; it fails unheard.
+    // Anyone who leaves the walk early does not wait for this one; its failure is ignored.
     answer.catch(() => {});
     return answer;
   };

@@ -1,20 +1,24 @@
 // The way back to a secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
-import type { EntryLease } from "../journal/journal.ts";
-import type { Destination, SingleRecord } from "../secrets/destination.ts";
-import { learnedOfKept } from "./former-ids.ts";
+import type { Entry, EntryProgress } from "../journal/entry.ts";
+import type { OAuthClient } from "../api/oauth-clients.ts";
+import type { EntryLease, Journal } from "../journal/journal.ts";
+import type { Destination, SingleRecord, OneTimeSecret, DestinationRecord } from "../secrets/destination.ts";
 import {
   assertAsAsked,
   deliverSecret,
   kindOf,
+  learnedOfKey,
   reserveDestination,
   type SecretDelivery,
   settledState,
   settleDelivered,
   undelivered,
+  releaseReserved,
+  originOf,
 } from "./secret-delivery.ts";
-import { recordAfterwards, releaseReserved, type SecretKeeping, type Workbench } from "./workbench.ts";
+import { beganAt, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import type { SecretKeeping } from "../secrets/kept.ts";
 
 /**
  * Finishes a delivery that a crash interrupted, at the destination that the entry remembers.
@@ -141,18 +145,177 @@ export async function finishKeyDelivery(
   if (await completeDelivery(bench, lease)) {
     // The copy knows whose secret it is, if the crash came before the journal did.
     const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
-    await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""), isKept);
+    await settleDelivered(delivery, learnedOfKey(lease.entry, kept?.id ?? ""), isKept);
     return true;
   }
   if (!isKept) return false;
   const secret = await bench.secrets.readKept(lease.entry.id);
-  const learned = await learnedOfKept(bench, lease.entry, secret.id);
   if (destination.isStdout) {
-    await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
+    await recordAfterwards(bench, lease, { state: "undelivered", resource_id: secret.id || lease.entry.resource_id });
     throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.");
   }
   const record = await reserveDestination(bench, lease, { destination, isKept: true });
   await lease.record({ destination: { ...record } });
-  await deliverSecret(delivery, secret, { prove, learned, isKept: true });
+  await deliverSecret(delivery, secret, { prove, learned: learnedOfKey(lease.entry, secret.id), isKept: true });
   return true;
+}
+
+// A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
+
+/** True if the entry does not say which client its secret opens: it came in an answer that was cut. */
+export function isUnnamed(entry: Entry): boolean {
+  return entry.operation === "oauth_client.create" && entry.resource_id === null;
+}
+
+/** True if a person has claimed the secret: it is not lost, wherever it went. */
+export function wasClaimed(entry: Entry): boolean {
+  return entry.detail.secret_claimed === true;
+}
+
+/** What a claimed entry becomes: done, or unknown if a receipt has still to name its client. */
+export function afterClaim(entry: Entry): Pick<Entry, "state" | "last_error" | "detail"> {
+  const detail = { ...entry.detail, secret_claimed: true };
+  return isUnnamed(entry)
+    ? { state: "unknown", last_error: entry.last_error, detail }
+    : { state: settledState(detail), last_error: null, detail };
+}
+
+/**
+ * The kept secret with all that is known of what it opens. What came with it is its receipt if that is an object with the
+ * secret at its top level; a text that was cut is none, and never keeps a secret from its destination.
+ */
+export function belonging(kept: OneTimeSecret, entry: Entry): OneTimeSecret {
+  const id = entry.resource_id ?? kept.id;
+  const clientId = entry.detail.client_id ?? kept.clientId;
+  const named = { ...kept, id, clientId };
+  const field = secretFieldOf(kept);
+  if (objectOf(kept.receipt)[field] === kept.secret) return named;
+  const ids = kept.kind === "oauth_client" ? { client_id: clientId ?? null } : {};
+  return { ...named, receipt: JSON.stringify({ id: id || null, ...ids, [field]: kept.secret }) };
+}
+
+/** The field of an answer that holds the secret (§2.3, §2.4). */
+export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secret" {
+  return kind === "oauth_client" ? "client_secret" : "secret";
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+// The delivery of a secret that an earlier process kept on this machine, to a destination that is given now.
+
+/**
+ * Brings a kept secret to its destination, and destroys the copy afterwards.
+ * @param lease an entry in state `undelivered`
+ * @returns false if no secret is kept on this machine
+ * @throws Failure `undelivered` if the destination does not take it: it is still kept
+ */
+export async function deliverKept(bench: Workbench, lease: EntryLease, destination: Destination): Promise<boolean> {
+  const { id } = lease.entry;
+  if (!bench.secrets.isKept(id)) return false;
+  const kept = belonging(await bench.secrets.readKept(id), lease.entry);
+  if (!(await completeDelivery(bench, lease))) {
+    try {
+      const place = await reserveDestination(bench, lease, { destination, isKept: true });
+      await lease.record({ destination: { ...place } });
+      const record = (at: DestinationRecord): Promise<void> =>
+        recordAfterwards(bench, lease, { destination: { ...at } });
+      await bench.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw undelivered(lease.entry, error);
+    } finally {
+      await releaseReserved(bench, lease.entry, destination);
+    }
+  }
+  await lease.record(afterClaim(lease.entry));
+  await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
+  return true;
+}
+
+/** The entry that was to stand in for this one and has not come to nothing. */
+export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
+  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
+  const standIns = await journal.select({ all: true, replaces: lost.id });
+  return standIns.find((entry) => !cameToNothing.has(entry.state));
+}
+
+export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
+  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
+}
+
+/**
+ * Where a secret is whose client the service shows without it. A destination that cannot be checked may hold the secret:
+ * nothing is called lost for that.
+ * @param entry as it stands with what the answer said
+ */
+export async function findSecret(
+  { bench, lease }: SecretDelivery,
+  entry: Entry,
+): Promise<"kept" | "delivered" | "nowhere"> {
+  try {
+    if (bench.secrets.isKept(entry.id)) return "kept";
+    return (await completeDelivery(bench, lease, entry)) ? "delivered" : "nowhere";
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { resource_id, last_error, detail } = entry;
+    await recordAfterwards(bench, lease, { resource_id, last_error, detail, state: "unknown" });
+    throw outcomeUnknown(lease.entry, error);
+  }
+}
+
+/** A client's secret that an earlier process kept goes to the destinations that are missing, if the journal remembers them. */
+export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<EntryProgress>): Promise<void> {
+  const { bench, lease } = work;
+  const { destination, id } = lease.entry;
+  if (destination?.kind !== "several" && destination?.kind !== "store") {
+    await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
+    throw undelivered(lease.entry, "an earlier run could not deliver it.");
+  }
+  const kept = belonging(await bench.secrets.readKept(id), { ...lease.entry, ...learned });
+  await deliverSecret(work, kept, { learned, isKept: true });
+}
+
+/** Clocks that were compared differ by this much at most: what the service's Date leaves out, and the way of its answer. */
+const comparedSkewMs = 10_000;
+
+/**
+ * True if no request of the entry can have made the client (a key given by hand, used before on a disk that no longer exists), or if
+ * that cannot be known: its secret was not lost here. Either none of the requests went unanswered, or the client is older
+ * than all of them. When the first one was sent, by the service's clock, is known only if that one was answered: this
+ * machine's clock may have been wrong then, whatever it says now.
+ */
+export function wasMadeBefore(
+  entry: Entry,
+  { client, isUncertain }: { readonly client: Pick<OAuthClient, "created_at">; readonly isUncertain: boolean },
+): boolean {
+  const { detail, clock_offset_ms } = entry;
+  if (detail.own_key === true) return false;
+  if (!isUncertain || detail.made_before === true || clock_offset_ms === null) return true;
+  return Date.parse(client.created_at) < beganAt(entry) - comparedSkewMs;
+}
+
+/** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
+export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
+  if (failure.kind !== "outcome_unknown") return failure;
+  try {
+    if (!bench.secrets.isKept(lease.entry.id)) return failure;
+  } catch {
+    return failure; // Recovery looks again.
+  }
+  await recordAfterwards(bench, lease, { state: "undelivered" });
+  const { hint, nextCommand, meaning } = undelivered(lease.entry, failure).details;
+  const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
+  return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
+}
+
+/** Of several destinations one has the secret: the others are looked at again when it is delivered there. */
+export function isPartlyDelivered({ destination }: Entry): boolean {
+  return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }

@@ -3,7 +3,7 @@
 // finished later, and at every moment one of the two works.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, type Operation } from "../journal/entry.ts";
-import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import {
   describeDestination,
   type Destination,
@@ -12,10 +12,12 @@ import {
   namesOf,
   type OneTimeSecret,
   placesOf,
+  WatchedDestination,
 } from "../secrets/destination.ts";
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
-import { WatchedDestination } from "./secret-delivery.ts";
-import { recordAfterwards, recoveryStep, releaseReserved, serviceTime, wait, type Workbench } from "./workbench.ts";
+import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
+import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
+import { releaseReserved } from "./secret-delivery.ts";
 import type { NextCommand } from "../next-step.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
@@ -83,27 +85,18 @@ export interface Rotated {
   readonly receipt: string | undefined;
 }
 
-/**
- * Admits a rotation with the destination of its secret. The same command typed again finds the secret's file there,
- * because an earlier process put it there: the work is resumed.
- * @throws Failure of the destination, if it can take no secret and one is still to come
- */
-export async function admitRotation(
+/** Admits a rotation; one typed again, whose secret an earlier process delivered, is resumed. */
+export function admitRotation(
   { journal }: { readonly journal: Pick<Journal, "admit" | "resume" | "select"> },
   intent: Intent,
   about: { readonly destination: Destination; readonly creation: Operation; readonly fresh?: boolean | undefined },
-): Promise<Admission & { readonly place?: DestinationRecord }> {
+): Promise<PlacedAdmission> {
   const { destination, creation, fresh } = about;
-  let record: DestinationRecord;
-  try {
-    record = await destination.check();
-  } catch (refusal) {
-    const earlier = await journal.resume(intent, { fresh });
-    if (earlier && (await currentChild(journal, earlier.lease.entry, creation))?.state === "done") return earlier;
-    await earlier?.lease.release();
-    throw refusal;
-  }
-  return { ...(await journal.admit({ ...intent, destination: { ...record } }, { fresh })), place: record };
+  return admitTo({ journal }, intent, {
+    destination,
+    choice: { fresh },
+    isThere: async ({ entry }) => (await currentChild(journal, entry, creation))?.state === "done",
+  });
 }
 
 /** A flag that was typed, and what the rotation was started with. */
@@ -175,17 +168,6 @@ export async function currentChild(
   const children = await journal.select({ all: true, parent: rotation.id, operation: creation });
   const isOpen = (id: string | null): boolean => children.some((entry) => entry.id === id && !isSettled(entry.state));
   return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
-}
-
-/** The entry that was to stand in for this one and has not come to nothing. */
-export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
-  const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
-  const standIns = await journal.select({ all: true, replaces: lost.id });
-  return standIns.find((entry) => !cameToNothing.has(entry.state));
-}
-
-export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<void> {
-  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
 }
 
 /** Resumes a rotation at the step that it had reached, and brings it to its end. */

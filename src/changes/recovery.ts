@@ -5,10 +5,9 @@ import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination } from "../secrets/destination.ts";
 import { recoverKeyCreation } from "./access-key/recover.ts";
 import { finishKeyReplacement } from "./access-key/replace.ts";
-import { finishKeyRevocation } from "./access-key/revoke.ts";
+import { finishKeyRevocation, finishClientRevocation } from "./revocation.ts";
 import { recoverKeyRotation } from "./access-key/rotate.ts";
 import { finishOrReplace } from "./oauth-client/replace.ts";
-import { finishClientRevocation } from "./oauth-client/revoke.ts";
 import { finishClientRotation } from "./oauth-client/rotate.ts";
 import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from "./workbench.ts";
 import { shell } from "../next-step.ts";
@@ -23,7 +22,7 @@ export interface RecoveryOptions {
   readonly waitMs: number;
   /** An overlap that is not over runs on, or is ended now. */
   readonly overlap: "leave" | "end";
-  /** The account that the entry was made for; throws where its profile no longer exists or unusable. */
+  /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;

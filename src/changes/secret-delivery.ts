@@ -7,7 +7,6 @@ import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, nextStep } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import {
-  type Delivery,
   describeDestination,
   type Destination,
   type DestinationRecord,
@@ -15,19 +14,11 @@ import {
   missingPlaces,
   type OneTimeSecret,
   placesOf,
-  type Preparation,
   type SecretOrigin,
   type SingleRecord,
 } from "../secrets/destination.ts";
-import {
-  detailsOf,
-  reasonOf,
-  otherPlaces,
-  recordAfterwards,
-  type SecretKeeping,
-  withRequestId,
-  type Workbench,
-} from "./workbench.ts";
+import { detailsOf, reasonOf, otherPlaces, recordAfterwards, withRequestId, type Workbench } from "./workbench.ts";
+import type { SecretKeeping } from "../secrets/kept.ts";
 import { type NextStep, shell } from "../next-step.ts";
 
 /** A piece of work whose secret comes, and where it goes. */
@@ -66,7 +57,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
     undelivered: "The service gave the secret, and it could not be delivered",
     untilClaimed: "It is kept on this machine, readable by you alone, until you claim it.",
     neither: (delivering) => `The secret could neither be kept nor delivered: ${delivering}`,
-    copyStays: "The secret was delivered; the copy kept meanwhile could not be destroyed",
+    copyStays: "The secret was delivered, but the copy kept meanwhile could not be destroyed",
   },
 };
 
@@ -155,7 +146,7 @@ async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTime
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
   } catch (error) {
-    bench.tell.warn(`The secret could not be encrypted into the team's journal (${reasonOf(error)})`);
+    bench.tell.warn(`The secret could not be encrypted into the team's journal: ${reasonOf(error)}`);
     return false;
   }
 }
@@ -166,7 +157,7 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
     return true;
   } catch (error) {
     if (secret.kind === "oauth_client") bench.disk.markFailed(reasonOf(error));
-    bench.tell.warn(`No copy of the secret could be kept before its delivery (${reasonOf(error)})`);
+    bench.tell.warn(`No copy of the secret could be kept before its delivery: ${reasonOf(error)}`);
     return false;
   }
 }
@@ -250,7 +241,7 @@ export async function destroyCopy(
     if (isKept ?? bench.secrets.isKept(entry.id))
       await bench.secrets.destroyKept(entry.id, { keepsProof: entry.parent !== null });
   } catch (error) {
-    bench.tell.warn(`${texts[kindOf(entry)].copyStays} (${reasonOf(error)})`);
+    bench.tell.warn(`${texts[kindOf(entry)].copyStays}: ${reasonOf(error)}`);
   }
 }
 
@@ -350,35 +341,30 @@ function firstIdIn(text: string): string | undefined {
   return /"id"\s*:\s*"([^"\\]{1,200})"/.exec(text)?.[1];
 }
 
-/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
-export class WatchedDestination implements Destination {
-  secret: OneTimeSecret | undefined;
-  readonly isStdout: boolean;
-  readonly #inner: Destination;
-
-  constructor(inner: Destination) {
-    this.#inner = inner;
-    this.isStdout = inner.isStdout;
-  }
-
-  get record(): DestinationRecord {
-    return this.#inner.record;
-  }
-
-  check(preparation?: Preparation): Promise<DestinationRecord> {
-    return this.#inner.check(preparation);
-  }
-
-  prepare(work: string, preparation?: Preparation): Promise<DestinationRecord> {
-    return this.#inner.prepare(work, preparation);
-  }
-
-  async deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void> {
-    await this.#inner.deliver(secret, delivery);
-    this.secret = secret;
-  }
-
-  release(): Promise<void> {
-    return this.#inner.release();
+/**
+ * Releases what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
+ * what could not be released is reported, and `journal recover` releases it later.
+ */
+export async function releaseReserved(
+  { secrets, disk, tell }: Workbench,
+  { id, state, parent }: Pick<Entry, "id" | "state" | "parent">,
+  destination?: Destination,
+): Promise<void> {
+  const works = [
+    async () => destination?.release(),
+    async () => {
+      if (secrets.isKept(id)) return;
+      // The digest that recognizes a delivered file is needed until the entry is settled.
+      await (isSettled(state) ? secrets.destroyKept(id, { keepsProof: parent !== null }) : secrets.release(id));
+    },
+  ];
+  for (const work of works) {
+    try {
+      await work();
+    } catch (error) {
+      const why = reasonOf(error);
+      disk.markFailed(why);
+      tell.warn(`Space that was reserved for the secret could not be released: ${why}`);
+    }
   }
 }

@@ -1,13 +1,12 @@
 // What every change works with: the account, the journal, the clock, the disk's health, and how a change reports what it
 // does and how it fails.
 import type { Service } from "../api/connect.ts";
-import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
-import { nextDelay, retryRead } from "../api/http/retry.ts";
+import type { Attempt } from "../api/http/attempt.ts";
 import { Failure, type FailureDetails } from "../errors.ts";
-import { type ClientProof, type KeyExchange, type Entry, type EntryProgress, isSettled } from "../journal/entry.ts";
+import type { ClientProof, KeyExchange, Entry, EntryProgress } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import type { Destination, OneTimeSecret, SingleRecord } from "../secrets/destination.ts";
 import { shell } from "../next-step.ts";
+import type { SecretKeeping } from "../secrets/kept.ts";
 
 /** Whose account is changed. `service` sends as this profile, and to nowhere else. */
 export interface Account {
@@ -59,36 +58,6 @@ export interface Clock {
    * more, after the second one none.
    */
   finishing<T>(work: () => Promise<T>): Promise<T>;
-}
-
-/** Where secrets of unfinished work are looked for, and kept if a destination fails. */
-export interface SecretKeeping {
-  /** Finishes a delivery that a crash interrupted. @returns true if the secret is at the destination now */
-  completeDelivery(record: SingleRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
-  /**
-   * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
-   * elsewhere. Safe to repeat.
-   */
-  removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
-  reread(record: SingleRecord): Promise<string | undefined>;
-  /** The machine and the folder where secrets are kept until they are claimed. */
-  readonly place: string;
-  /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
-  reserve(entry: string): Promise<void>;
-  keep(entry: string, secret: OneTimeSecret): Promise<void>;
-  /** Encrypts the secret for the team's journal, if that was asked for. @returns whether it is there now */
-  escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
-  isKept(entry: string): boolean;
-  /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
-  readKept(entry: string): Promise<OneTimeSecret>;
-  /**
-   * Removes the kept copy of a secret that was delivered. Safe to repeat.
-   * @param options.keepsProof what recognises the delivered secret stays: the work that it belongs to is not over
-   */
-  destroyKept(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
-  /** Releases an empty reserve; a kept secret stays. */
-  release(entry: string): Promise<void>;
 }
 
 export interface Workbench {
@@ -161,89 +130,9 @@ export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/** What an attempt that is about to leave this machine adds to its entry: a crash may leave its secret here and say so nowhere. */
-export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry["detail"] {
-  const { attempted_at = [] } = detail;
-  return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
-}
-
 /** Where else than here a secret of the entry may be kept: machines and folders. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
-}
-
-/** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
-const begunHere = new WeakSet<EntryLease>();
-
-/**
- * One exchange that may change something: its answer must not be thrown away, also after a Ctrl-C; a person sees that it is
- * waited for. What the answer says of itself and of the time goes into the entry with the next step.
- */
-export async function exchanged<T>(
-  { clock, tell, account }: Workbench,
-  lease: EntryLease,
-  send: () => Promise<Attempt<T>>,
-): Promise<Attempt<T>> {
-  if (lease.entry.attempts === 1) begunHere.add(lease);
-  const done = tell.busy("Waiting for the service");
-  const answer = await clock.finishing(send).finally(done);
-  const { request_ids, clock_offset_ms } = lease.entry;
-  const id = requestIdOf(answer);
-  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
-  lease.note({
-    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
-    clock_offset_ms: clock_offset_ms ?? offset ?? null,
-  });
-  return answer;
-}
-
-const mostRequestIds = 100;
-
-/** A read repeated until it is answered. @throws Failure of the last attempt */
-export async function readUntilAnswered<T>(
-  bench: Pick<Workbench, "clock" | "retryForMs">,
-  read: () => Promise<Attempt<T>>,
-  about: { readonly what: string; readonly where?: string },
-): Promise<T> {
-  const { clock, retryForMs } = bench;
-  const options = { ...about, retryForMs, clock, random: () => clock.random(), signal: clock.interruption };
-  return (await retryRead(read, options)).value;
-}
-
-/** Reasons that a repetition cannot change: a name, a certificate or a proxy stays wrong, and nothing to send stays nothing. */
-const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
-
-/**
- * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
- * can help. Whether repeating is safe at all is the caller's to know.
- * @param at `attempt` counts from 1; `startedAt` is what had elapsed at the first one
- */
-export function delayBeforeNext(
-  bench: Workbench,
-  answer: Attempt<unknown>,
-  at: { readonly attempt: number; readonly startedAt: number },
-): number | null {
-  if (answer.kind === "refused" && answer.status !== 429) return null;
-  const isTemporary = answer.kind === "not_sent" && answer.temporary === true;
-  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason) && !isTemporary)
-    return null;
-  return nextDelay({
-    attempt: at.attempt,
-    elapsedMs: bench.clock.elapsed() - at.startedAt,
-    retryForMs: bench.retryForMs,
-    retryAfterSeconds: retryAfterOf(answer),
-    random: () => bench.clock.random(),
-  });
-}
-
-/** Waits, and says for what; Ctrl-C ends it with a Failure. */
-export async function wait(bench: Workbench, ms: number, label: string): Promise<void> {
-  const done = bench.tell.waiting(label, ms);
-  try {
-    await bench.clock.sleep(ms);
-  } finally {
-    done();
-  }
 }
 
 /**
@@ -272,37 +161,9 @@ export async function recordAfterwards(
       () => false,
     );
     const left = isThere
-      ? `It still has the entry ${id}: "integ journal recover ${id}" is safe.`
+      ? `It still has the entry ${id}. Next: integ journal recover ${id}`
       : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
-  }
-}
-
-/**
- * Releases what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
- * what could not be released is reported, and `journal recover` releases it later.
- */
-export async function releaseReserved(
-  { secrets, disk, tell }: Workbench,
-  { id, state, parent }: Pick<Entry, "id" | "state" | "parent">,
-  destination?: Destination,
-): Promise<void> {
-  const works = [
-    async () => destination?.release(),
-    async () => {
-      if (secrets.isKept(id)) return;
-      // The digest that recognizes a delivered file is needed until the entry is settled.
-      await (isSettled(state) ? secrets.destroyKept(id, { keepsProof: parent !== null }) : secrets.release(id));
-    },
-  ];
-  for (const work of works) {
-    try {
-      await work();
-    } catch (error) {
-      const why = reasonOf(error);
-      disk.markFailed(why);
-      tell.warn(`Space that was reserved for the secret could not be released (${why})`);
-    }
   }
 }
 
@@ -348,7 +209,7 @@ export function prerequisite({ kind, details }: Failure): string {
 }
 
 /** A step that recovers an entry, and which one. */
-type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
+export type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
 /** The next step "recover this entry", with what the recovery needs. */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {

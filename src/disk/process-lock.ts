@@ -1,7 +1,7 @@
 // A lock between processes that an ended process never keeps.
 //
 // A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
-// one stands). With a kernel lock on it the kernel says whether its holder runs; without, only a proof of death counts.
+// one stands). With a kernel lock on it the kernel says whether its holder runs; without, only proof that it has ended counts.
 // Age and modification times prove nothing and are not looked at.
 // What an ended owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
 // never used again, so that no one can remove the file of a successor. Locks of both kinds exclude each other.
@@ -49,13 +49,13 @@ export interface LockMeans {
 
 type LockState =
   | { readonly kind: "absent" }
-  /** `isJudged`: its owner is known to live; else nothing here can say. */
+  /** `isJudged`: its owner is known to run; else nothing here can say. */
   | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isJudged: boolean }
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | careful;
-/** More rounds than any honest race takes; after that the caller waits like behind a running holder. */
+/** More rounds than a real race takes; after that the caller waits as it does for a running holder. */
 const rounds = 16;
 
 /**
@@ -112,7 +112,7 @@ function inspect(path: string, means: LockMeans): LockState {
 /**
  * Removes a lock whose owner cannot be judged from here (another machine, boot or container; one that wrote no name), since a
  * person says that it has ended. If it has not, its `isHeld` says it.
- * @returns `lives` if its owner is known to live, `free` if no one has the lock
+ * @returns `lives` if its owner is known to run, `free` if no one has the lock
  */
 export function takeOver(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -178,7 +178,7 @@ function createInPlace(path: string, means: LockMeans): OwnedLock | undefined {
   return undefined;
 }
 
-/** Removes what an ended owner left; false where someone else is at it. */
+/** Removes what an ended owner left; false if another process is doing so. */
 function clearDead(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
@@ -207,7 +207,7 @@ function heldLock(path: string, fd: number): OwnedLock {
         try {
           step();
         } catch {
-          // the folder no longer exists, or no longer ours to look into
+          // the folder no longer exists, or cannot be read any more
         }
       }
     },
@@ -242,7 +242,7 @@ const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
 const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
- * Removes the lock files beside that path whose owners no longer exist, so that they do not pile up. The caller holds the lock
+ * Removes the lock files beside that path whose owners have ended, so that they do not pile up. The caller holds the lock
  * that every taking of the swept ones waits for. A temporary file taken from a process that runs after all (in another
  * container) costs that process one more try.
  * @param path what the locks belong to; `options.held` is the lock that the caller has

@@ -117,10 +117,10 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
   // To commander a value after a flag that takes none makes it another flag.
   if (flag !== undefined && knows(program, flag))
-    return new Failure("usage", `Option '${flag}' takes no value.`, { hint: `Write ${flag} without a value.` });
+    return new Failure("usage", `${flag} takes no value.`, { hint: `Write ${flag} without a value.` });
   const instead = flag === undefined ? undefined : insteadOfSecret(flag);
   if (instead !== undefined)
-    return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
+    return new Failure("usage", sentence(message), {
       meaning:
         "No flag takes a secret as its value: it would appear in the shell's history and in the list of processes.",
       hint: instead,
@@ -129,10 +129,24 @@ function usageFailure(complaint: string, { words, program, unknownBelow }: Typin
   const help = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
   const choice = invalidChoice(message);
   if (choice !== undefined) return new Failure("usage", choice.message, { hint: choice.hint, nextCommand: help });
-  return new Failure("usage", `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, "."), {
+  return new Failure("usage", sentence(message), {
     nextCommand: help,
     ...(unknownBelow ? insteadOfUnknown(unknownBelow, suggestion || undefined) : { meaning: suggestion || undefined }),
   });
+}
+
+/** What commander reports, in the words and the quotation marks of every other message. */
+function sentence(message: string): string {
+  const text = message
+    .replace(/^required option '(.+)' not specified$/, "$1 is missing")
+    .replace(/^option '(?:-\w, )?(.+)' argument missing$/, "$1 needs a value")
+    .replace(/^missing required argument '(.+)'$/, "<$1> is missing")
+    .replace(
+      /^(too many arguments for) '(.+)'\. Expected (\d+) arguments? but got (\d+)\.?$/,
+      "$1 $2: expected $3, got $4",
+    )
+    .replaceAll(/'([^']*)'/g, '"$1"');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
 /**

@@ -113,12 +113,7 @@ interface EntryDetails {
     readonly client_id?: string | null;
     /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
     readonly own_key?: boolean;
-    /**
-     * When its requests left, by this machine's clock, ISO 8601 UTC, where the key was given by hand. Absent in entries of
-     * earlier versions.
-     */
-    readonly requested_at?: readonly string[];
-    /** No request of this entry can have made the client: someone else has its secret. */
+    /** The client is older than the first request of this entry: someone else has its secret. */
     readonly made_before?: boolean;
     /** A request to revoke the client, whose secret is lost, has left. */
     readonly revoking?: boolean;
@@ -335,6 +330,19 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
     entry.service_version === intent.service_version &&
     entry.fingerprint === intent.fingerprint
   );
+}
+
+/** What an account is in a journal of many machines, each with names for its profiles. */
+export interface EntryAccount extends Pick<Entry, "base_url"> {
+  readonly organization_id: string | null;
+  /** The client that acts; an API key does not say whose it is. */
+  readonly principal: string | undefined;
+}
+
+export function isOfAccount(entry: Entry, { base_url, organization_id, principal }: EntryAccount): boolean {
+  const isSameClient = principal === undefined || entry.principal === undefined || principal === entry.principal;
+  const isSameOrganization = organization_id?.toLowerCase() === entry.organization_id?.toLowerCase();
+  return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
 /** The clients and keys that an entry names: what it made, changed or was to revoke, a client by its `client_id` too. */

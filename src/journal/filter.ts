@@ -1,6 +1,6 @@
 // Which entries a list is to show. Pure.
 import { isActor } from "./actor.ts";
-import { type Entry, isSettled, type Operation, resourcesOf } from "./entry.ts";
+import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import type { Step } from "./history.ts";
 
 export interface EntryFilter {
@@ -9,6 +9,8 @@ export interface EntryFilter {
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
+  /** Those of one account, whatever the profiles are called that made them. */
+  readonly account?: EntryAccount;
   /** Who made a step of it: the user, the host, `user@host` or the address of the CI run. */
   readonly actor?: string;
   /** ISO 8601 UTC: touched then or later. */
@@ -36,6 +38,7 @@ export function fits(entry: Entry, filter: EntryFilter, history: () => readonly 
   if (states ? !states.includes(entry.state) : filter.all !== true && isSettled(entry.state)) return false;
   if (operation !== undefined && entry.operation !== operation) return false;
   if (profile !== undefined && entry.profile !== profile) return false;
+  if (filter.account !== undefined && !isOfAccount(entry, filter.account)) return false;
   if (since !== undefined && entry.updated_at < since) return false;
   if (!isRelated(entry, filter)) return false;
   return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));

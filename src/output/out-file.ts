@@ -35,7 +35,7 @@ export interface ResumePoint extends ListEnd {
 
 export interface OutFileOptions {
   readonly force: boolean;
-  /** Continue where an earlier run stopped, where there was one. */
+  /** Continue where an earlier run stopped, if there was one. */
   readonly resume: boolean;
   readonly identity: WalkIdentity;
   /** Files and folders that are never written to. */

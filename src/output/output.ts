@@ -107,10 +107,10 @@ export function createOutput(options: OutputOptions): Output {
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isDumb && terminal.colour.stderr > 0 && isWide;
   const say = (label: string, text: string): void =>
     terminal.writeErr(message(label, { text, width: terminal.errWidth }));
-  const note = (text: string): void => (quiet ? undefined : say("note", text));
+  const note = (text: string): void => (quiet ? undefined : say("Note", text));
   const begin = (label: Label): Progress => (isDrawn ? live.begin(label) : silentProgress);
   const plain = (): Progress => (quiet ? silentProgress : plainProgress(note, options.elapsed));
-  const warn = (text: string): void => say("warning", text);
+  const warn = (text: string): void => say("Warning", text);
   return {
     format: options.format,
     typedFormat: options.typedFormat,
@@ -163,7 +163,7 @@ function createPrinting(
     const chosen = new ChosenFields(target.fields);
     chosen.see(() => parseJson(text));
     chosen.tellMissing(undefined, (view.isRead ? readTarget : target).tellMissing);
-    if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place`);
+    if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
   };
   return {
     resource: (text, view) =>

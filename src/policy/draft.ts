@@ -1,7 +1,8 @@
 // A first policy file for what exists already: the text that `integ policy init` writes.
+import { type ItemKind, nameOf } from "./works.ts";
 
 export interface DraftItem {
-  readonly kind: "oauth_client" | "access_key";
+  readonly kind: ItemKind;
   readonly id: string;
   /** What it is called elsewhere: the base of its name in the file. */
   readonly called: string;
@@ -52,11 +53,7 @@ function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(
     items.map((item) => {
-      const base =
-        item.called
-          .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
-          .slice(0, 90)
-          .replaceAll(/^[._-]+|[._-]+$/g, "") || item.kind.replace("_", "-");
+      const base = nameOf(item.called, item.kind);
       let name = base;
       for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
       taken.add(name);

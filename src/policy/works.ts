@@ -39,6 +39,12 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
 /** Names of items: unique in a policy file, and part of the journal. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
+/** A name for an item, from an id or a name that may have characters that no item's name has. */
+export function nameOf(called: string, kind: ItemKind): string {
+  const name = called.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
+  return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
+}
+
 export function itemKey({ kind, name }: { readonly kind: ItemKind; readonly name: string }): string {
   return `${kind}/${name}`;
 }

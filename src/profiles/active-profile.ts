@@ -219,7 +219,7 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
     credential: once(ways.credential),
     legacy: async () => {
       if (profile.organizationId !== undefined) return legacy();
-      throw new Failure("usage", `Profile ${profile.name} names no organization, and the legacy contract needs one.`, {
+      throw new Failure("usage", `Profile ${profile.name} has no organization id, and the legacy contract needs one.`, {
         hint:
           profile.name === "env"
             ? "Set INTEG_ORGANIZATION_ID."

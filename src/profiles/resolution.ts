@@ -46,13 +46,13 @@ export const sandboxRegions: ReadonlyMap<string, Region> = new Map([
 function unknownProfile(name: string, source: ProfileSource, stored: StoredProfiles): Failure {
   const known = [...stored.list().map((profile) => profile.name), ...sandboxRegions.keys()];
   const origin = {
-    flag: "--profile",
-    environment: "--profile",
-    INTEG_PROFILE: "INTEG_PROFILE",
-    default: "The default",
+    flag: "named by --profile",
+    environment: "named by --profile",
+    INTEG_PROFILE: "named by INTEG_PROFILE",
+    default: "the default",
   };
-  return new Failure("usage", `${origin[source]} names the profile "${name}", which does not exist.`, {
-    meaning: `There ${known.length === 1 ? "is" : "are"}: ${known.join(", ")}.`,
+  return new Failure("usage", `Profile "${name}" not found (${origin[source]}).`, {
+    meaning: `Profiles: ${known.join(", ")}.`,
     nextCommand: shell`integ profiles list`,
   });
 }

@@ -34,10 +34,7 @@ function heldFailure(path: string, owner: LockOwner | undefined): Failure {
 function notThere(name: string, file: ProfileFile): Failure {
   const names = file.profiles.map((profile) => profile.name);
   return new Failure("usage", `Profile "${name}" not found.`, {
-    meaning:
-      names.length > 0
-        ? `There ${names.length > 1 ? "are" : "is"}: ${names.join(", ")}.`
-        : "No profiles are configured.",
+    meaning: names.length > 0 ? `Profiles: ${names.join(", ")}.` : "No profiles are configured.",
     nextCommand: shell`integ profiles list`,
   });
 }

@@ -172,6 +172,8 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
 /** What a delivery works with. */
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
+  /** The other destinations of the same secret. */
+  readonly beside?: readonly DestinationProgress[];
   /** Puts what a later process must know into the journal, before and after each step that it could not see otherwise. */
   readonly record: (record: R) => Promise<void>;
 }
@@ -181,6 +183,8 @@ export interface Preparation {
   readonly before?: DestinationRecord | null;
   /** The secret exists and is safe: what cannot be made ready now is found out when it is delivered. */
   readonly isKept?: boolean;
+  /** The other destinations of the same secret. */
+  readonly beside?: readonly DestinationProgress[];
 }
 
 /**
@@ -208,7 +212,7 @@ export interface Destination {
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
-  prepare(work: string): Promise<SingleRecord>;
+  prepare(work: string, preparation?: Pick<Preparation, "beside">): Promise<SingleRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
@@ -244,4 +248,37 @@ export interface RememberedDestination {
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** The secret, if it is still there as it was delivered: for a proof by token exchange after a crash. */
   reread(): Promise<string | undefined>;
+}
+
+/** A destination that remembers, in memory alone, the secret that it delivered: for a proof right afterwards. */
+export class WatchedDestination implements Destination {
+  secret: OneTimeSecret | undefined;
+  readonly isStdout: boolean;
+  readonly #inner: Destination;
+
+  constructor(inner: Destination) {
+    this.#inner = inner;
+    this.isStdout = inner.isStdout;
+  }
+
+  get record(): DestinationRecord {
+    return this.#inner.record;
+  }
+
+  check(preparation?: Preparation): Promise<DestinationRecord> {
+    return this.#inner.check(preparation);
+  }
+
+  prepare(work: string, preparation?: Preparation): Promise<DestinationRecord> {
+    return this.#inner.prepare(work, preparation);
+  }
+
+  async deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void> {
+    await this.#inner.deliver(secret, delivery);
+    this.secret = secret;
+  }
+
+  release(): Promise<void> {
+    return this.#inner.release();
+  }
 }

@@ -290,7 +290,7 @@ function completeFile(remembered: Remembered): boolean {
   }
 }
 
-/** What was delivered is whole; without a digest of it the text itself has to report. */
+/** What was delivered is whole; without a digest of it the text itself has to show it. */
 function isWholeIn(fd: number, content: string, { record, keys }: Remembered): boolean {
   const isKnown = record.proof !== undefined && keys?.find(record.proof.entry) !== undefined;
   return isKnown || isWhole(content, record.as, isCut(fd));

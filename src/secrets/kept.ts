@@ -9,7 +9,7 @@ import { replaceFile } from "../disk/atomic-write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import { removeFile, syncFolder } from "../disk/write.ts";
-import type { OneTimeSecret, ProofKeys } from "./destination.ts";
+import type { OneTimeSecret, ProofKeys, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
 import { shell } from "../next-step.ts";
 
@@ -200,4 +200,34 @@ export class Undelivered {
       closeSync(fd);
     }
   }
+}
+
+/** Where secrets of unfinished work are looked for, and kept if a destination fails. */
+export interface SecretKeeping {
+  /** Finishes a delivery that a crash interrupted. @returns true if the secret is at the destination now */
+  completeDelivery(record: SingleRecord, facts: { clientId?: string; id?: string }): Promise<boolean>;
+  /**
+   * Releases what was reserved at that destination for an entry. A whole secret stays, unless `isKept`: it is safe
+   * elsewhere. Safe to repeat.
+   */
+  removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
+  /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
+  reread(record: SingleRecord): Promise<string | undefined>;
+  /** The machine and the folder where secrets are kept until they are claimed. */
+  readonly place: string;
+  /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */
+  reserve(entry: string): Promise<void>;
+  keep(entry: string, secret: OneTimeSecret): Promise<void>;
+  /** Encrypts the secret for the team's journal, if that was asked for. @returns whether it is there now */
+  escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
+  isKept(entry: string): boolean;
+  /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
+  readKept(entry: string): Promise<OneTimeSecret>;
+  /**
+   * Removes the kept copy of a secret that was delivered. Safe to repeat.
+   * @param options.keepsProof what recognises the delivered secret stays: the work that it belongs to is not over
+   */
+  destroyKept(entry: string, options: { readonly keepsProof: boolean }): Promise<void>;
+  /** Releases an empty reserve; a kept secret stays. */
+  release(entry: string): Promise<void>;
 }

@@ -43,7 +43,7 @@ class SeveralDestinations implements Destination {
 
   async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
     this.#adopt(preparation);
-    return this.#each(preparation, (destination) => destination.prepare(work));
+    return this.#each(preparation, (destination, beside) => destination.prepare(work, { beside }));
   }
 
   /** What an earlier process delivered, or this one since it was asked for, is not touched again. */
@@ -59,17 +59,21 @@ class SeveralDestinations implements Destination {
 
   async #each(
     { isKept = false }: Preparation,
-    step: (destination: SingleDestinationPlace) => Promise<SingleRecord>,
+    step: (destination: SingleDestinationPlace, beside: readonly DestinationProgress[]) => Promise<SingleRecord>,
   ): Promise<RecordOf<"several">> {
     for (const part of this.#missing()) {
       try {
-        part.at = await step(part.destination);
+        part.at = await step(part.destination, this.#beside(part));
       } catch (error) {
         // A secret that is safe is delivered where it can be: this one says why not when its turn comes.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
     return this.record;
+  }
+
+  #beside(part: Part): readonly DestinationProgress[] {
+    return this.#parts.filter((other) => other !== part);
   }
 
   *#missing(): Generator<Part & { readonly destination: SingleDestinationPlace }> {
@@ -85,8 +89,9 @@ class SeveralDestinations implements Destination {
       };
       try {
         // Made ready again: where that fails, the others still get it.
-        part.at = await part.destination.prepare(origin.entry);
-        await part.destination.deliver(secret, { origin, record: recordPart });
+        const beside = this.#beside(part);
+        part.at = await part.destination.prepare(origin.entry, { beside });
+        await part.destination.deliver(secret, { origin, beside, record: recordPart });
         part.state = "delivered";
       } catch (error) {
         if (!(error instanceof Failure)) throw error;

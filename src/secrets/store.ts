@@ -6,7 +6,9 @@ import type { Environment } from "../profiles/environment.ts";
 import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
 import type {
   Delivery,
+  DestinationProgress,
   OneTimeSecret,
+  Preparation,
   ProofKeys,
   RecordOf,
   RememberedDestination,
@@ -17,6 +19,12 @@ import { renderSecret } from "./secret-format.ts";
 
 /** What a later process must know of a place besides its address. It stands in the journal: no secret, no token. */
 export type StoreFacts = Readonly<Record<string, string>>;
+
+/** Another destination of the same secret in the same kind of store: what its write changes is integ's own change. */
+export interface StoreNeighbour extends Pick<DestinationProgress, "state"> {
+  readonly address: string;
+  readonly facts: StoreFacts;
+}
 
 export interface Store {
   /** The address in its normal form (what follows `<scheme>:`): the same place has the same text. */
@@ -30,10 +38,16 @@ export interface Store {
   /**
    * Asks the store whether a write will succeed; writes nothing.
    * @param facts those of `check`, and those of an earlier `prepare` if the write is still to be based on what it saw
+   * @param beside what the same delivery writes there too
    * @returns facts to add, such as the version that is there now
    * @throws Failure `usage`, `auth` or `unreachable`
    */
-  prepare(facts: StoreFacts): Promise<StoreFacts>;
+  prepare(facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts>;
+  /**
+   * Facts to change because of what the same delivery wrote there meanwhile. Absent if no write of it can change anything
+   * for another.
+   */
+  rebase?(text: string, facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts>;
   /**
    * Writes exactly this text, and returns when the store has it. A lost answer is settled here if reading can say.
    * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
@@ -90,27 +104,39 @@ class StoreDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  async prepare(): Promise<RecordOf<"store">> {
+  async prepare(_work: string, { beside }: Pick<Preparation, "beside"> = {}): Promise<RecordOf<"store">> {
     const place = await checkedFacts(this.#target, this.record);
     const known = this.#isBased ? { ...this.record.facts, ...place } : place;
-    this.#learn({ ...known, ...(await this.#target.store.prepare(known)) });
+    this.#learn({ ...known, ...(await this.#target.store.prepare(known, this.#neighbours(beside))) });
     this.#isBased = true;
     return this.record;
+  }
+
+  #neighbours(beside: readonly DestinationProgress[] = []): StoreNeighbour[] {
+    const start = `${this.#target.scheme}:`;
+    return beside.flatMap(({ state, at }) =>
+      at.kind === "store" && at.to.startsWith(start)
+        ? [{ state, address: at.to.slice(start.length), facts: at.facts }]
+        : [],
+    );
   }
 
   #learn(facts: StoreFacts): void {
     this.record = { ...this.record, facts };
   }
 
-  async deliver(brought: OneTimeSecret, { origin, record }: Delivery<SingleRecord>): Promise<void> {
+  async deliver(brought: OneTimeSecret, { origin, beside, record }: Delivery<SingleRecord>): Promise<void> {
     const { store, keys } = this.#target;
     const secret = renderSecret(brought, "raw", origin);
-    if (keys !== undefined) {
-      this.record = { ...this.record, proof: proofOf(secret, { entry: origin.entry, keys }) };
-      await record(this.record);
-    }
-    const { to, facts } = this.record;
+    const { to } = this.record;
     try {
+      const changed = await store.rebase?.(secret, this.record.facts, this.#neighbours(beside));
+      this.#learn({ ...this.record.facts, ...changed });
+      const { facts } = this.record;
+      if (keys !== undefined) {
+        this.record = { ...this.record, proof: proofOf(secret, { entry: origin.entry, keys }) };
+        await record(this.record);
+      }
       await store.write(secret, facts);
       if (store.read === undefined) return;
       const found = await store.read(facts);

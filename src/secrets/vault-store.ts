@@ -6,7 +6,7 @@ import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/environment.ts";
-import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import type { OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 
 interface Address {
@@ -48,7 +48,7 @@ class VaultStore implements Store {
     return { server: baseUrl, namespace: namespace ?? "root" };
   }
 
-  async prepare(facts: StoreFacts): Promise<StoreFacts> {
+  async prepare(facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts> {
     const client = this.#client();
     const mount = await this.#mount(client);
     const at = { ...facts, mount };
@@ -60,8 +60,35 @@ class VaultStore implements Store {
     const method = current.fields !== undefined && capabilities.includes("patch") ? "patch" : "replace";
     const needed = method === "patch" ? "patch" : current.version === 0 ? "create" : "update";
     this.#needs(needed, capabilities, at);
+    // Of several fields the first write creates the secret, and the next ones change it.
+    if (needed === "create" && this.#atSamePath(at, beside).length > 0 && !capabilities.includes("patch"))
+      this.#needs("update", capabilities, at);
     this.#refuseOtherTypes(current, method);
     return { mount, version, method };
+  }
+
+  /**
+   * A write that names version n makes version n + 1 and no other: what the same delivery wrote to other fields of the
+   * secret is the base of this one, and whatever else came between is not.
+   */
+  async rebase(text: string, facts: StoreFacts, beside: readonly StoreNeighbour[]): Promise<StoreFacts> {
+    const own = this.#atSamePath(facts, beside);
+    const hasUncertain = own.some(({ state }) => state !== "delivered");
+    const held = hasUncertain ? (await this.#current(this.#client(), facts)).fields : undefined;
+    const written = own.filter(
+      ({ state, address }) => state === "delivered" || fieldOf(held, addressIn(address).field) === text,
+    );
+    const bases = new Set(written.map(({ facts: { version } }) => version));
+    let version = facts.version ?? "";
+    while (bases.has(version)) version = String(Number(version) + 1);
+    return { version };
+  }
+
+  #atSamePath({ server, namespace }: StoreFacts, beside: readonly StoreNeighbour[]): readonly StoreNeighbour[] {
+    return beside.filter(
+      ({ address, facts }) =>
+        addressIn(address).path === this.#at.path && facts.server === server && facts.namespace === namespace,
+    );
   }
 
   /** @throws Failure `auth` if the token's policies do not give it the capability */

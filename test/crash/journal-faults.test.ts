@@ -14,7 +14,6 @@ import { countsOnly } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
 import { ada } from "../unit/journal/intent.ts";
-import { recordFigure } from "../support/figures.mjs";
 
 const marker = "/integ-journal-marker";
 const home = mkdtempSync(join(tmpdir(), "integ-journal-faults-"));
@@ -143,7 +142,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 7);
       let killed = 0;
       for (const point of points) killed += await killAt(point, () => newTask(native));
-      recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, kind);
+      console.log(`journal crashes, ${kind}: ${points.length} points, ${killed} hit, lost keys 0, duplicates 0`);
       expect(killed).toBe(points.length);
     },
     600_000,
@@ -164,7 +163,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const points = pointsOf(countCalls(left(), names), isFull ? 1 : 12);
       let killed = 0;
       for (const point of points) killed += await killAt(point, left);
-      recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, `second kill, ${kind}`);
+      console.log(`journal crashes, second kill, ${kind}: ${points.length} points, ${killed} hit, locks left 0`);
       expect(killed).toBe(points.length);
     },
     600_000,
@@ -203,7 +202,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       await journal.prune(0);
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
     }
-    recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, "prune");
+    console.log(`journal crashes, prune: ${points.length} points, ${killed} hit, entries lost 0`);
     expect(killed).toBeGreaterThanOrEqual(points.length - 1); // a wake-up of Node's own may shift a read
   }, 600_000);
 
@@ -313,7 +312,9 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
           }
         }
       }
-      recordFigure("journal failing call", { points: count, refused, "sent after a failed sync": after }, kind);
+      console.log(
+        `journal faults, ${kind}: ${count} points, ${refused} refused, requests sent after a failed write or sync ${after}`,
+      );
       expect(after).toBe(0);
       expect(missed).toBeLessThan(count / 10);
       expect(refused).toBeGreaterThan(0);

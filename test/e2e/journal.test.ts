@@ -414,7 +414,7 @@ describe("a journal that is not as it should be: nothing sent, nothing overwritt
       ["journal", "list"],
       ["journal", "recover"],
     ])
-      expect((await at.integ(words)).stderr).toContain("warning: The journal is damaged in 1 place");
+      expect((await at.integ(words)).stderr).toContain("Warning: The journal is damaged in 1 place");
     const third = await create(at, "--new", "--secret-file", "c");
     expect([third.code, third.stderr.includes("integ journal verify")]).toEqual([0, true]);
     const verified = await at.integ(["journal", "verify"]);

@@ -125,8 +125,8 @@ describe("keys audit", () => {
     at.remove();
     expect([code, strict.code]).toEqual([0, 10]);
     expect(stderr.split("\n")).toEqual([
-      "note: No findings. 0 of 1 keys judged; revoked ones are left out.",
-      `warning: ak_1: the key could not be judged: ${why}.`,
+      "Note: No findings. 0 of 1 keys judged; revoked ones are left out.",
+      `Warning: ak_1: the key could not be judged: ${why}.`,
       "",
     ]);
   });

@@ -249,7 +249,7 @@ describe("--out", () => {
     const { server, list } = await start(pagesOf([2, 1]));
     const first = await list(["--all", "--out", "rows.csv"]);
     expect([first.code, first.stdout]).toEqual([0, ""]);
-    expect(first.stderr).toMatch(/(?:^|\n)note: Wrote rows\.csv: 3 entities, \d+ bytes\.\n$/);
+    expect(first.stderr).toMatch(/(?:^|\n)Note: Wrote rows\.csv: 3 entities, \d+ bytes\.\n$/);
     const again = await list(["--all", "--out", "rows.csv", "--resume"]);
     expect([again.code, again.stderr]).toEqual([
       0,

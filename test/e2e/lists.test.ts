@@ -201,10 +201,10 @@ describe("every list that is empty", () => {
     await server.stop();
     home.remove();
     const isDocument = line === "keys audit";
-    for (const format of ["table", "ndjson", "csv"]) expect(found[format], format).toBe(`0 note: ${said}\n`);
+    for (const format of ["table", "ndjson", "csv"]) expect(found[format], format).toBe(`0 Note: ${said}\n`);
     for (const format of ["json", "yaml"])
       expect(found[format], format).toBe(
-        isDocument ? `0 note: ${said.replace("No findings. ", "")}\n` : `0 note: ${said}\n`,
+        isDocument ? `0 Note: ${said.replace("No findings. ", "")}\n` : `0 Note: ${said}\n`,
       );
   });
 });
@@ -267,10 +267,10 @@ describe("files of integ itself", () => {
 
 describe("--fields", () => {
   it.each([
-    ["entities list --fields id,bogus", 0, 'warning: No entity has the field "bogus".\n'],
+    ["entities list --fields id,bogus", 0, 'Warning: No entity has the field "bogus".\n'],
     ["entities list --fields bogus", 2, 'No entity has the field "bogus".'],
     ["entities list --fields bogus,nome --all", 2, 'No entity has the fields "bogus", "nome".'],
-    ["api /v1/entities --fields data,bogus", 0, 'warning: The result has no field "bogus".\n'],
+    ["api /v1/entities --fields data,bogus", 0, 'Warning: The result has no field "bogus".\n'],
     ["api /v1/entities --fields bogus", 2, 'The result has no field "bogus".'],
     ["profiles show sandbox --fields nome", 2, 'The result has no field "nome".'],
     ["profiles list --fields nome", 2, 'No profile has the field "nome".'],
@@ -291,7 +291,7 @@ describe("--fields", () => {
     const home = new Home();
     const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
     const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--json", "--fields", "nome"]);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: The result has no field "nome".')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Warning: The result has no field "nome".')]);
     const recovered = await integHere(home, ["journal", "recover", "-p", "sandbox", "--fields", "nome"]);
     expect(recovered.code).toBe(0);
     home.remove();

@@ -422,7 +422,7 @@ describe("a client_id in the place of the resource id", () => {
       ...more,
     ]);
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain(`note: ${client_id} is the client_id of the client ${id}.`);
+    expect(stderr).toContain(`Note: ${client_id} is the client_id of the client ${id}.`);
     if (verb !== "rotate") expect(JSON.parse(stdout)).toMatchObject({ id });
     expect(await liveClients()).toEqual(verb === "revoke" ? [] : [verb === "get" ? id : JSON.parse(stdout).id]);
   });
@@ -436,7 +436,7 @@ describe("a client_id in the place of the resource id", () => {
         ["oauth-clients", verb, "cid_nobody", "--yes", "--secret-file", "s"].slice(0, verb === "rotate" ? 6 : 4),
       );
       expect(code).toBe(4);
-      expect(stderr).toContain("This machine's journal has no client with this id or client_id.");
+      expect(stderr).toContain("No client in this machine's journal has this id or client_id.");
       const left = await integHere(at, ["journal", "list", "--json"]);
       expect(JSON.parse(left.stdout).data).toEqual([]);
     },

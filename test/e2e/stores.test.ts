@@ -141,6 +141,26 @@ describe("Vault", () => {
     expect(vault.secrets.get(path)?.length).toBe(3);
   });
 
+  it("two fields of one secret: both have it, also if another writes between them and a claim delivers the second", async () => {
+    const at = home();
+    const two = ["--secret-to", "vault:secret/two#a", "--secret-to", "vault:secret/two#b"];
+    const held = (): unknown[] => ["a", "b"].map((name) => vault.current("secret/two")?.[name]);
+    const created = await run(at, [...creation(), ...two]);
+    expect([created.code, vault.secrets.get("secret/two")?.length], created.stderr).toEqual([0, 2]);
+    for (const field of held()) await expectOpens(field);
+    const [first] = await live();
+    vault.plan(/^POST .*\/data\/two/, () => vault.put("secret/two", { ...vault.current("secret/two"), c: "theirs" }));
+    vault.plan(/^POST .*\/data\/two/, () => {});
+    const rotated = await run(at, ["oauth-clients", "rotate", first!, "--yes", ...two]);
+    expect([rotated.code, held()[0] === held()[1]]).toEqual([5, false]);
+    expect(await live()).toContain(first);
+    const claimed = await run(at, ["journal", "claim", creationIn(at).id]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect((await run(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    for (const field of held()) await expectOpens(field);
+    expect([await live(), vault.current("secret/two")?.c]).toEqual([[creationIn(at).resource_id], "theirs"]);
+  });
+
   it("sealed before its turn: exit 12, kept here, and delivered by a claim once it is unsealed", async () => {
     const at = home();
     const id = await old();

@@ -9,9 +9,9 @@ import { startService, type Service } from "../support/service.ts";
 import { straceAbsent } from "../support/strace.ts";
 import { AccountRun, type Trouble } from "./account-run.ts";
 import { isFull } from "../support/sample.ts";
-import { recordFigure } from "../support/figures.mjs";
 
-const seed = Number(process.env.INTEG_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** A plain run plays the same histories every time, so that a change is judged by what it changed; a full run plays new ones. */
+const seed = Number(process.env.INTEG_TEST_SEED ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1_869_897_338));
 
 let service: Service;
 
@@ -256,7 +256,8 @@ it("random orders of commands, crashes and faults leave nothing doubled, lost or
     endOnFailure: true,
     ...(isFull ? {} : { interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false }),
   });
-  const { steps: commands, kills: crashes, created: clients, ...rest } = total;
-  recordFigure("account model", { ...rest, commands, crashes, clients, violations: 0 });
+  console.log(
+    `model: ${total.runs} runs, ${total.steps} commands, ${total.kills} crashes, ${total.faults} faults, ${total.created} clients: 0 duplicates, 0 lost keys, 0 without an owner, 0 strayed secrets`,
+  );
   expect(total.steps).toBeGreaterThan(0);
 });

@@ -6,7 +6,8 @@ import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/http/attempt.ts";
-import { DiskHealth, otherPlaces, type SecretKeeping, type Workbench } from "../../src/changes/workbench.ts";
+import { DiskHealth, otherPlaces, type Workbench } from "../../src/changes/workbench.ts";
+import type { SecretKeeping } from "../../src/secrets/kept.ts";
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoneLost,
@@ -253,8 +254,7 @@ export class World {
       asked(what, () => {
         this.#auditSent(machine, what, about, { version, organization: organizationId });
         const before = new Set(this.all());
-        // Of a creation and its replacement, which ask for the same, the replacement is under way.
-        const held = machine.entries.findLast(
+        const held = machine.entries.find(
           (entry) =>
             machine.held.get(entry.id) === process &&
             entry.attempts > 0 &&

@@ -186,7 +186,7 @@ describe("a creation", () => {
     const { lines: after } = await asked.screen();
     for (const line of after.slice(
       0,
-      after.findIndex((text) => text.startsWith("note:")),
+      after.findIndex((text) => text.startsWith("Note:")),
     ))
       expect(line.length, line).toBeLessThanOrEqual(40);
     expect(after.filter((line) => line.includes("Service account"))).toHaveLength(1);
@@ -279,7 +279,7 @@ describe("an argument that is left out", () => {
     // It is gone: nothing is left to pick.
     const none = session(["keys", "revoke"], { env });
     expect(await none.ended).toBe(2);
-    expect(none.written).toContain("Missing required argument 'id'.");
+    expect(none.written).toContain("<id> is missing.");
   });
 
   it("is picked: a profile, and one to act as where none is the default", async () => {
@@ -334,7 +334,7 @@ describe("an argument that is left out", () => {
     ]) {
       const asked = session([...words, ...flags], { env });
       expect(await asked.ended).toBe(2);
-      expect(asked.written).toContain(`Missing required argument '${words[0] === "profiles" ? "name" : "id"}'.`);
+      expect(asked.written).toContain(`<${words[0] === "profiles" ? "name" : "id"}> is missing.`);
       expect(asked.written).not.toContain("\u001b[?25l");
     }
   });

@@ -5,7 +5,7 @@ import { type Advice, type NextStep, shell } from "../../next-step.ts";
 /** What a request was about, as far as that changes what to do about a refusal. */
 export type Resource = "oauth_client" | "access_key";
 
-/** A one-time secret read from an answer that is not proper one: it must not be lost for that. */
+/** A one-time secret read from an answer that breaks the contract: it must not be lost for that. */
 export interface Salvage {
   readonly secret: string;
   /** What came of the answer. It holds the secret. */
@@ -174,7 +174,7 @@ function notFound(resource: Resource | undefined): Refusal {
   const hint =
     resource === "oauth_client"
       ? "Check the id, that it belongs to this organization, the profile's regional host, and that OAuth access is enabled."
-      : "Check what was named, that it belongs to this organization, and the profile's regional host.";
+      : "Check the id or path, that it belongs to this organization, and the profile's regional host.";
   return ["not_found", "not found", { hint, nextCommand: shell`integ doctor` }];
 }
 
@@ -183,7 +183,7 @@ function conflict(resource: Resource | undefined): Refusal {
   const steps: Readonly<Record<Resource, NextStep>> = {
     access_key: { nextCommand: shell`integ keys list` },
     oauth_client: {
-      hint: "Check the target account's status and grants, and its limit of 20 clients: a new key frees no slot.",
+      hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",
     },
   };
   return ["conflict", "it conflicts with the current state", resource && steps[resource]];

@@ -2,7 +2,7 @@
 import { Failure, type Problem } from "../../errors.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
-import { type BodyBuffer, type Exchange, maxPageBytes, type Transport } from "./exchange.ts";
+import { type BodyBuffer, type Exchange, type ExchangeRequest, maxPageBytes, type Transport } from "./exchange.ts";
 import type { NetworkErrorReason } from "./network-error.ts";
 import { withoutSecrets } from "./redaction.ts";
 import { parseRetryAfter } from "./retry.ts";
@@ -42,6 +42,8 @@ export interface CallerOptions {
   /** Sent with every request. @throws Failure */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
+  /** Told how each exchange ended. */
+  readonly answered?: (exchange: Exchange) => void;
 }
 
 export interface CallRequest {
@@ -55,7 +57,7 @@ export interface CallRequest {
   readonly success: readonly number[];
   /** A list page: the larger limit. */
   readonly page?: boolean;
-  /** Name of the field whose one-time secret is looked for in answers that are not proper ones. */
+  /** Name of the field whose one-time secret is looked for in answers that break the contract. */
   readonly secretField?: "client_secret" | "secret";
   /** What it is about, as far as that changes what to do about a refusal. */
   readonly resource?: Resource;
@@ -84,34 +86,34 @@ export class Caller {
    * @param read what the answer says; throws `BrokenBody` if it breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
-    const attempt = await this.#sendOnce(request, read);
-    if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-    // A token that ended in the middle of a walk: a read may have one fresh token.
-    const { authorization } = this.#options;
-    const isStale = authorization.rejected();
-    const isRead = request.method === "GET" || request.method === "HEAD";
-    if (!isStale || !isRead || request.signal?.aborted) return attempt;
-    const again = await this.#sendOnce(request, read);
-    if (again.kind === "refused" && again.status === 401) authorization.rejected();
-    return again;
+    const { transport, authorization, now, answered } = this.#options;
+    for (let isAgain = false; ; isAgain = true) {
+      let exchange: Exchange;
+      try {
+        exchange = await transport.exchange(this.#exchangeOf(request, await authorization.header()));
+      } catch (error) {
+        return notSent(error);
+      }
+      answered?.(exchange);
+      const attempt = toAttempt(exchange, { ...request, read, now });
+      if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
+      // A token that ended in the middle of a walk: a read may have one fresh token.
+      const isStale = authorization.rejected();
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
+    }
   }
 
-  async #sendOnce<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
-    const { transport, baseUrl, authorization, now } = this.#options;
-    const { method, path, body, page, signal, buffer } = request;
-    let exchange: Exchange;
-    try {
-      const credential = await authorization.header();
-      const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers() };
-      if (body !== undefined) headers["content-type"] = "application/json";
-      Object.assign(headers, request.headers);
-      if (credential !== undefined) headers.authorization = credential;
-      const maxBytes = page ? maxPageBytes : undefined;
-      exchange = await transport.exchange({ method, baseUrl, path, headers, body, signal, buffer, maxBytes });
-    } catch (error) {
-      return notSent(error);
-    }
-    return toAttempt(exchange, { ...request, read, now });
+  #exchangeOf(
+    { method, path, headers: own, body, page, signal, buffer }: CallRequest,
+    authorization: string | undefined,
+  ): ExchangeRequest {
+    const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers() };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    Object.assign(headers, own);
+    if (authorization !== undefined) headers.authorization = authorization;
+    const maxBytes = page ? maxPageBytes : undefined;
+    return { method, baseUrl: this.#options.baseUrl, path, headers, body, signal, buffer, maxBytes };
   }
 }
 
@@ -217,7 +219,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
 }
 
 /**
- * A one-time secret in an answer that is not proper one, whole or cut: the service may hold it given, so it is not thrown
+ * A one-time secret in an answer that breaks the contract, whole or cut: for the service it may be delivered, so it is not thrown
  * away. Only a string that ends within what came counts.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {

@@ -5,7 +5,7 @@ import { ConnectionPool, type ProxySettings } from "./connections.ts";
 import { type DebugEvent, type Exchange, type ExchangeRequest, maxBodyBytes, type Transport } from "./exchange.ts";
 import { decodeBody, Reception } from "./reception.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
-import { checkWireRequest, parseTarget, type Target } from "./request-rules.ts";
+import { checkWireRequest, parseTarget } from "./request-rules.ts";
 
 export interface TransportOptions {
   /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once. */
@@ -45,11 +45,22 @@ export function createTransport(options: TransportOptions): Transport {
       const located = await unlessAborted(options.locate(request.baseUrl), signal);
       if (located === undefined) return interrupted;
       const target = parseTarget(located);
-      if (isChange(request)) await options.leases?.extend();
+      // A change has a connection of its own, closed afterwards (`reset`).
+      const fresh = isChange(request);
+      if (fresh) await options.leases?.extend();
       const logEnd = log(request, target);
-      const maxBytes = request.maxBytes ?? maxBodyBytes;
-      const exchange = await sendOnce(pool, { request, target, signal, options, maxBytes });
-      return logEnd(withoutEchoes(request, await decoded(exchange, maxBytes)));
+      const connection = await pool.take(target, fresh);
+      const { method, body, maxBytes = maxBodyBytes } = request;
+      const settled = (end: Exchange): void =>
+        pool.give(target, { connection, reusable: end.kind === "response" && !fresh });
+      const { reception, exchange } = receptionOf(request, { signal, fresh, maxBytes, options, settled });
+      if (!signal.aborted) {
+        const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
+        const path = target.prefix + request.path;
+        const reset = fresh || undefined;
+        connection.dispatcher.dispatch({ origin: target.origin, method, path, headers, body, reset }, reception);
+      }
+      return logEnd(withoutEchoes(request, await decoded(await exchange, maxBytes)));
     },
   };
 }
@@ -83,27 +94,20 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-interface SendOptions {
-  readonly request: ExchangeRequest;
-  readonly target: Target;
+interface ReceptionOptions {
   readonly signal: AbortSignal;
-  readonly options: TransportOptions;
+  /** The request changes something. */
+  readonly fresh: boolean;
   readonly maxBytes: number;
+  readonly options: TransportOptions;
+  readonly settled: (end: Exchange) => void;
 }
 
-/** Sends one request over one connection, within its time. */
-async function sendOnce(
-  pool: ConnectionPool,
-  { request, target, signal, options, maxBytes }: SendOptions,
-): Promise<Exchange> {
-  const { method, body, buffer } = request;
-  // A change has a connection of its own, closed afterwards (`reset`).
-  const fresh = isChange(request);
-  const connection = await pool.take(target, fresh);
-  if (signal.aborted) {
-    pool.give(target, { connection, reusable: false });
-    return interrupted;
-  }
+/** What one request is answered with, within its time; one that is aborted ends at once. */
+function receptionOf(
+  { method, buffer }: ExchangeRequest,
+  { signal, fresh, maxBytes, options, settled }: ReceptionOptions,
+): { readonly reception: Reception; readonly exchange: Promise<Exchange> } {
   let resolve!: (exchange: Exchange) => void;
   const exchange = new Promise<Exchange>((settle) => (resolve = settle));
   const reception = new Reception({
@@ -113,7 +117,7 @@ async function sendOnce(
     settle(end) {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      pool.give(target, { connection, reusable: end.kind === "response" && !fresh });
+      settled(end);
       resolve(end);
     },
   });
@@ -126,13 +130,8 @@ async function sendOnce(
   };
   const timer = setTimeout(() => void onTime(), Math.min(options.timeoutMs, maxTimerMs));
   signal.addEventListener("abort", onAbort, { once: true });
-  const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
-  const path = target.prefix + request.path;
-  connection.dispatcher.dispatch(
-    { origin: target.origin, method, path, headers, body, reset: fresh || undefined },
-    reception,
-  );
-  return exchange;
+  if (signal.aborted) onAbort();
+  return { reception, exchange };
 }
 
 async function decoded(exchange: Exchange, maxBytes: number): Promise<Exchange> {

@@ -14,9 +14,19 @@ import { Failure } from "../../errors.ts";
 import { type Entry, type EntryProgress, nextStep } from "../../journal/entry.ts";
 import type { EntryLease, Intent } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { formerIds, learnedOfKept } from "../former-ids.ts";
-import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
+import {
+  isTooEarly,
+  putOff,
+  untilDue,
+  attemptedHere,
+  delayBeforeNext,
+  exchanged,
+  readUntilAnswered,
+  wait,
+  beginning,
+  tellAlongside,
+  tellSimultaneous,
+} from "../sending.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -26,20 +36,15 @@ import {
   type SecretDelivery,
   secretLost,
   undelivered,
+  releaseReserved,
 } from "../secret-delivery.ts";
 import {
-  attemptedHere,
-  delayBeforeNext,
   detailsOf,
-  exchanged,
   lastErrorOf,
   madeAs,
   madeFor,
   outcomeUnknown,
-  readUntilAnswered,
   recordAfterwards,
-  releaseReserved,
-  wait,
   type Workbench,
 } from "../workbench.ts";
 
@@ -184,7 +189,7 @@ export async function sendKeyCreation(
   const { bench, lease, destination } = work;
   try {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
-    const former = await formerIds(bench, lease.entry);
+    const old = await replacedKey(bench, lease.entry);
     const answer = await sendForSecret(work, {
       what: "create the access key",
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
@@ -192,12 +197,17 @@ export async function sendKeyCreation(
     });
     const { key } = answer.value;
     const request = JSON.parse(lease.entry.request_text) as AccessKeyRequest;
-    const differs = keyDifferences(key, request, former);
+    const differs = keyDifferences(key, request, [bench.account.keyId, old]);
     const detail = { created_by: key.createdByUserId ?? null, differs };
     return await takeSecret(work, answer, { prove, detail });
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
+}
+
+/** The key that a rotation is to replace with the one of this entry. */
+async function replacedKey({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
+  return parent === null ? undefined : (await journal.find(parent)).detail.old_key;
 }
 
 export interface SendOptions {
@@ -313,7 +323,7 @@ async function answerLost(
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;
     return new Failure("outcome_unknown", message, detailsOf(lease.entry));
   }
-  await recordAfterwards(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
+  await recordAfterwards(bench, lease, { state: "undelivered", resource_id: id || null });
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.");
 }
 

@@ -7,24 +7,26 @@ import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { assertQuiet } from "./quiet.ts";
-import { finishKeyDelivery, reserveBeforeRevocation, resumeDelivery } from "../delivery-recovery.ts";
+import {
+  begunReplacement,
+  settleReplaced,
+  finishKeyDelivery,
+  reserveBeforeRevocation,
+  resumeDelivery,
+} from "../delivery-recovery.ts";
+import { assertQuiet, readUntilAnswered, wait } from "../sending.ts";
 import { assertAsAsked, secretLost } from "../secret-delivery.ts";
 import {
   beganAt,
   clockSkewMs,
   detailsOf,
   outcomeUnknown,
-  readUntilAnswered,
   recordAfterwards,
-  wait,
   type Workbench,
   serviceTime,
 } from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
-import { listedStatus, untilKeyRevoked } from "./revoke.ts";
-import { goneOnPurpose, markRevoking } from "../revocation.ts";
+import { listedStatus, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
 export interface KeyRecoveryOptions {

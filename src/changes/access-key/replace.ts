@@ -19,7 +19,7 @@ import {
   overlapDifferences,
   refuseBegunOtherwise,
 } from "../overlap.ts";
-import type { Successor } from "../revocation.ts";
+import { type Successor, listedStatus, untilKeyRevoked } from "../revocation.ts";
 import {
   detailsOf,
   madeFor,
@@ -30,7 +30,6 @@ import {
 } from "../workbench.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
-import { listedStatus, untilKeyRevoked } from "./revoke.ts";
 import { shell } from "../../next-step.ts";
 
 export interface KeyReplacementRequest {

@@ -9,17 +9,9 @@ import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
-import { assertQuiet } from "./quiet.ts";
-import { type SecretDelivery, secretLost } from "../secret-delivery.ts";
-import {
-  detailsOf,
-  madeFor,
-  outcomeUnknown,
-  recordAfterwards,
-  recoveryStep,
-  releaseReserved,
-  type Workbench,
-} from "../workbench.ts";
+import { assertQuiet } from "../sending.ts";
+import { type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
+import { detailsOf, madeFor, outcomeUnknown, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 import { shell } from "../../next-step.ts";
 
@@ -176,7 +168,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
-      "The profile's secret still works. Whether the rotation made a new one is not known; rotating again ends the doubt.",
+      "The profile's secret still works. Whether the rotation made a new one is not known. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });

@@ -6,22 +6,39 @@ import {
   type CreationDecision,
   type CreationRequest,
   decideCreation,
+  creationBody,
 } from "../../api/oauth-client-creation.ts";
 import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, type EntryProgress } from "../../journal/entry.ts";
-import type { EntryLease } from "../../journal/journal.ts";
-import type { OneTimeSecret } from "../../secrets/destination.ts";
-import { admitCreation, type CreationOptions, creationIntent } from "./admit.ts";
-import { isTooEarly, putOff, untilDue } from "../put-off.ts";
-import { beginning, tellAlongside, tellSimultaneous } from "../simultaneous.ts";
-import { noSlot } from "./full-account.ts";
-import { requestLeaves, wasMadeElsewhere } from "./made-elsewhere.ts";
-import { stillPending, untilNotPending } from "./pending.ts";
-import { formerIds } from "../former-ids.ts";
-import { belonging, wasClaimed } from "../kept-secret.ts";
-import { completeDelivery } from "../delivery-recovery.ts";
+import type { Entry, EntryProgress } from "../../journal/entry.ts";
+import type { EntryLease, Admission, Intent } from "../../journal/journal.ts";
+import type { OneTimeSecret, Destination } from "../../secrets/destination.ts";
+import {
+  isTooEarly,
+  putOff,
+  untilDue,
+  attemptedHere,
+  delayBeforeNext,
+  exchanged,
+  wait,
+  beginning,
+  tellAlongside,
+  admitTo,
+  tellSimultaneous,
+  stillPending,
+  untilNotPending,
+  noSlot,
+} from "../sending.ts";
+import {
+  completeDelivery,
+  deliverWhatIsKept,
+  findSecret,
+  keptUnnamed,
+  wasClaimed,
+  wasMadeBefore,
+  isPartlyDelivered,
+} from "../delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -30,21 +47,30 @@ import {
   reserveDestination,
   type SecretDelivery,
   settleDelivered,
-  undelivered,
+  releaseReserved,
 } from "../secret-delivery.ts";
 import {
-  attemptedHere,
-  delayBeforeNext,
   detailsOf,
-  exchanged,
   lastErrorOf,
   outcomeUnknown,
   recordAfterwards,
-  releaseReserved,
-  wait,
   withRequestId,
   type Workbench,
+  madeAs,
+  madeFor,
 } from "../workbench.ts";
+
+export interface CreationOptions {
+  readonly destination: Destination;
+  /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
+  readonly waitMs: number;
+  /** `--idempotency-key` */
+  readonly key?: string;
+  /** `--new`: leave an unfinished creation of the same request alone. */
+  readonly fresh?: boolean;
+  /** The client that the new one stands in for: a receipt that shows it is none of a new client. */
+  readonly notId?: string | undefined;
+}
 
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
 export interface CreationEnd {
@@ -54,6 +80,40 @@ export interface CreationEnd {
   readonly receipt: string;
   /** Of the answer that showed the client without its secret. */
   readonly requestId?: string | undefined;
+}
+
+/** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
+export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
+  // The same service account and the same set of scopes are the same intent.
+  const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
+  return {
+    ...(begun ? madeAs(begun) : madeFor(account)),
+    operation: "oauth_client.create",
+    method: "POST",
+    path: "/v1/oauth_clients",
+    request_text: creationBody(request),
+    fingerprint: JSON.stringify(fingerprint),
+    idempotent: true,
+    detail: { own_key: true },
+  };
+}
+
+/** As it was typed: a client that is delivered needs no space at its destination. */
+function admitCreation(
+  bench: Workbench,
+  intent: Intent,
+  { destination, fresh, key }: CreationOptions,
+): Promise<Admission> {
+  const detail = { ...intent.detail, own_key: key === undefined };
+  return admitTo(
+    bench,
+    { ...intent, detail },
+    {
+      destination,
+      choice: { fresh, key },
+      isThere: async (lease) => (await completeDelivery(bench, lease)) || isPartlyDelivered(lease.entry),
+    },
+  );
 }
 
 /**
@@ -95,8 +155,7 @@ class CreationRun {
   readonly #bench: Workbench;
   readonly #lease: EntryLease;
   readonly #waitMs: number;
-  /** Clients that existed before: a receipt that shows one of them is none of a new client. */
-  #formerIds: readonly string[] = [];
+  readonly #notId: string | undefined;
   readonly #startedAt: number;
   /** The entry was settled before: a key given again. What the journal says of it stays. */
   readonly #settledBefore: boolean;
@@ -116,6 +175,7 @@ class CreationRun {
     this.#bench = bench;
     this.#lease = lease;
     this.#waitMs = options.waitMs;
+    this.#notId = options.notId;
     this.#startedAt = bench.clock.elapsed();
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
     this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
@@ -131,7 +191,6 @@ class CreationRun {
 
   async finish(): Promise<CreationEnd> {
     try {
-      this.#formerIds = await formerIds(this.#bench, this.#entry);
       this.#deliveredBefore =
         wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
       await untilDue(this.#bench, this.#entry);
@@ -140,7 +199,7 @@ class CreationRun {
         if (end) return end.kind === "secret_lost" ? { ...end, requestId: this.#requestId } : end;
       }
     } catch (error) {
-      throw error instanceof Failure ? withRequestId(await this.#waitsUnnamed(error), this.#requestId) : error;
+      throw error instanceof Failure ? withRequestId(await keptUnnamed(this.#work, error), this.#requestId) : error;
     } finally {
       if (!this.#leaveReserve) await releaseReserved(this.#bench, this.#entry, this.#work.destination);
     }
@@ -179,7 +238,7 @@ class CreationRun {
       case "refused": {
         const refusal = await this.#giveUp(failureOf(answer, { what: "create the OAuth client", change: true }));
         throw decision.kind === "refused"
-          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#formerIds })
+          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#notId })
           : refusal;
       }
       case "wait":
@@ -205,11 +264,7 @@ class CreationRun {
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome no one knows.
-      detail: {
-        ...attemptedHere(this.#bench, this.#entry),
-        ...requestLeaves(this.#entry, this.#bench.clock.now()),
-        put_off: false,
-      },
+      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
     });
   }
 
@@ -234,7 +289,7 @@ class CreationRun {
   #differences(client: OAuthClient): string | undefined {
     const { request_text, resource_id } = this.#entry;
     const request = JSON.parse(request_text) as CreationRequest;
-    return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });
+    return clientDifferences(client, request, { id: resource_id, notId: this.#notId });
   }
 
   /**
@@ -254,40 +309,14 @@ class CreationRun {
   async #withoutSecret(client: OAuthClient, receipt: string): Promise<CreationEnd> {
     const learned = this.#learned(client);
     if (this.#settledBefore) return { kind: "delivered_before", entry: this.#entry, receipt };
-    const found = this.#deliveredBefore ? "delivered" : await this.#findSecret({ ...this.#entry, ...learned });
-    if (found === "kept") return this.#deliverKept(learned, receipt);
-    if (found === "delivered") {
-      await settleDelivered(this.#work, learned);
+    const found = this.#deliveredBefore ? "delivered" : await findSecret(this.#work, { ...this.#entry, ...learned });
+    if (found !== "nowhere") {
+      await (found === "kept" ? deliverWhatIsKept(this.#work, learned) : settleDelivered(this.#work, learned));
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    const made_before = wasMadeElsewhere(this.#entry, client.created_at, this.#uncertain);
+    const made_before = wasMadeBefore(this.#entry, { client, isUncertain: this.#uncertain });
     await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
-  }
-
-  /** A secret that an earlier process kept goes to the destinations that are missing, if the journal remembers them. */
-  async #deliverKept(learned: Partial<EntryProgress>, receipt: string): Promise<CreationEnd> {
-    const { destination } = this.#entry;
-    if (destination?.kind !== "several" && destination?.kind !== "store") {
-      await this.#record({ ...learned, state: "undelivered" });
-      throw undelivered(this.#entry, "an earlier run could not deliver it.");
-    }
-    const kept = belonging(await this.#bench.secrets.readKept(this.#entry.id), { ...this.#entry, ...learned });
-    await deliverSecret(this.#work, kept, { learned, isKept: true });
-    return { kind: "delivered_before", entry: this.#entry, receipt };
-  }
-
-  /** A destination that cannot be checked may hold the secret: nothing is called lost for that. */
-  async #findSecret(entry: Entry): Promise<"kept" | "delivered" | "nowhere"> {
-    try {
-      if (this.#bench.secrets.isKept(entry.id)) return "kept";
-      return (await completeDelivery(this.#bench, this.#lease, entry)) ? "delivered" : "nowhere";
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const { resource_id, last_error, detail } = entry;
-      await this.#record({ resource_id, last_error, detail, state: "unknown" });
-      throw outcomeUnknown(this.#entry, error);
-    }
   }
 
   /** `pending` (§4.2): the key is kept, the client inspected, nothing created again. */
@@ -320,7 +349,7 @@ class CreationRun {
   async #keepSalvage(salvage: Salvage): Promise<void> {
     const { refusal } = await keepStray(this.#work, salvage);
     if (refusal !== undefined)
-      this.#bench.tell.warn(`An incomplete response contained a secret, and it could not be kept (${refusal})`);
+      this.#bench.tell.warn(`An incomplete response contained a secret, and it could not be kept: ${refusal}`);
   }
 
   /** The same request again, when it is due. */
@@ -364,19 +393,5 @@ class CreationRun {
 
   #noteError(failure: Failure, state: Entry["state"]): Promise<void> {
     return this.#record({ state, last_error: lastErrorOf(failure) });
-  }
-
-  /** How a run ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
-  async #waitsUnnamed(failure: Failure): Promise<Failure> {
-    if (failure.kind !== "outcome_unknown") return failure;
-    try {
-      if (!this.#bench.secrets.isKept(this.#entry.id)) return failure;
-    } catch {
-      return failure; // Recovery looks again.
-    }
-    await this.#record({ state: "undelivered" });
-    const { hint, nextCommand, meaning } = undelivered(this.#entry, failure).details;
-    const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
-    return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
   }
 }

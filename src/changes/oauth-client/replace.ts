@@ -4,22 +4,11 @@ import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { begunReplacement, settleReplaced } from "../overlap.ts";
-import { goneOnPurpose, markRevoking } from "../revocation.ts";
-import { reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
-import { assertAsAsked, secretLost, undelivered } from "../secret-delivery.ts";
-import {
-  detailsOf,
-  madeAs,
-  recordAfterwards,
-  recoveryIn,
-  releaseReserved,
-  saysNothingWasDone,
-  type Workbench,
-} from "../workbench.ts";
-import type { CreationOptions } from "./admit.ts";
-import { type CreationEnd, finishCreation } from "./create.ts";
-import { untilClientRevoked } from "./revoke.ts";
+import { begunReplacement, settleReplaced, reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
+import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
+import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
+import { detailsOf, madeAs, recordAfterwards, recoveryIn, saysNothingWasDone, type Workbench } from "../workbench.ts";
+import { type CreationOptions, type CreationEnd, finishCreation } from "./create.ts";
 
 export interface ReplacementOptions {
   /** Where the secret of an entry goes. */
@@ -27,6 +16,8 @@ export interface ReplacementOptions {
   readonly waitMs: number;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
+  /** The client that a rotation is to replace. */
+  readonly notId?: string;
 }
 
 /**
@@ -43,8 +34,8 @@ export async function finishOrReplace(
   const begun = await begunReplacement(bench.journal, lease.entry);
   if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
   if (begun === undefined) await assertClientNotRevoked(bench, lease);
-  const { waitMs } = options;
-  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs };
+  const { waitMs, notId } = options;
+  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
   if (end !== undefined && end.kind !== "secret_lost") return end;
   // A replacement that was started was agreed to then.
@@ -114,7 +105,8 @@ async function replaceNow(
       await releaseReserved(bench, replacement.entry, options.destination);
       throw error;
     });
-    const end = await finishCreation(bench, replacement, options);
+    const notId = options.notId ?? lost.entry.resource_id ?? undefined;
+    const end = await finishCreation(bench, replacement, { ...options, notId });
     await settleReplaced(bench, lost, end.entry);
     return end;
   } catch (error) {

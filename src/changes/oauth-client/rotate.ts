@@ -18,14 +18,14 @@ import {
   detailsOf,
   isInterruption,
   madeFor,
-  readUntilAnswered,
   recordAfterwards,
   saysNothingWasDone,
   type Workbench,
 } from "../workbench.ts";
-import { creationIntent } from "./admit.ts";
+import { readUntilAnswered } from "../sending.ts";
+import { creationIntent } from "./create.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
-import { untilClientRevoked } from "./revoke.ts";
+import { untilClientRevoked } from "../revocation.ts";
 import { shell } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {
@@ -180,7 +180,8 @@ async function deliverNewClient(
     ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
   try {
-    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
+    const { old_client: notId } = detailOf(rotation.entry, "oauth_client.rotate");
+    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace, notId };
     const { entry, receipt } = await finishOrReplace(bench, child, options);
     return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
   } catch (error) {

@@ -7,6 +7,7 @@ import { Failure } from "../../errors.ts";
 import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { entriesOfProfile } from "../running/entry-profile.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 export const serviceChecks: readonly Check[] = [
@@ -145,7 +146,8 @@ function isForbidden(attempt: Attempt<unknown>): boolean {
 async function hasWork({ context, profile }: Subject, operations: string | undefined): Promise<boolean> {
   if (operations === undefined) return false;
   const { name, baseUrl } = await profile();
-  for await (const { operation, base_url } of (await context.journal()).each({ all: true, profile: name }))
+  const own = await entriesOfProfile(context, name);
+  for await (const { operation, base_url } of (await context.journal()).each({ ...own, all: true }))
     if (operation.startsWith(operations) && base_url === baseUrl) return true;
   return false;
 }

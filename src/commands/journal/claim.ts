@@ -1,7 +1,6 @@
 import { addDryRun } from "../options/dry-run.ts";
 import { detailsOf } from "../../changes/workbench.ts";
-import { afterClaim, belonging, isUnnamed, secretFieldOf } from "../../changes/kept-secret.ts";
-import { completeDelivery } from "../../changes/delivery-recovery.ts";
+import { afterClaim, belonging, isUnnamed, secretFieldOf, completeDelivery } from "../../changes/delivery-recovery.ts";
 import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

@@ -5,6 +5,7 @@ import type { EntryFilter } from "../../journal/filter.ts";
 import { isTime } from "../../api/json/iso-time.ts";
 import { parseLifetime } from "../options/values.ts";
 import { mentionDamage } from "../running/change.ts";
+import { entriesOfProfile } from "../running/entry-profile.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";
@@ -33,10 +34,11 @@ export const command = defineVerb({
   async run(context, { options }) {
     const journal = await context.journal();
     await mentionDamage(context);
-    const shown = await journal.select(filterOf(context, options));
     const { profile } = context.settings;
+    const own = await entriesOfProfile(context, profile);
+    const shown = await journal.select({ ...own, ...filterOf(context, options) });
     if (shown.length === 0) await assertProfileKnown(context, journal);
-    const isEmpty = shown.length === 0 && (await journal.select({ all: true, profile, limit: 1 })).length === 0;
+    const isEmpty = shown.length === 0 && (await journal.select({ ...own, all: true, limit: 1 })).length === 0;
     const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
     const view = journal.isShared ? sharedEntriesView : entriesView;
     const list = context.output.list({ ...view, empty });
@@ -47,13 +49,12 @@ export const command = defineVerb({
 
 type Filters = FlagsOf<typeof addFilters>;
 
-function filterOf({ settings, clock }: Context, { all, state, operation, actor, since }: Filters): EntryFilter {
+function filterOf({ clock }: Context, { all, state, operation, actor, since }: Filters): EntryFilter {
   return {
     all: all === true,
     states: state,
     operation,
     actor,
-    profile: settings.profile,
     since: since === undefined ? undefined : sinceOf(since, clock.now()),
   };
 }

@@ -14,7 +14,7 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { TakenPlaces } from "./taken-places.ts";
-import { fittingProfile } from "../running/entry-profile.ts";
+import { entriesOfProfile, fittingProfile } from "../running/entry-profile.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -52,7 +52,7 @@ export const command = defineVerb({
     const journal = await context.journal();
     const disk = new DiskHealth();
     await mentionDamage(context);
-    const entries = await chosen(journal, ids, context.settings.profile);
+    const entries = await chosen(context, ids);
     if (entries.length === 0) await assertProfileKnown(context, journal);
     if (options.now) refuseNothingToEnd(entries, ids);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
@@ -167,7 +167,7 @@ async function refuseGone(context: Context, entry: Entry): Promise<void> {
   });
 }
 
-/** A crash leaves space at the place of work that was under way: among so many of the newest entries, or before in this run. */
+/** A crash leaves space reserved for a secret: it is looked for in so many of the newest entries, and in those of this run. */
 const lookedBack = 1000;
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
@@ -204,13 +204,13 @@ async function giveBackRooms(context: Context, journal: Journal, recovered: read
   }
 }
 
-async function chosen(journal: Journal, ids: readonly string[], profile: string | undefined): Promise<Entry[]> {
+async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]> {
+  const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
-  const open = await journal.unsettled();
+  const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
   // A step of larger work is finished through it, as long as that is unfinished itself.
   const openIds = new Set(open.map(({ id }) => id));
-  const unsettled = open.filter(({ parent }) => parent === null || !openIds.has(parent));
-  return profile === undefined ? unsettled : unsettled.filter((entry) => entry.profile === profile);
+  return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
 
 async function destinationOf(

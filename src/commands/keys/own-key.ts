@@ -47,7 +47,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** Answers it for each key of a list that may have 100,000. */
+/** Answers that for each key of a list, which may have 100,000. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");

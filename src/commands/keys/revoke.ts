@@ -1,4 +1,4 @@
-import { keyRevocationIntent, revokeAccessKey } from "../../changes/access-key/revoke.ts";
+import { keyRevocationIntent, revokeAccessKey } from "../../changes/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun } from "../options/dry-run.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";

@@ -90,8 +90,7 @@ async function keyOf<Flags extends RotateFlags>(
     return { id, options: others as Flags };
   }
   const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
-  if (id === undefined)
-    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ keys list` });
+  if (id === undefined) throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ keys list` });
   return { id: id.trim() === "" ? id : await newestInPlaceOf(context, id), options };
 }
 
@@ -135,7 +134,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
     throw new Failure("usage", "Not rotated: the answer was no.");
   await mentionUnsettled(context);
   output.note(
-    "Rotating in place, the old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
+    "The old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
   const { rotateAccessKey } = await import("../../changes/access-key/rotate.ts");
   const request = { id, updateProfile: takesOwn };

@@ -1,5 +1,7 @@
 // What makes an OAuth client a risk, from what the journal knows and the service shows. Pure.
+import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
+import { nameOf } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
@@ -11,8 +13,7 @@ export interface ClientFinding {
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
-  /** What to do: a command if one does it. */
-  readonly remedy: string;
+  readonly remedy: NextCommand | Advice;
 }
 
 export interface ClientAuditLimits {
@@ -40,7 +41,7 @@ function findingOf(
   const found = (
     rule: ClientFinding["rule"],
     severity: ClientFinding["severity"],
-    words: { readonly message: string; readonly remedy: string },
+    words: Pick<ClientFinding, "message" | "remedy">,
   ): ClientFinding => ({
     object: "finding",
     id: `${rule}:${id}`,
@@ -56,8 +57,8 @@ function findingOf(
       message,
       remedy:
         ownership === "own"
-          ? "the profile authenticates with it: use another credential first"
-          : `integ oauth-clients revoke ${id}`,
+          ? "Use another credential first: the profile authenticates with this client."
+          : shell`integ oauth-clients revoke ${id}`,
     });
   }
   const ageMs = nowMs - Date.parse(createdAt ?? "");
@@ -65,14 +66,14 @@ function findingOf(
     const message = `it is ${Math.floor(ageMs / day)} days old, limit ${Math.floor(maxAgeMs / day)}`;
     const remedy =
       ownership === "own"
-        ? `the profile authenticates with it: rotate it as another profile`
-        : `integ oauth-clients rotate ${id} --overlap 24h --secret-file <path>`;
+        ? "Rotate it as another profile: the profile authenticates with this client."
+        : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
     return found("too_old", "medium", { message, remedy });
   }
   if (declared.has(id)) return undefined;
   return found("undeclared", "low", {
     message: "no item of a policy is about it",
-    remedy: `integ adopt oauth-client ${id} --name <name>`,
+    remedy: shell`integ adopt oauth-client ${id} --name ${nameOf(id, "oauth_client")}`,
   });
 }
 
@@ -90,6 +91,6 @@ function fullAccounts(held: readonly SeenCredential[]): ClientFinding[] {
       client_id: null,
       service_account_id: account,
       message: `at least ${count} of ${slots} slots are used`,
-      remedy: `integ oauth-clients list --service-account ${account}`,
+      remedy: shell`integ oauth-clients list --service-account ${account}`,
     }));
 }

@@ -1,4 +1,4 @@
-import { clientRevocationIntent, revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { parseLifetime } from "../options/values.ts";
@@ -53,7 +53,7 @@ export const command = defineVerb({
 const noItems = { items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
 function remaining({ length }: readonly ClientFinding[]): Failure {
-  return new Failure("findings", `${length === 1 ? "1 finding" : `${length} findings`}.`);
+  return new Failure("findings", `The audit found something: ${length === 1 ? "1 finding" : `${length} findings`}.`);
 }
 
 /** Revokes what works for no one. @throws Failure `findings` for what needs a person */
@@ -63,7 +63,9 @@ async function fix(context: Context, findings: readonly ClientFinding[], isTrial
   const ids = safe.flatMap(({ client_id }) => client_id ?? []);
   const left = findings.filter((finding) => !safe.includes(finding));
   for (const { client_id, service_account_id, message, remedy } of findings)
-    output.note(`${client_id ?? service_account_id}: ${message}. ${remedy}`);
+    output.note(
+      `${client_id ?? service_account_id}: ${message}. ${remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy}`,
+    );
   const bench = await workbenchOf(context);
   if (isTrial) {
     const { requestStep, showSteps } = await import("../running/dry-run.ts");

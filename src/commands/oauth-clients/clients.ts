@@ -187,9 +187,13 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning:
-      "This machine's journal has no client with this id or client_id. Clients are named by their resource id (id).",
+    meaning: `No client in ${await whoseJournal(context)} has this id or client_id. Clients are named by their resource id (id).`,
   });
+}
+
+/** Whose journal it is, as a sentence says it. */
+export async function whoseJournal({ journal }: Context): Promise<string> {
+  return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }
 
 function isNotFound(error: unknown): error is Failure {

@@ -1,6 +1,5 @@
 import { addDryRun } from "../options/dry-run.ts";
-import { creationIntent } from "../../changes/oauth-client/admit.ts";
-import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
+import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 // Immediately: a process that can open no more files after the request must still end as it should.
 import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
 import { secretLost } from "../../changes/secret-delivery.ts";

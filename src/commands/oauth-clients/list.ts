@@ -1,10 +1,10 @@
-// `integ oauth-clients list`. The API has no list: this is what this machine's journal knows, each client asked for.
+// `integ oauth-clients list`. The API has no list: this is what the journal knows, each client asked for.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { clientsIn, type KnownClient, oauthClientView } from "./clients.ts";
+import { clientsIn, type KnownClient, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
 /** §8: clients a service account may have. */
@@ -31,18 +31,18 @@ export const command = defineVerb({
     const rows: Row[] = [];
     for (const client of known)
       rows.push(service ? await refreshed(context, client, service.oauthClients) : asSeen(client));
+    const whose = await whoseJournal(context);
     const list = context.output.list({
       columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
       singular: "client",
       plural: "clients",
-      empty:
-        "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
+      empty: `No clients in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,
     });
     await list.page(pageOf(rows.map((row) => row.text)));
     await list.end({ nextPageToken: null, hasMore: false });
     if (rows.length === 0) return;
     context.output.note(
-      `The API has no list of clients: this list has the ones in this machine's journal${options.offline ? ", as last seen" : ""}.`,
+      `The API has no list of clients: this list has the ones in ${whose}${options.offline ? ", as last seen" : ""}.`,
     );
     if (!options.offline) tellSlots(context, rows);
   },

@@ -1,4 +1,4 @@
-import { clientRevocationIntent, revokeOAuthClient } from "../../changes/oauth-client/revoke.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun } from "../options/dry-run.ts";
@@ -59,7 +59,7 @@ async function chosen(
   const picked = typed.length === 0 && context.output.interactive ? await pick(context) : undefined;
   const ids = eachOnce(picked === undefined ? typed : [picked], shell`integ oauth-clients list`);
   if (ids.length === 0)
-    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ oauth-clients list` });
+    throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ oauth-clients list` });
   const found: string[] = [];
   for (const id of ids) found.push((await resourceIdOf(context, id)) ?? id);
   return [...new Set(found)];

@@ -115,7 +115,7 @@ async function clientOf(
   if (name !== undefined) return resourceOfItem(context, "oauth_client", name);
   const id = typed ?? (context.output.interactive ? await pick(context) : undefined);
   if (id === undefined)
-    throw new Failure("usage", "Missing required argument 'id'.", { nextCommand: shell`integ oauth-clients list` });
+    throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ oauth-clients list` });
   return newestInPlaceOf(context, id);
 }
 

@@ -1,9 +1,8 @@
 import { addDryRun } from "../options/dry-run.ts";
-import { clientAdoption } from "../../changes/adopt.ts";
+import { clientAdoption, adoptInto, checkItemName } from "./adoption.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
 import { defineVerb } from "../verb.ts";
-import { adoptInto, checkItemName } from "./adoption.ts";
 
 export const command = defineVerb({
   configure: (command) =>

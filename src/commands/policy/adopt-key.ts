@@ -1,10 +1,9 @@
 import { addDryRun } from "../options/dry-run.ts";
-import { keyAdoption } from "../../changes/adopt.ts";
+import { keyAdoption, adoptInto, checkItemName } from "./adoption.ts";
 import { askKey } from "../keys/keys.ts";
 import { findKey } from "../keys/find-key.ts";
 import { workbenchOf } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { adoptInto, checkItemName } from "./adoption.ts";
 
 export const command = defineVerb({
   configure: (command) =>

@@ -5,10 +5,9 @@ import {
   type KeyReplacementRequest,
   replaceAccessKey,
 } from "../../changes/access-key/replace.ts";
-import { deliverKept } from "../../changes/kept-delivery.ts";
-import { type NamedJournal, namedJournal } from "../../changes/named-journal.ts";
-import { creationIntent } from "../../changes/oauth-client/admit.ts";
-import { createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
+import { deliverKept } from "../../changes/delivery-recovery.ts";
+import { type NamedJournal, namedJournal } from "./item-journal.ts";
+import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
 import { resumeWork, rootOf } from "../../changes/recovery.ts";

@@ -4,7 +4,8 @@ import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { shell } from "../../next-step.ts";
+import { nameOf } from "../../policy/works.ts";
+import { type NextCommand, shell } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
   { path: "name", heading: "name" },
@@ -41,7 +42,12 @@ function unmanagedNote(unmanaged: readonly Unmanaged[]): string {
   const shown = unmanaged.slice(0, 10).map(({ id, name }) => (name === null ? id : `${id} (${name})`));
   const more = unmanaged.length > shown.length ? ` and ${unmanaged.length - shown.length} more` : "";
   const what = unmanaged.length === 1 ? "1 client or key is" : `${unmanaged.length} clients and keys are`;
-  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: integ adopt oauth-client|access-key <id> --name <name>`;
+  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: ${adoption(unmanaged[0]!)}`;
+}
+
+function adoption({ kind, id, name }: Unmanaged): NextCommand {
+  const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
+  return shell`integ adopt ${noun} ${id} --name ${nameOf(name ?? id, kind)}`;
 }
 
 /** @throws Failure `conflict` if a service account would need more slots than it may use */

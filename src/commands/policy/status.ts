@@ -9,6 +9,7 @@ import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseLifetime } from "../options/values.ts";
 import { accountOf, mentionDamage } from "../running/change.ts";
+import { entriesOfProfile } from "../running/entry-profile.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";
@@ -74,7 +75,8 @@ export const command = defineVerb({
 const noPolicy: Policy = { items: [], maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0, unmanaged: "ignore" };
 
 async function unfinishedRows(context: Context): Promise<Row[]> {
-  const unfinished = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === null);
+  const own = await entriesOfProfile(context, context.settings.profile);
+  const unfinished = (await (await context.journal()).select(own)).filter(({ parent }) => parent === null);
   return unfinished.map((entry) => ({
     topic: "journal",
     name: entry.id,

@@ -19,9 +19,8 @@ export async function revokeUnmanaged(
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
     const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
     if (!(await output.confirm(question, { destructive: true }))) continue;
-    if (kind === "oauth_client")
-      await (await import("../../changes/oauth-client/revoke.ts")).revokeOAuthClient(bench, id);
-    else await (await import("../../changes/access-key/revoke.ts")).revokeAccessKey(bench, id);
+    if (kind === "oauth_client") await (await import("../../changes/revocation.ts")).revokeOAuthClient(bench, id);
+    else await (await import("../../changes/revocation.ts")).revokeAccessKey(bench, id);
     output.note(`The ${noun} ${id} is revoked.`);
   }
 }

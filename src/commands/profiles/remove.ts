@@ -36,13 +36,15 @@ export const command = defineVerb({
 
 /** What only this profile can finish: one that is added again under its name is another one. */
 async function warnOfUnfinished(context: Context, profileId: string): Promise<void> {
-  const unfinished = (await (await context.journal()).unsettled()).filter(
+  const journal = await context.journal();
+  const unfinished = (await journal.unsettled()).filter(
     ({ profile_id, parent }) => profile_id === profileId && parent === null,
   );
   if (unfinished.length === 0) return;
   const are = unfinished.length === 1 ? "1 change is" : `${unfinished.length} changes are`;
   const ids = unfinished.map(({ id, operation, state }) => `${id} (${operation}, ${state})`).join(", ");
+  const whom = journal.isShared ? "a profile of the same account, here or on another machine" : "this profile";
   context.output.warn(
-    `${are} unfinished, and cannot be finished without this profile: ${ids}. First: integ journal recover ${unfinished.map(({ id }) => id).join(" ")}`,
+    `${are} unfinished, and cannot be finished without ${whom}: ${ids}. First: integ journal recover ${unfinished.map(({ id }) => id).join(" ")}`,
   );
 }

@@ -2,13 +2,11 @@
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../changes/access-key/create.ts";
 import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
-import { keyRevocationIntent } from "../../changes/access-key/revoke.ts";
-import { creationIntent } from "../../changes/oauth-client/admit.ts";
-import { clientRevocationIntent } from "../../changes/oauth-client/revoke.ts";
+import { keyRevocationIntent, clientRevocationIntent } from "../../changes/revocation.ts";
+import { creationIntent } from "../../changes/oauth-client/create.ts";
 import type { ClientRotationRequest, OldClient } from "../../changes/oauth-client/rotate.ts";
 import type { Workbench } from "../../changes/workbench.ts";
-import { dueAt, type Entry, isSettled } from "../../journal/entry.ts";
-import type { ClientProof } from "../../journal/entry.ts";
+import { dueAt, type Entry, isSettled, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { segment } from "../../api/http/request-rules.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";

@@ -1,7 +1,8 @@
 // Which profile of this machine an entry of the journal belongs to.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, type EntryAccount, isOfAccount } from "../../journal/entry.ts";
+import type { EntryFilter } from "../../journal/filter.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 
 /**
@@ -21,7 +22,7 @@ export async function fittingProfile(context: Context, entry: Entry): Promise<Ac
   const [ofName, ...others] = names.map((name) => () => profiles.named(name));
   for (const find of [ofName, () => profiles.active(), ...others]) {
     const profile = await find?.().catch(onlyFailure);
-    if (profile && fits(profile, entry)) return profile;
+    if (profile && isOfAccount(entry, accountOf(profile))) return profile;
   }
   return undefined;
 }
@@ -31,8 +32,20 @@ function onlyFailure(error: unknown): undefined {
   if (!(error instanceof Failure)) throw error;
 }
 
-function fits({ baseUrl, organizationId, principal }: ActiveProfile, entry: Entry): boolean {
-  const isSameClient = principal === undefined || entry.principal === undefined || principal === entry.principal;
-  const isSameOrganization = organizationId?.toLowerCase() === entry.organization_id?.toLowerCase();
-  return baseUrl === entry.base_url && isSameOrganization && isSameClient;
+function accountOf({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
+  return { base_url: baseUrl, organization_id: organizationId ?? null, principal };
+}
+
+/**
+ * The entries that `--profile <name>` means. In a team's journal the same account has other names on other machines, and the
+ * same name may be another account; a name that only the journal has is that of an entry.
+ */
+export async function entriesOfProfile(
+  { journal, profiles }: Context,
+  name: string | undefined,
+): Promise<Pick<EntryFilter, "profile" | "account">> {
+  if (name === undefined) return {};
+  if (!(await journal()).isShared) return { profile: name };
+  const found = await profiles.named(name).catch(onlyFailure);
+  return found === undefined ? { profile: name } : { account: accountOf(found) };
 }

@@ -1,5 +1,5 @@
 // Where the secrets of unfinished work are kept: on this machine, and encrypted in a team's journal.
-import type { SecretKeeping } from "../../changes/workbench.ts";
+import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { Context } from "../../context.ts";
 
 export async function keepingOf(context: Context): Promise<SecretKeeping> {

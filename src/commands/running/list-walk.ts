@@ -209,7 +209,7 @@ function tellMore({ context, plan, view, last }: Walk): void {
 export class UniqueRows {
   readonly #seen = new Set<string>();
 
-  /** The page without repeated rows. A row without an id is no one's repeat. */
+  /** The page without repeated rows. A row without an id repeats none. */
   of({ body, spans }: Page): RowPage {
     const kept: number[] = [];
     for (let at = 0; at < spans.length; at += 2) {
@@ -225,6 +225,6 @@ export class UniqueRows {
 
 function idOf(row: string): string | undefined {
   const { id } = JSON.parse(row) as { readonly id?: unknown };
-  // §2.2: an id is a string. A number may have lost digits on the way here, and is no one's repeat.
+  // §2.2: an id is a string. A number may have lost digits on the way here, and repeats none.
   return typeof id === "string" ? id : undefined;
 }

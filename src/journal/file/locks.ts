@@ -217,7 +217,7 @@ export class JournalLocks {
   /**
    * Takes an entry's lock, and the file's own, away from a process that cannot be judged from here.
    * @param at.touchedAt when the entry was last changed; both milliseconds since 1970
-   * @throws Failure if its process is known to live, or something was done only now
+   * @throws Failure if its process is known to run, or something was done only now
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const [path, what] of [

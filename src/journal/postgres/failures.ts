@@ -1,4 +1,5 @@
 // What a server or a connection refuses, as a Failure: what is wrong, and what to do. Nothing of an address's password.
+import { isAccessDenied, isMissing } from "../../disk/error-words.ts";
 import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
@@ -113,8 +114,8 @@ export function connectionWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (code === "ECONNREFUSED") return "no server answers there (connection refused)";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "its host name is not known";
-  if (code === "ENOENT") return "its socket was not found";
-  if (code === "EACCES") return "access to the socket is denied";
+  if (isMissing(error)) return "its socket was not found";
+  if (isAccessDenied(error)) return "access to the socket is denied";
   if (code === "ETIMEDOUT" || code === "EHOSTUNREACH" || code === "ENETUNREACH") return "its host does not answer";
   if (code === "ECONNRESET" || code === "EPIPE" || /Connection terminated/.test(message))
     return "the connection was closed";

@@ -3,7 +3,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
-import { type Entry, isSettled } from "../entry.ts";
+import { type Entry, isOfAccount, isSettled } from "../entry.ts";
 import { findEntry, newEntryId, normalizeId } from "../entry-id.ts";
 import type { EntryFilter } from "../filter.ts";
 import { entryOfContent } from "../read-entry.ts";
@@ -53,6 +53,10 @@ function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap((row) => entryIn(row) ?? []);
 }
 
+function ofAccount(entries: Entry[], { account }: EntryFilter): Entry[] {
+  return account === undefined ? entries : entries.filter((entry) => isOfAccount(entry, account));
+}
+
 const keyOf = admission.keyOf;
 
 /** See `Journal`. */
@@ -79,20 +83,29 @@ export class PostgresJournal implements Journal {
   }
 
   async select(filter: EntryFilter): Promise<Entry[]> {
+    // The server does not know in how many rows so many of an account are.
+    if (filter.account !== undefined && filter.limit !== undefined) {
+      const found: Entry[] = [];
+      for await (const entry of this.each(filter)) found.push(entry);
+      return found;
+    }
     const { text, values } = selectionOf(filter, this.#parts.tables);
-    return entriesIn(await this.#read(text, values));
+    return ofAccount(entriesIn(await this.#read(text, values)), filter);
   }
 
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     const { tables } = this.#parts;
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     for (let below: string | undefined; left > 0; ) {
-      const { text, values } = selectionOf(filter, tables, { below, limit: Math.min(left, pageLength) });
+      const length = filter.account === undefined ? Math.min(left, pageLength) : pageLength;
+      const { limit: _, ...rest } = filter;
+      const { text, values } = selectionOf(rest, tables, { below, limit: length });
       const page = entriesIn(await this.#read(text, values));
-      yield* page;
+      const fitting = ofAccount(page, filter).slice(0, left);
+      yield* fitting;
       below = page.at(-1)?.id;
-      left -= page.length;
-      if (page.length < pageLength) return;
+      left -= fitting.length;
+      if (page.length < length) return;
     }
   }
 

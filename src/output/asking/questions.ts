@@ -62,7 +62,7 @@ export interface QuestionOptions {
 }
 
 const nobody = "Input is not a terminal, or --no-input or CI is set.";
-const withYes: NextStep = { hint: "Run it with --yes, if the answer is yes.", nextCommand: { add: ["--yes"] } };
+const withYes: NextStep = { hint: "Add --yes to confirm.", nextCommand: { add: ["--yes"] } };
 
 export function createQuestions(
   { terminal, noInput, yes, interruption = new AbortController().signal }: QuestionOptions,

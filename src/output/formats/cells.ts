@@ -120,7 +120,7 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   });
 }
 
-/** How a person reads a cell: visible on one line, `-` where there is nothing, `""` where there is an empty text. */
+/** How a person reads a cell: visible on one line, `-` if there is nothing, `""` for an empty text. */
 export function personCell(
   cell: Cell,
   shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string; readonly isPlain: boolean },
@@ -131,5 +131,6 @@ export function personCell(
     return shown.isPlain ? text : visibleText(text);
   }
   if (cell === null || cell === undefined) return "-";
-  return visibleText(cell.items !== undefined && cell.items.length > 0 ? cell.items.join(", ") : cell.json);
+  if (cell.items?.length === 0) return "-";
+  return visibleText(cell.items?.join(", ") ?? cell.json);
 }

@@ -116,6 +116,6 @@ class ExtraFields {
   noteThem(note: (text: string) => void): void {
     if (this.names.length === 0) return;
     const names = shortened(this.names.map(visibleText).join(", "), longestNote);
-    note(`not in the CSV: ${names} (--fields chooses the columns)`);
+    note(`Not in the CSV: ${names}. Choose columns with --fields.`);
   }
 }

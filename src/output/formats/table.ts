@@ -104,7 +104,7 @@ class TableList implements PageWriter {
     if (layout.kind === "blocks") return "";
     const hidden = headings.filter((_heading, index) => !layout.shown.includes(index));
     if (hidden.length > 0)
-      target.note(`hidden columns (the terminal is too narrow): ${hidden.join(", ")} (--fields chooses)`);
+      target.note(`Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with --fields.`);
     return this.#line(headings, { layout, isHeading: true });
   }
 

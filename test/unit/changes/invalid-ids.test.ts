@@ -1,8 +1,7 @@
 // An id that no request can carry is refused before anything is written: an entry of it could never be finished.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey } from "../../../src/changes/access-key/revoke.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/changes/revocation.ts";
 import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
-import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { AWorld } from "./a-world.ts";
 

@@ -1,8 +1,6 @@
 // Revocations of both contracts: one gate, repeated until the end is seen, and an entry that says what may have happened.
 import { describe, expect, it } from "vitest";
-import { revokeAccessKey } from "../../../src/changes/access-key/revoke.ts";
-import { revokeOAuthClient } from "../../../src/changes/oauth-client/revoke.ts";
-import { revoke, type RevocationGrounds } from "../../../src/changes/revocation.ts";
+import { revokeAccessKey, revokeOAuthClient, revoke, type RevocationGrounds } from "../../../src/changes/revocation.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/changes/workbench.ts";

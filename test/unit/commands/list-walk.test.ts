@@ -145,7 +145,7 @@ describe("--resume", () => {
     const before = written(out);
     const { failure, asked, told } = await play({ flags: { all: true, limit: "3", out, resume: true }, format });
     expect([failure, asked, written(out)]).toEqual([undefined, [], before]);
-    expect(told).toBe(`note: ${out} is already complete: 10 entities, ${before.length} bytes.\n`);
+    expect(told).toBe(`Note: ${out} is already complete: 10 entities, ${before.length} bytes.\n`);
   });
 
   it.each([
@@ -191,7 +191,7 @@ describe("--out", () => {
     const begins = { ndjson: '{"id":"ent_0"', json: '{"object":"list"', csv: "id\r\n", yaml: "" }[format];
     expect(text.startsWith(begins), text).toBe(true);
     if (format === "yaml") expect(text).toMatch(/^object: "?list/);
-    expect(told).toContain(`note: Wrote ${name}: 2 entities, ${text.length} bytes.\n`);
+    expect(told).toContain(`Note: Wrote ${name}: 2 entities, ${text.length} bytes.\n`);
   });
 
   it.each([

@@ -132,12 +132,12 @@ describe("the command line", () => {
 
   it("tells apart an argument that can be asked for and one that cannot", async () => {
     const { name, args, missing, globals } = await typed("oauth-clients get -p prod");
-    expect([name, args, missing?.message]).toEqual(["oauth-clients get", [], "Missing required argument 'id'."]);
+    expect([name, args, missing?.message]).toEqual(["oauth-clients get", [], "<id> is missing."]);
     expect(globals.profile).toBe("prod");
     expect((await typed("oauth-clients rotate oac_1 --overlap 36h")).options.overlap).toBe("36h");
     expect((await typed("oauth-clients get oac_1")).missing).toBeUndefined();
-    await expect(typed("cohorts members")).rejects.toThrow("Missing required argument 'cohort-id'.");
-    await expect(typed("oauth-clients rotate --overlop 36h")).rejects.toThrow("Unknown option '--overlop'.");
+    await expect(typed("cohorts members")).rejects.toThrow("<cohort-id> is missing.");
+    await expect(typed("oauth-clients rotate --overlop 36h")).rejects.toThrow('Unknown option "--overlop".');
   });
 
   it("shows no command of programs on the first screen", async () => {
@@ -230,7 +230,7 @@ describe("the command line", () => {
   ])("says of a value after a flag that takes none what is wrong with it: %s", async (line, flag) => {
     await expect(typed(line)).rejects.toMatchObject({
       kind: "usage",
-      message: `Option '${flag}' takes no value.`,
+      message: `${flag} takes no value.`,
       details: { hint: `Write ${flag} without a value.` },
     });
   });

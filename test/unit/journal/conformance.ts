@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
-import type { EntryProgress } from "../../../src/journal/entry.ts";
+import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/filter.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { ada, intent } from "./intent.ts";
@@ -416,6 +416,34 @@ function histories(engine: JournalEngine): void {
     await again.release();
     expect(await ids({ all: true, actor: "eve" })).toEqual([theirs, made]);
     expect(await ids({ all: true, actor: "ada" })).toEqual([revoked, made]);
+  });
+
+  test("the entries of one account are found, whatever its profiles are called", async () => {
+    const store = await engine.store();
+    const organization_id = intent().organization_id?.toUpperCase() ?? null;
+    const made = async (changes: Partial<Intent>): Promise<string> => {
+      const { lease } = await store.open().admit(intent(changes), { fresh: true });
+      await lease.release();
+      return lease.entry.id;
+    };
+    const ofKey = await made({ profile: "a" });
+    const ofClient = await made({ profile: "b", principal: "client-1", organization_id });
+    const ofOther = await made({ profile: "a", principal: "client-2" });
+    await made({ profile: "a", base_url: "https://us.example.com" });
+    const without = await made({ profile: "a", organization_id: null });
+    const found = async (account: Partial<EntryAccount>, limit?: number): Promise<string[]> => {
+      const whole = { base_url: intent().base_url, organization_id, principal: undefined, ...account };
+      const filter = { account: whole, ...(limit === undefined ? {} : { limit }) };
+      const each: string[] = [];
+      for await (const { id } of store.open().each(filter)) each.push(id);
+      expect((await store.open().select(filter)).map(({ id }) => id)).toEqual(each);
+      return each;
+    };
+    expect(await found({})).toEqual([ofOther, ofClient, ofKey]);
+    expect(await found({ principal: "client-1" })).toEqual([ofClient, ofKey]);
+    expect(await found({ principal: "client-1" }, 1)).toEqual([ofClient]);
+    expect(await found({ organization_id: null })).toEqual([without]);
+    expect(await found({ base_url: "https://ap.example.com" })).toEqual([]);
   });
 
   test("what relates to an entry or a resource is found, and no more of it than wanted", async () => {

@@ -105,13 +105,13 @@ describe("csv", () => {
     expect(out).toBe(
       'id,status,display_name,created_at\r\ne1,active,Ann,2026-11-18T12:00:00.000Z\r\ne2,odd,"Bo, ""x""",\r\n',
     );
-    expect(err).toBe("note: not in the CSV: big, 1, 2, __proto__ (--fields chooses the columns)\n");
+    expect(err).toBe("Note: Not in the CSV: big, 1, 2, __proto__. Choose columns with --fields.\n");
   });
 
   it("has a header when there are no rows", async () => {
     const { out, err } = await printed({ format: "csv", pages: [] });
     expect(out).toBe("id,status,display_name,created_at\r\n");
-    expect(err).toBe("note: No entities.\n");
+    expect(err).toBe("Note: No entities.\n");
   });
 
   it("takes no key for what every object of the language has", async () => {
@@ -169,7 +169,7 @@ describe("table", () => {
     const { out, err } = await printed({ tty: true, columns: 20, pages: [rows] });
     expect(out.split("\n")[0]).toBe("ID  STATUS  NAME");
     expect(err.replaceAll("\n  ", " ")).toBe(
-      "note: hidden columns (the terminal is too narrow): CREATED (--fields chooses)\n",
+      "Note: Hidden columns (the terminal is too narrow): CREATED. Choose columns with --fields.\n",
     );
   });
 
@@ -199,10 +199,10 @@ describe("table", () => {
   });
 
   it("says that nothing is there in words, and on a pipe prints its heading", async () => {
-    expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "note: No entities.\n" });
+    expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "Note: No entities.\n" });
     expect(await printed({ pages: [] })).toMatchObject({
       out: "ID  STATUS  NAME  CREATED\n",
-      err: "note: No entities.\n",
+      err: "Note: No entities.\n",
     });
   });
 });
@@ -221,10 +221,10 @@ describe("every format", () => {
   });
 
   it.each(formats)("says which field no row had: %s", async (format) => {
-    const warning = 'warning: No entity has the field "emial".\n';
+    const warning = 'Warning: No entity has the field "emial".\n';
     expect((await printed({ format, fields: ["id", "emial"] })).err).toBe(warning);
     expect((await printed({ format, fields: ["id", "emial"], quiet: true })).err).toBe(warning);
-    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("note: No entities.\n");
+    expect((await printed({ format, fields: ["emial"], pages: [] })).err).toBe("Note: No entities.\n");
     expect((await printed({ format, fields: ["emial"] })).err).toBe("");
   });
 
@@ -296,7 +296,7 @@ describe("a list whose columns nobody knows", () => {
 
   it("is nothing where it is empty", async () => {
     for (const format of ["table", "csv", "json", "ndjson", "yaml"] as const)
-      expect((await shown({ format, pages: [[]] }))[1]).toBe("note: No rows.\n");
+      expect((await shown({ format, pages: [[]] }))[1]).toBe("Note: No rows.\n");
     for (const format of ["table", "csv"] as const) expect((await shown({ format, pages: [[]] }))[0]).toBe("");
   });
 });

@@ -140,7 +140,7 @@ describe("beside the result", () => {
       output.next(shell`integ doctor`);
       await sleep(10);
       expect(stderr.text).toBe(
-        quiet ? "warning: look out\n" : "note: good to know\nwarning: look out\nNext: integ doctor\n",
+        quiet ? "Warning: look out\n" : "Note: good to know\nWarning: look out\nNext: integ doctor\n",
       );
       expect(stdout.text).toBe("");
     }
@@ -149,7 +149,7 @@ describe("beside the result", () => {
   it("lets nobody's text pass for a line of ours", () => {
     const { output, stderr } = stage();
     output.warn("the name is x\ninteg: all is well\u001b[1A");
-    expect(stderr.text).toBe("warning: the name is x\n  integ: all is well\\u{1b}[1A\n");
+    expect(stderr.text).toBe("Warning: the name is x\n  integ: all is well\\u{1b}[1A\n");
   });
 
   it("prints text exactly on a pipe, visibly on a terminal", async () => {
@@ -268,7 +268,7 @@ describe("progress", () => {
       output.countdown("Trying again", 60_000).done();
       return stderr.text;
     });
-    const line = expect.stringMatching(/^note: Trying again \(in 60 s, until \d\d:\d\d:\d\d\)\.\n$/) as string;
+    const line = expect.stringMatching(/^Note: Trying again \(in 60 s, until \d\d:\d\d:\d\d\)\.\n$/) as string;
     expect(told).toEqual([line, line, ""]);
   });
 
@@ -290,7 +290,7 @@ describe("progress", () => {
       }
       progress.done();
       await settled(stderr);
-      expect(stderr.text).toBe("note: Reading entities: 10.\nnote: Reading entities: 20.\n");
+      expect(stderr.text).toBe("Note: Reading entities: 10.\nNote: Reading entities: 20.\n");
     }
   });
 
@@ -618,9 +618,9 @@ describe("a table of work on several items", () => {
       "  three         waiting",
     ]);
     expect((await linesOf(second)).slice(0, 3).join("\n")).toMatch(
-      /^note: in between\n.*Trying again \(4 s left\)\n {2}two/,
+      /^Note: in between\n.*Trying again \(4 s left\)\n {2}two/,
     );
-    expect(await linesOf(stderr.text)).toEqual(["note: in between"]);
+    expect(await linesOf(stderr.text)).toEqual(["Note: in between"]);
   });
 
   it("has the rest as a number where there are more than the screen has room for", async () => {
@@ -640,7 +640,7 @@ describe("a table of work on several items", () => {
   });
 
   it("is a plain line for each change where nothing can be drawn, and nothing with --quiet", async () => {
-    const line = "note: one: recovering\nnote: one: done\nnote: two\\u{1b}[2J: recovering\n";
+    const line = "Note: one: recovering\nNote: one: done\nNote: two\\u{1b}[2J: recovering\n";
     const plain: readonly Parameters<typeof stage>[0][] = [
       {},
       { tty: true, env: { NO_COLOR: "1" } },

@@ -145,7 +145,7 @@ describe("never a silent choice", () => {
     ],
     ["a bad organization", { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: "x" }, "INTEG_ORGANIZATION_ID"],
     ["a key with a newline", { ...address, INTEG_API_KEY: "k3y\n" }, "INTEG_API_KEY contains a line break"],
-    ["an unknown INTEG_PROFILE", { INTEG_PROFILE: "nope" }, "INTEG_PROFILE names"],
+    ["an unknown INTEG_PROFILE", { INTEG_PROFILE: "nope" }, "named by INTEG_PROFILE"],
   ])("%s: exit 2, saying what to set", async (_what, env, words) => {
     const failure = await failureOf(() => resolveProfile({ env, stored: stored() }));
     expect(failure.kind).toBe("usage");

@@ -9,7 +9,6 @@ import { isFull } from "../../support/sample.ts";
 import { openSealed, sodiumAbsent } from "../../support/sodium.ts";
 import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
-import { recordFigure } from "../../support/figures.mjs";
 
 if (sodiumAbsent) console.warn(`skipped: sealed boxes: ${sodiumAbsent}`);
 
@@ -252,7 +251,9 @@ describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of
     }
     expect(github.secret("CLIENT_SECRET")).toBe(canary);
     await proxy.close();
-    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `github, ${start}`);
+    console.log(
+      `github, ${start}: ${cuts.length} cuts of ${length} bytes, ${hits} requests repeated, ${wrong.length} wrong`,
+    );
     expect(wrong).toEqual([]);
     expect(hits).toBe(cuts.filter(({ isShort }) => isShort).length);
   });

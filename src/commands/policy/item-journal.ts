@@ -1,10 +1,10 @@
 // The journal as work for one item of a policy sees it: every entry carries the item's name, and of several processes that
 // begin the same item at the same time one continues.
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure } from "../errors.ts";
-import type { Entry } from "../journal/entry.ts";
-import type { Admission, AdmissionChoice, Intent, Journal } from "../journal/journal.ts";
-import { shell } from "../next-step.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import type { Admission, AdmissionChoice, Intent, Journal } from "../../journal/journal.ts";
+import { shell } from "../../next-step.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;

@@ -1,9 +1,9 @@
 // Of several processes that begin one item of a policy at once, one continues: where ids are not in the order of admission, too.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { namedJournal } from "../../../src/changes/named-journal.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
-import type { EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
+import { namedJournal } from "../../../../src/commands/policy/item-journal.ts";
+import type { Entry } from "../../../../src/journal/entry.ts";
+import type { EntryLease, Intent, Journal } from "../../../../src/journal/journal.ts";
 
 const entry = (id: string, change: Partial<Entry> = {}): Entry =>
   ({ id, state: "open", sequence: 1, parent: null, replaces: null, last_error: null, detail: {}, ...change }) as Entry;

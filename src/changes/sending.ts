@@ -1,0 +1,376 @@
+// How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
+// sending it, again as long as that can help; and what is said of one that was too early, is not completed, or was made twice.
+import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
+import { nextDelay, retryRead } from "../api/http/retry.ts";
+import { type Entry, dueAt, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
+import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { Destination, DestinationRecord } from "../secrets/destination.ts";
+import {
+  type Workbench,
+  detailsOf,
+  lastErrorOf,
+  serviceTime,
+  recoveryStep,
+  type RecoveryStep,
+  isInterruption,
+  prerequisite,
+  recoveryIn,
+  saysNothingWasDone,
+} from "./workbench.ts";
+import { Failure } from "../errors.ts";
+import { shell } from "../next-step.ts";
+import type { OAuthClient } from "../api/oauth-clients.ts";
+import type { CreationRequest } from "../api/oauth-client-creation.ts";
+
+/** An admission, and where its secret is to go; nothing if no secret is to come. */
+export type PlacedAdmission = Admission & { readonly place?: DestinationRecord };
+
+/**
+ * Admits work with the destination of its secret: a crash before anything is reserved there must not make recovery forget
+ * it. The same command typed again finds the secret's file there, because an earlier process put it there: that work is
+ * resumed. Only who holds the entry may look: looking can finish a delivery, and a running process is still at its own.
+ * @param about.isThere whether an earlier process delivered the secret of that entry
+ * @throws Failure of the destination, if it can take no secret and one is still to come
+ */
+export async function admitTo(
+  { journal }: { readonly journal: Pick<Journal, "admit" | "resume"> },
+  intent: Intent,
+  about: {
+    readonly destination: Destination;
+    readonly choice: AdmissionChoice;
+    readonly isThere: (lease: EntryLease) => Promise<boolean>;
+  },
+): Promise<PlacedAdmission> {
+  const { destination, choice, isThere } = about;
+  let place: DestinationRecord;
+  try {
+    place = await destination.check();
+  } catch (refusal) {
+    const earlier = await journal.resume(intent, choice);
+    if (earlier === undefined) throw refusal;
+    let found = false;
+    try {
+      found = await isThere(earlier.lease);
+    } finally {
+      if (!found) await earlier.lease.release();
+    }
+    if (!found) throw refusal;
+    return earlier;
+  }
+  return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
+}
+
+/** What an attempt that is about to leave this machine adds to its entry: a crash may leave its secret here and say so nowhere. */
+export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry["detail"] {
+  const { attempted_at = [] } = detail;
+  return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
+}
+
+/** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
+const begunHere = new WeakSet<EntryLease>();
+
+/**
+ * One exchange that may change something: its answer must not be thrown away, also after a Ctrl-C; a person sees that it is
+ * waited for. What the answer says of itself and of the time goes into the entry with the next step.
+ */
+export async function exchanged<T>(
+  { clock, tell, account }: Workbench,
+  lease: EntryLease,
+  send: () => Promise<Attempt<T>>,
+): Promise<Attempt<T>> {
+  if (lease.entry.attempts === 1) begunHere.add(lease);
+  const done = tell.busy("Waiting for the service");
+  const answer = await clock.finishing(send).finally(done);
+  const { request_ids, clock_offset_ms } = lease.entry;
+  const id = requestIdOf(answer);
+  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
+  lease.note({
+    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
+    clock_offset_ms: clock_offset_ms ?? offset ?? null,
+  });
+  return answer;
+}
+
+const mostRequestIds = 100;
+
+/** A read repeated until it is answered. @throws Failure of the last attempt */
+export async function readUntilAnswered<T>(
+  bench: Pick<Workbench, "clock" | "retryForMs">,
+  read: () => Promise<Attempt<T>>,
+  about: { readonly what: string; readonly where?: string },
+): Promise<T> {
+  const { clock, retryForMs } = bench;
+  const options = { ...about, retryForMs, clock, random: () => clock.random(), signal: clock.interruption };
+  return (await retryRead(read, options)).value;
+}
+
+/** Reasons that a repetition cannot change: a name, a certificate or a proxy stays wrong, and nothing to send stays nothing. */
+const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
+
+/**
+ * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
+ * can help. Whether repeating is safe at all is the caller's to know.
+ * @param at `attempt` counts from 1; `startedAt` is what had elapsed at the first one
+ */
+export function delayBeforeNext(
+  bench: Workbench,
+  answer: Attempt<unknown>,
+  at: { readonly attempt: number; readonly startedAt: number },
+): number | null {
+  if (answer.kind === "refused" && answer.status !== 429) return null;
+  const isTemporary = answer.kind === "not_sent" && answer.temporary === true;
+  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason) && !isTemporary)
+    return null;
+  return nextDelay({
+    attempt: at.attempt,
+    elapsedMs: bench.clock.elapsed() - at.startedAt,
+    retryForMs: bench.retryForMs,
+    retryAfterSeconds: retryAfterOf(answer),
+    random: () => bench.clock.random(),
+  });
+}
+
+/** Waits, and says for what; Ctrl-C ends it with a Failure. */
+export async function wait(bench: Workbench, ms: number, label: string): Promise<void> {
+  const done = bench.tell.waiting(label, ms);
+  try {
+    await bench.clock.sleep(ms);
+  } finally {
+    done();
+  }
+}
+
+// A request that the service refused as too early (429): nothing was changed, and the entry keeps the request, its key and the
+// time at which it may be sent again (§4.2, §8).
+
+/** True if the service itself refused the request as too early. A token endpoint that does leaves the request unsent. */
+export function isTooEarly({ kind, details }: Failure): boolean {
+  return kind === "rate_limited" && details.unsent !== true;
+}
+
+/** What the journal keeps of a request that was too early, if no earlier one may have arrived. */
+export function putOff(bench: Workbench, { detail }: Entry, failure: Failure): Partial<EntryProgress> {
+  const { retryAfterSeconds } = failure.details;
+  const until =
+    retryAfterSeconds === undefined ? undefined : isoTime(serviceTime(bench) + Math.ceil(retryAfterSeconds) * 1000);
+  return {
+    state: "open",
+    last_error: lastErrorOf(failure),
+    detail: { ...detail, put_off: true, put_off_until: until },
+  };
+}
+
+/** The last moment that a date can name is the end of a wait that is longer. */
+function isoTime(ms: number): string {
+  return new Date(Math.min(ms, 8.64e15)).toISOString();
+}
+
+/**
+ * Waits as the service asked, if `--retry-for` allows it. A clock that was set back since says nothing of how long is left:
+ * the service is asked.
+ * @throws Failure `rate_limited` if the wait is longer; nothing was sent
+ */
+export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
+  const { clock, account, retryForMs } = bench;
+  const until = entry.detail.put_off === true ? dueAt(entry) : undefined;
+  if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
+  const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
+  const leftMs = Date.parse(until) - now;
+  if (leftMs <= 0) return;
+  if (leftMs > retryForMs)
+    throw new Failure("rate_limited", `The service asked to wait until ${until}.`, {
+      ...detailsOf(entry, { unsent: true }),
+      meaning: "Nothing was sent now, and nothing was changed before. The request and its key are saved.",
+      ...stepAfter(entry, { leftMs, until }),
+    });
+  await wait(bench, leftMs, "The service asked for this wait");
+}
+
+/** No one keeps a command waiting for days. */
+const longestWaitMs = 24 * 60 * 60_000;
+
+/** A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again. */
+function stepAfter({ id, parent }: Entry, { leftMs, until }: { leftMs: number; until: string }): RecoveryStep {
+  const resumed = parent ?? id;
+  if (leftMs > longestWaitMs) return { ...recoveryStep(resumed), hint: `Wait until ${until}, then run the command.` };
+  return recoveryStep(resumed, ["--retry-for", `${Math.ceil(leftMs / 60_000) + 2}m`]);
+}
+
+// A request that no one may repeat, of a process that lost its entry: it may still leave, or be under way.
+
+/**
+ * Nothing is asked about a request that must not be repeated while a holder who lost the entry may still send it.
+ * @throws Failure `outcome_unknown`, which says from when it can be asked
+ */
+export function assertQuiet({ entry, quietUntil }: EntryLease): void {
+  const mayHaveArrived = entry.state === "unknown" || entry.detail.in_flight === true;
+  if (quietUntil === undefined || !mayHaveArrived) return;
+  const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
+  throw new Failure("outcome_unknown", message, {
+    ...detailsOf(entry),
+    meaning: "Nothing was sent now. A check before that time would not be certain.",
+    ...recoveryStep(entry.id),
+  });
+}
+
+// Two commands that ask for the same thing at the same moment make two of it. Neither waits for the other: who runs one twice
+// may want two. Each says so at its end, since the second one may have started after the first one looked.
+
+/** States in which nothing was made, or is in use. */
+const nothing: ReadonlySet<string> = new Set(["refused", "abandoned", "replaced", "unusable"]);
+
+/** Says who is at the same request at this moment: each makes its own. */
+export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
+  for (const { entry, holder } of alongside)
+    tell.warn(
+      `${holder.user} on ${holder.host} (process ${holder.pid}) has been making the same since ${holder.since} (journal entry ${entry}). This makes another one.`,
+    );
+}
+
+/** When a creation began, by the clock that the journal's records have. */
+export function beginning({ clock }: Workbench): string {
+  return new Date(clock.now()).toISOString();
+}
+
+/**
+ * Says which other creations of the same request were under way since this one began, and how to revoke one.
+ * @param since as `beginning` gave it
+ */
+export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
+  const others = (await touchedSince(bench, since)).filter(
+    (entry) =>
+      entry.id !== own.id &&
+      !nothing.has(entry.state) &&
+      entry.parent === own.parent &&
+      entry.replaces === own.replaces &&
+      entry.detail.policy_name === own.detail.policy_name &&
+      isSameRequest(entry, own),
+  );
+  if (others.length === 0) return;
+  const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
+  const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
+  // Of all that were made the newest, whichever process says it: two logs that name each other's would cost both.
+  const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
+  const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
+  bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);
+}
+
+/** How the creation ended stays what it is, whether the journal can be read again or not. */
+async function touchedSince({ journal }: Workbench, since: string): Promise<readonly Entry[]> {
+  try {
+    return await journal.select({ all: true, since });
+  } catch (error) {
+    if (error instanceof Failure) return [];
+    throw error;
+  }
+}
+
+// A creation that the service accepted and has not completed (§4.2): the key is kept, the client inspected, nothing created
+// again.
+
+/**
+ * Inspects the client until it has another status.
+ * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
+ * @throws Failure `pending` once `waitMs` is over
+ */
+export async function untilNotPending(
+  bench: Workbench,
+  { entry, id, waitMs }: { readonly entry: Entry; readonly id: string; readonly waitMs: number },
+): Promise<OAuthClient> {
+  const { clock, account } = bench;
+  const deadline = clock.elapsed() + waitMs;
+  for (let round = 0; ; round++) {
+    const answer = await account.service.oauthClients.get(id);
+    if (answer.kind === "answered" && answer.value.status !== "pending") return answer.value;
+    const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
+    if (clock.elapsed() + pauseMs > deadline) throw stillPending(entry);
+    try {
+      await wait(bench, pauseMs, `Client ${id} is pending`);
+    } catch (error) {
+      throw error instanceof Failure ? stillPending(entry, clock.interruption.reason) : error;
+    }
+  }
+}
+
+/**
+ * @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown; a
+ * destination that can take no secret is reported with what fixes it
+ */
+export function stillPending(entry: Entry, because?: unknown): Failure {
+  const failure = because instanceof Failure ? because : undefined;
+  const stops = failure !== undefined && saysNothingWasDone(failure) ? failure : undefined;
+  return new Failure(
+    failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
+    `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
+    {
+      ...detailsOf(entry),
+      meaning: `The idempotency key is saved; the service continues the creation.${stops ? prerequisite(stops) : ""}`,
+      ...((stops && recoveryIn(stops.details)) ?? { nextCommand: nextStep(entry) ?? undefined }),
+    },
+  );
+}
+
+// A creation that is refused because the service account may have all the clients that it can have (§8): integ revokes none
+// of them, and names those that a person could revoke.
+
+/** §8: clients of one service account, with those that are being made or removed. */
+const slots = 20;
+
+/**
+ * A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is.
+ * @param entry the creation
+ * @param options.keep a client that is not to be revoked
+ */
+export async function noSlot(
+  bench: Workbench,
+  entry: Entry,
+  { refusal, keep }: { readonly refusal: Failure; readonly keep?: string | undefined },
+): Promise<Failure> {
+  const { code, param } = refusal.details.problem ?? {};
+  // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
+  if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
+  const { service_account_id: account } = JSON.parse(entry.request_text) as CreationRequest;
+  const holders = await holdersOf(bench, entry, { account, keep });
+  const [first] = holders;
+  if (first === undefined) return refusal;
+  const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
+  return new Failure(refusal.kind, refusal.message, {
+    ...refusal.details,
+    meaning: `Nothing was revoked. If ${account} has all ${slots} clients that it can have, you can revoke one of these: ${named}.`,
+    hint: undefined,
+    nextCommand: shell`integ oauth-clients revoke ${first.id}`,
+  });
+}
+
+interface Holder {
+  readonly id: string;
+  readonly status: string;
+}
+
+/** So many clients are asked for at most: most of a long journal's may be revoked. */
+const mostAsked = 3 * slots;
+
+/** Clients of the service account that the journal knows and the service shows, those that do not work first. */
+async function holdersOf(
+  { journal, account: { service } }: Workbench,
+  { base_url }: Entry,
+  { account, keep }: { readonly account: string; readonly keep: string | undefined },
+): Promise<Holder[]> {
+  const asked = new Set<string>();
+  const holders: Holder[] = [];
+  for await (const other of journal.each({ all: true, operation: "oauth_client.create" })) {
+    const { resource_id: id, state, detail, request_text } = other;
+    const isCandidate = id !== null && id !== keep && state !== "replaced" && detail.revoked !== true && !asked.has(id);
+    if (!isCandidate || other.base_url !== base_url) continue;
+    if ((JSON.parse(request_text) as CreationRequest).service_account_id !== account) continue;
+    asked.add(id);
+    const answer = await service.oauthClients.get(id);
+    const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
+    if (status !== "revoked") holders.push({ id, status });
+    if (holders.length === slots || asked.size === mostAsked) break;
+  }
+  return [
+    ...holders.filter(({ status }) => status !== "active"),
+    ...holders.filter(({ status }) => status === "active"),
+  ];
+}

@@ -1,0 +1,93 @@
+// A creation that the service refused as too early (429), recovered before it may be sent again: the next step that the
+// program shows waits for as long as the service asked, whatever work the creation belongs to.
+import { describe, expect, it } from "vitest";
+import type { Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { deskOfTests, entries, type KeysDesk, unsettled } from "./keys-desk.ts";
+
+let desk: KeysDesk;
+deskOfTests((opened) => (desk = opened));
+
+function withApiKey(): Home {
+  const { api_key, token_endpoint } = desk.service.us;
+  return desk.withToken({ INTEG_API_KEY: api_key, INTEG_TOKEN_ENDPOINT: token_endpoint });
+}
+
+async function clientHome(): Promise<{ at: Home; id: string }> {
+  const at = withApiKey();
+  const { id } = await client(at);
+  return { at, id };
+}
+
+async function client(at: Home): Promise<{ id: string }> {
+  const made = await integHere(at, [...creation(), "--secret-file", "old.secret", "--json"]);
+  return JSON.parse(made.stdout) as { id: string };
+}
+
+function creation(): string[] {
+  return ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id, "--scope", "entity:read"];
+}
+
+const works = [
+  {
+    work: "oauth-clients create",
+    path: "/v1/oauth_clients",
+    words: async () => ({ at: withApiKey(), words: creation() }),
+  },
+  {
+    work: "oauth-clients rotate",
+    path: "/v1/oauth_clients",
+    words: async () => {
+      const { at, id } = await clientHome();
+      return { at, words: ["oauth-clients", "rotate", id, "--overlap", "0", "--yes"] };
+    },
+  },
+  {
+    work: "keys create",
+    path: "/api/v1/access-keys",
+    words: async () => ({ at: desk.withToken(), words: ["keys", "create", "--name", "ci", "--scope", "*"] }),
+  },
+  {
+    work: "keys rotate --by-replacement",
+    path: "/api/v1/access-keys",
+    words: async () => {
+      const { id } = await desk.makeKey({ name: "old" });
+      return { at: desk.withToken(), words: ["keys", "rotate", id, "--by-replacement", "--overlap", "0", "--yes"] };
+    },
+  },
+] as const;
+
+/** Recovered by its id; what is larger than one creation also with all the rest. */
+const cases = works.flatMap((row) => [
+  { ...row, named: true },
+  ...(/rotate/.test(row.work) ? [{ ...row, named: false }] : []),
+]);
+
+describe("a creation that was too early", () => {
+  it.each(cases)(
+    "of $work shows a next step that ends it (id typed: $named)",
+    async ({ path, words: prepared, named }) => {
+      const { at, words } = await prepared();
+      await desk.service.fault(`POST ${path} status=429 retry-after=4 times=1`);
+      const first = await integHere(at, [...words, "--secret-file", "new.secret", "--retry-for", "0"]);
+      expect(first.code, first.stderr).toBe(6);
+      const open = await unsettled(at);
+      const work = open.find(({ parent }) => parent === undefined || parent === null)!;
+      const early = await integHere(at, [
+        "journal",
+        "recover",
+        ...(named ? [work.id] : []),
+        "--retry-for",
+        "0",
+        "--yes",
+      ]);
+      expect(early.code, early.stderr).toBe(6);
+      const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
+      expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
+      const ended = await at.integ([...next!.split(" "), "--yes"]);
+      expect(ended.code, ended.stderr).toBe(0);
+      expect(await unsettled(at)).toEqual([]);
+      expect((await entries(at)).some(({ id, state }) => id === work.id && state === "done")).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,101 @@
+// In a team's journal a profile is an account, whatever each machine calls it: `--profile` means the entries of that account.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Team } from "../support/administrators.ts";
+import { isWithoutPostgres, PostgresServer } from "../support/postgres.ts";
+import type { Home } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+
+interface Row {
+  readonly id: string;
+  readonly region: string;
+  readonly profile: string;
+  readonly state: string;
+}
+
+async function rows(home: Home, ...words: string[]): Promise<Row[]> {
+  const { stdout, stderr, code } = await home.integ(["journal", "list", "--json", ...words]);
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { data: Row[] }).data;
+}
+
+const regionsIn = (found: readonly Row[]): string[] => found.map(({ region }) => region);
+
+/** Leaves a creation of unknown outcome. */
+async function begin(home: Home, region: "us" | "eu"): Promise<void> {
+  const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
+  const headers = { "content-type": "application/json" };
+  expect((await fetch(service[region].control_url, { method: "POST", headers, body })).ok).toBe(true);
+  const account = service[region].service_account_id;
+  const words = ["--service-account", account, "--scope", "entity:read", "--secret-file", "s", "--retry-for", "0"];
+  const { code, stderr } = await home.integ(["oauth-clients", "create", ...words]);
+  expect(code, stderr).toBe(7);
+}
+
+describe.skipIf(isWithoutPostgres("profiles of a team"))("profiles of a team", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await server?.remove();
+  });
+
+  it("--profile lists and recovers the entries of its account, under whatever name they were begun", async () => {
+    const team = await Team.of(server, service);
+    const ada = await team.administrator({ name: "prod", region: "us" });
+    const bob = await team.administrator({ name: "prod", region: "eu" });
+    const eve = await team.administrator({ name: "prod", region: "eu" });
+    await team.addProfile(eve, { name: "work", region: "us" });
+    await begin(ada, "us");
+    await begin(bob, "eu");
+
+    expect(regionsIn(await rows(eve))).toEqual(["eu", "us"]);
+    expect(regionsIn(await rows(eve, "-p", "prod"))).toEqual(["eu"]);
+    expect(regionsIn(await rows(eve, "-p", "work", "--all"))).toEqual(["us"]);
+    const status = await eve.integ(["status", "-p", "work", "--json"]);
+    const topics = (JSON.parse(status.stdout) as { data: { topic: string; name: string }[] }).data;
+    expect(topics.filter(({ topic }) => topic === "journal")).toHaveLength(1);
+
+    const recovered = await eve.integ(["journal", "recover", "-p", "work", "--json"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(regionsIn((JSON.parse(recovered.stdout) as { data: Row[] }).data)).toEqual(["us"]);
+    expect(await rows(ada, "--all")).toMatchObject([
+      { region: "eu", state: "unknown" },
+      { region: "us", state: "done", profile: "prod" },
+    ]);
+    const none = await eve.integ(["journal", "recover", "-p", "work"]);
+    expect([none.code, none.stderr + none.stdout]).toEqual([0, expect.stringContaining("No unfinished changes")]);
+    expect((await eve.integ(["journal", "recover", "-p", "prod"])).code).toBe(0);
+  });
+
+  it("a name that no profile here has is that of the entries; one that is nowhere is refused", async () => {
+    const team = await Team.of(server, service);
+    const ada = await team.administrator({ name: "prod" });
+    const eve = await team.administrator({ name: "work" });
+    await begin(ada, "us");
+    expect(regionsIn(await rows(eve, "-p", "prod"))).toEqual(["us"]);
+    for (const verb of ["list", "recover"]) {
+      const mistyped = await eve.integ(["journal", verb, "-p", "prdo"]);
+      expect([mistyped.code, mistyped.stderr]).toEqual([
+        2,
+        expect.stringContaining('the profile "prdo", which does not exist'),
+      ]);
+    }
+  });
+
+  it("says whose journal does not have a client", async () => {
+    const eve = await (await Team.of(server, service)).administrator();
+    const listed = await eve.integ(["oauth-clients", "list", "--offline"]);
+    expect([listed.code, listed.stderr + listed.stdout]).toEqual([0, expect.stringContaining("the team's journal")]);
+  });
+
+  it("a profile that is removed leaves its work to others of its account", async () => {
+    const ada = await (await Team.of(server, service)).administrator();
+    await begin(ada, "us");
+    const removed = await ada.integ(["profiles", "remove", "prod", "--yes"]);
+    expect([removed.code, removed.stderr]).toEqual([0, expect.stringContaining("here or on another machine")]);
+  });
+});

@@ -1,0 +1,54 @@
+// Administrators who share one journal in PostgreSQL, each with a home and names for profiles of their own.
+import { expect, onTestFinished } from "vitest";
+import { type PostgresServer, role } from "./postgres.ts";
+import { Home } from "./program.ts";
+import type { Service } from "./service.ts";
+
+let schemas = 0;
+
+interface Account {
+  readonly region?: "us" | "eu";
+  readonly name?: string;
+  readonly key?: string;
+}
+
+export class Team {
+  readonly schema: string;
+  readonly #server: PostgresServer;
+  readonly #service: Service;
+
+  private constructor({ server, service, schema }: { server: PostgresServer; service: Service; schema: string }) {
+    this.schema = schema;
+    this.#server = server;
+    this.#service = service;
+  }
+
+  /** A new journal. */
+  static async of(server: PostgresServer, service: Service): Promise<Team> {
+    const team = new Team({ server, service, schema: `team_${process.pid}_${(schemas += 1)}` });
+    expect((await team.home().integ(["journal", "init"])).code).toBe(0);
+    return team;
+  }
+
+  /** A machine without a profile, for as long as the test. */
+  home(env: Readonly<Record<string, string>> = {}): Home {
+    const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), PGPASSWORD: role.password, ...env });
+    onTestFinished(() => home.remove());
+    return home;
+  }
+
+  /** A machine with one profile. */
+  async administrator(account: Account = {}): Promise<Home> {
+    const home = this.home();
+    await this.addProfile(home, account);
+    return home;
+  }
+
+  async addProfile(home: Home, { region = "us", name = "prod", key }: Account): Promise<void> {
+    const { base_url, organization_id, access_token_endpoint, api_key } = this.#service[region];
+    const words = ["--region", region, "--base-url", base_url, "--organization-id", organization_id];
+    const exchange = ["--access-token-endpoint", access_token_endpoint, "--api-key-stdin", "--no-verify"];
+    const added = await home.integ(["profiles", "add", name, ...words, ...exchange], { input: key ?? api_key });
+    expect(added.code, added.stderr).toBe(0);
+  }
+}

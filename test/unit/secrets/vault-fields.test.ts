@@ -1,0 +1,204 @@
+// Several fields of one secret in Vault for one delivery: the program's own writes are the base of its next one, and no one
+// else's are. Ended at each write, continued by another process, with another's write in every gap.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Destination, DestinationRecord, RecordOf } from "../../../src/secrets/destination.ts";
+import { destinationFor, rememberedDestination } from "../../../src/secrets/registry.ts";
+import { isFull } from "../../support/sample.ts";
+import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { canary, client, delivery } from "./a-secret.ts";
+import { closeDesks, desk, endOf, type StoreDesk } from "./a-store.ts";
+
+let vault: VaultServer;
+beforeAll(async () => {
+  vault = await startVault();
+});
+afterEach(() => {
+  closeDesks();
+  vault.calm();
+  vault.secrets.clear();
+});
+afterAll(() => vault.close());
+
+const path = "secret/two";
+const fields = ["a", "b", "c"];
+const to = fields.map((field) => ({ kind: "store", to: `vault:${path}#${field}` }) as const);
+const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
+const get = /^GET \/v1\/secret\/data/;
+const held = Object.fromEntries(fields.map((field) => [field, canary]));
+
+/** A process that delivers, and what the journal knows of its work. */
+interface Work {
+  readonly at: StoreDesk;
+  record: DestinationRecord;
+  readonly destination: Destination;
+}
+
+class Killed extends Error {}
+
+async function begin(at: StoreDesk, remembered?: DestinationRecord): Promise<Work> {
+  const several = remembered?.kind === "several" ? remembered : undefined;
+  const destination = await destinationFor({ to: several ? [] : to, remembered: several }, at.tools);
+  await destination.check();
+  return { at, destination, record: await destination.prepare("6k2f9", { isKept: several !== undefined }) };
+}
+
+/** @param hooks.recorded is called once the journal has its nth record, from 1; what it throws ends the process */
+async function deliver(work: Work, hooks: { readonly recorded?: (nth: number) => void } = {}): Promise<string> {
+  let nth = 0;
+  const record: typeof delivery.record = async (now) => {
+    work.record = now;
+    nth += 1;
+    hooks.recorded?.(nth);
+  };
+  try {
+    return await endOf(() => work.destination.deliver(client, { ...delivery, record }));
+  } catch (error) {
+    if (error instanceof Killed) return "killed";
+    throw error;
+  }
+}
+
+function killAt(point: number): { readonly recorded: (nth: number) => void } {
+  return {
+    recorded: (nth) => {
+      if (nth === point) throw new Killed();
+    },
+  };
+}
+
+const severalIn = ({ record }: Work): RecordOf<"several"> => {
+  if (record.kind !== "several") throw new Error("not several");
+  return record;
+};
+
+/** What recovery does first: whatever stands there already is delivered. */
+async function lookedAt(work: Work): Promise<DestinationRecord> {
+  const profiles = () => Promise.reject(new Error("no profile is asked for"));
+  const places = [];
+  for (const place of severalIn(work).places) {
+    const remembered = rememberedDestination(place.at, { ...work.at.tools, profiles });
+    const isThere = place.state === "delivered" || (await remembered.completeDelivery({}));
+    places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
+  }
+  return { kind: "several", places };
+}
+
+const at = (capabilities: readonly string[]): StoreDesk =>
+  desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
+
+const versions = (): number => vault.secrets.get(path)?.length ?? 0;
+const states = (work: Work): string[] => severalIn(work).places.map(({ state }) => state);
+
+const ways: readonly [string, readonly string[], () => void, Readonly<Record<string, string>>][] = [
+  ["patched", ["create", "read", "patch"], () => vault.put(path, { a: "old", other: "kept" }), { other: "kept" }],
+  ["replaced", ["create", "read", "update"], () => vault.put(path, { a: "old", other: "kept" }), { other: "kept" }],
+  ["created, then patched", ["create", "read", "patch"], () => {}, {}],
+  ["created, then replaced", ["create", "read", "update"], () => {}, {}],
+];
+
+describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
+  "fields of one secret that is %s",
+  (way, capabilities, arrange, others) => {
+    it("are delivered, a version each", async () => {
+      arrange();
+      const before = versions();
+      const work = await begin(at(capabilities));
+      expect(await deliver(work)).toBe("delivered");
+      expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+    });
+
+    it.each(["lost after", "lost before", { status: 500 }] as const)("meet %j at each write", async (fault) => {
+      for (const [nth] of fields.entries()) {
+        vault.secrets.clear();
+        vault.calm();
+        arrange();
+        const before = versions();
+        const work = await begin(at(capabilities));
+        vault.plan(write, fault);
+        vault.plan(write, () => {}, nth);
+        expect(await deliver(work)).toBe("delivered");
+        expect(vault.hits).toBe(nth + 1);
+        expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+      }
+    });
+
+    it("stay another's if another writes between two of them; a claim looks again", async () => {
+      for (const gap of [1, 2]) {
+        vault.secrets.clear();
+        vault.calm();
+        arrange();
+        const work = await begin(at(capabilities));
+        vault.plan(write, () => vault.put(path, { ...vault.current(path), [fields[gap]!]: "theirs", new: "1" }));
+        vault.plan(write, () => {}, gap);
+        const ended = await deliver(work);
+        expect(ended).toMatch(/^conflict: /);
+        expect(states(work)).toEqual(fields.map((_, index) => (index < gap ? "delivered" : "failed")));
+        expect(vault.current(path)).toMatchObject({ [fields[gap]!]: "theirs", new: "1" });
+        vault.calm();
+        // As a claim does: what was seen before is not a base of the write.
+        const places = severalIn(work).places.map(({ state, at: place }) => ({
+          state,
+          at: place.kind === "store" ? { ...place, proof: undefined } : place,
+        }));
+        const claimed = await begin(work.at, { kind: "several", places });
+        expect(await deliver(claimed)).toBe("delivered");
+        expect(vault.current(path)).toEqual({ ...others, ...held, new: "1" });
+      }
+    });
+
+    it("are finished by the next process, wherever the first one ended, and are not written twice", async () => {
+      const ends: string[] = [];
+      for (let killedAt = 1; ends.at(-1) !== "delivered"; killedAt += 1) {
+        for (const isForeign of [false, true]) {
+          vault.secrets.clear();
+          vault.calm();
+          arrange();
+          const before = versions();
+          const first = await begin(at(capabilities));
+          const ended = await deliver(first, killAt(killedAt));
+          if (!isForeign) ends.push(ended);
+          if (ended === "delivered") continue;
+          const hasTried = severalIn(first).places.map(
+            ({ at: place }) => place.kind === "store" && place.proof !== undefined,
+          );
+          if (isForeign) vault.put(path, { ...vault.current(path), new: "1" });
+          const second = await begin(first.at, await lookedAt(first));
+          // What was tried and had not arrived is based on what was seen then.
+          const isStale = isForeign && states(second).some((state, index) => state !== "delivered" && hasTried[index]);
+          expect(await deliver(second)).toMatch(isStale ? /^conflict: / : /^delivered$/);
+          if (isStale) continue;
+          expect(vault.current(path)).toEqual({ ...others, ...held, ...(isForeign && { new: "1" }) });
+          expect(versions()).toBe(before + fields.length + (isForeign ? 1 : 0));
+        }
+      }
+      // Each field has a record before and a record after its write.
+      expect(ends.filter((end) => end === "killed")).toHaveLength(2 * fields.length);
+    });
+
+    it("know their own write even if it was said to have failed", async () => {
+      arrange();
+      const before = versions();
+      const work = await begin(at(capabilities));
+      // The first write is done and its response lost; no one answers when it is read.
+      vault.calm();
+      vault.plan(write, "lost after");
+      const isRead = way !== "patched";
+      const ended = await deliver(work, {
+        recorded: (nth) => {
+          if (nth !== 1) return;
+          vault.plan(get, "lost before", 5);
+          if (isRead) vault.plan(get, () => {});
+        },
+      });
+      expect(ended).toMatch(/^undelivered: 2 of 3 destinations have it\. /);
+      expect(states(work)).toEqual(["failed", "delivered", "delivered"]);
+      expect(versions()).toBe(before + fields.length);
+      expect(vault.current(path)).toEqual({ ...others, ...held });
+    });
+  },
+);
+
+it("needs the capability for the second write before anything is sent", async () => {
+  expect(await endOf(() => begin(at(["create", "read"])))).toMatch(/^auth: .* may not write there\./);
+  expect(vault.log.filter((line) => write.test(line))).toEqual([]);
+});
