@@ -67,18 +67,18 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
  * receipt under a key shows the client of that request (§4.2 rule 2): one that does not is another client, or has other
  * rights.
  * @param known.id the client that earlier receipts under the key showed
- * @param known.notId a client that the new one stands in for
+ * @param known.notIds clients that the new one stands in for
  */
 export function clientDifferences(
   client: Pick<OAuthClient, "id" | "service_account_id" | "scopes">,
   request: CreationRequest,
-  known: { readonly id?: string | null; readonly notId?: string | null } = {},
+  known: { readonly id?: string | null; readonly notIds?: readonly string[] } = {},
 ): string | undefined {
   const asked = new Set(request.scopes);
   const shown = new Set(client.scopes);
   return differencesIn([
     known.id && client.id !== known.id && `id is ${named([client.id])}, and was ${named([known.id])}`,
-    known.notId && client.id === known.notId && `id is ${named([client.id])}, the one to be replaced`,
+    known.notIds?.includes(client.id) && `id is ${named([client.id])}, the one to be replaced`,
     client.service_account_id !== request.service_account_id &&
       `service_account_id is ${named([client.service_account_id])} instead of ${named([request.service_account_id])}`,
     ...scopeDifferences(asked, shown),

@@ -1,14 +1,14 @@
 // The way back to a secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
 import type { Entry, EntryProgress } from "../journal/entry.ts";
-import type { OAuthClient } from "../api/oauth-clients.ts";
+import { keyDifferences, type AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination, SingleRecord, OneTimeSecret, DestinationRecord } from "../secrets/destination.ts";
 import {
   assertAsAsked,
   deliverSecret,
-  kindOf,
   learnedOfKey,
+  kindOf,
   reserveDestination,
   type SecretDelivery,
   settledState,
@@ -145,18 +145,19 @@ export async function finishKeyDelivery(
   if (await completeDelivery(bench, lease)) {
     // The copy knows whose secret it is, if the crash came before the journal did.
     const kept = isKept ? await bench.secrets.readKept(lease.entry.id).catch(() => undefined) : undefined;
-    await settleDelivered(delivery, learnedOfKey(lease.entry, kept?.id ?? ""), isKept);
+    await settleDelivered(delivery, await learnedOfKept(bench, lease.entry, kept?.id ?? ""), isKept);
     return true;
   }
   if (!isKept) return false;
   const secret = await bench.secrets.readKept(lease.entry.id);
+  const learned = await learnedOfKept(bench, lease.entry, secret.id);
   if (destination.isStdout) {
-    await recordAfterwards(bench, lease, { state: "undelivered", resource_id: secret.id || lease.entry.resource_id });
+    await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
     throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.");
   }
   const record = await reserveDestination(bench, lease, { destination, isKept: true });
   await lease.record({ destination: { ...record } });
-  await deliverSecret(delivery, secret, { prove, learned: learnedOfKey(lease.entry, secret.id), isKept: true });
+  await deliverSecret(delivery, secret, { prove, learned, isKept: true });
   return true;
 }
 
@@ -285,20 +286,25 @@ export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<E
 /** Clocks that were compared differ by this much at most: what the service's Date leaves out, and the way of its answer. */
 const comparedSkewMs = 10_000;
 
+/** So long after a request left the service may still act on it. */
+const lateMs = 60_000;
+
 /**
- * True if no request of the entry can have made the client (a key given by hand, used before on a disk that no longer exists), or if
- * that cannot be known: its secret was not lost here. Either none of the requests went unanswered, or the client is older
- * than all of them. When the first one was sent, by the service's clock, is known only if that one was answered: this
- * machine's clock may have been wrong then, whatever it says now.
+ * True if no request of the entry can have made the client, or if that cannot be known: its secret was not lost here. Either
+ * none of the requests went unanswered, or the client is older than all of them, or it was made long after one and before the
+ * next. When they were sent, by the service's clock, is known only if the first one was answered: this machine's clock may
+ * have been wrong then, whatever it says now.
+ * @param mayHaveMade a request of the entry went unanswered
  */
-export function wasMadeBefore(
-  entry: Entry,
-  { client, isUncertain }: { readonly client: Pick<OAuthClient, "created_at">; readonly isUncertain: boolean },
-): boolean {
+export function wasMadeElsewhere(entry: Entry, createdAt: string, mayHaveMade: boolean): boolean {
   const { detail, clock_offset_ms } = entry;
   if (detail.own_key === true) return false;
-  if (!isUncertain || detail.made_before === true || clock_offset_ms === null) return true;
-  return Date.parse(client.created_at) < beganAt(entry) - comparedSkewMs;
+  if (!mayHaveMade || detail.made_before === true || clock_offset_ms === null) return true;
+  const madeAt = Date.parse(createdAt);
+  if (madeAt < beganAt(entry) - comparedSkewMs) return true;
+  // This machine's clock may have been set right since the first one.
+  const times = (detail.requested_at ?? []).map((text) => Date.parse(text)).flatMap((at) => [at, at + clock_offset_ms]);
+  return times.length > 0 && !times.some((at) => at - comparedSkewMs <= madeAt && madeAt <= at + lateMs);
 }
 
 /** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
@@ -318,4 +324,39 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
 /** Of several destinations one has the secret: the others are looked at again when it is delivered there. */
 export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
+}
+
+/** The ids of what a creation stands in for, of the lost one that it replaces, and of the key that asks for it. */
+export async function formerIds({ account, journal }: Workbench, creation: Entry): Promise<readonly string[]> {
+  const { parent, replaces } = creation;
+  const ids = [parent, replaces].filter((id) => id !== null);
+  const others = ids.length === 0 ? [] : await journal.select({ all: true, ids });
+  const known = others.flatMap(({ id, detail, resource_id }) => [
+    detail.old_client,
+    detail.old_key,
+    id === replaces ? resource_id : undefined,
+  ]);
+  return [account.keyId, ...known].filter((id) => typeof id === "string");
+}
+
+/**
+ * What a secret that was kept says of its key. The answer may have been read by a process that ended before the journal
+ * learned of it.
+ */
+export async function learnedOfKept(
+  bench: Workbench,
+  entry: Entry,
+  id: string,
+): Promise<ReturnType<typeof learnedOfKey>> {
+  if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
+  const request = JSON.parse(entry.request_text) as AccessKeyRequest;
+  const seen = id || entry.resource_id || (await newKeyOf(bench, entry));
+  const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;
+  return learnedOfKey(entry, seen ?? "", { differs });
+}
+
+/** The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded. */
+async function newKeyOf({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
+  const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
+  return rotation?.detail.new_key;
 }

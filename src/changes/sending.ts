@@ -66,6 +66,17 @@ export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry[
   return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
 }
 
+/** Of so many requests the journal keeps when they left. */
+const mostRequests = 100;
+
+/** What the entry of a key that others may use notes of a request that is about to leave. */
+export function requestLeaves({ detail, attempts }: Entry, now: number): Entry["detail"] {
+  const { own_key, requested_at = [] } = detail;
+  // Of an entry of an earlier version the first ones are not known.
+  if (own_key === true || (attempts > 0 && requested_at.length === 0)) return {};
+  return { requested_at: [...requested_at.slice(1 - mostRequests), new Date(now).toISOString()] };
+}
+
 /** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
 const begunHere = new WeakSet<EntryLease>();
 
@@ -319,12 +330,12 @@ const slots = 20;
 /**
  * A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is.
  * @param entry the creation
- * @param options.keep a client that is not to be revoked
+ * @param options.keep clients that are not to be revoked
  */
 export async function noSlot(
   bench: Workbench,
   entry: Entry,
-  { refusal, keep }: { readonly refusal: Failure; readonly keep?: string | undefined },
+  { refusal, keep }: { readonly refusal: Failure; readonly keep: readonly string[] },
 ): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
   // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
@@ -354,13 +365,14 @@ const mostAsked = 3 * slots;
 async function holdersOf(
   { journal, account: { service } }: Workbench,
   { base_url }: Entry,
-  { account, keep }: { readonly account: string; readonly keep: string | undefined },
+  { account, keep }: { readonly account: string; readonly keep: readonly string[] },
 ): Promise<Holder[]> {
   const asked = new Set<string>();
   const holders: Holder[] = [];
   for await (const other of journal.each({ all: true, operation: "oauth_client.create" })) {
     const { resource_id: id, state, detail, request_text } = other;
-    const isCandidate = id !== null && id !== keep && state !== "replaced" && detail.revoked !== true && !asked.has(id);
+    const isCandidate =
+      id !== null && !keep.includes(id) && state !== "replaced" && detail.revoked !== true && !asked.has(id);
     if (!isCandidate || other.base_url !== base_url) continue;
     if ((JSON.parse(request_text) as CreationRequest).service_account_id !== account) continue;
     asked.add(id);

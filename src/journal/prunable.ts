@@ -29,6 +29,11 @@ function madeBy({ operation, state, resource_id }: Entry): string | undefined {
   return resource_id ?? undefined;
 }
 
+/** Its secret was delivered, and no process that learned the id could record it: nothing shows that it is revoked. */
+function isUnnamed({ operation, state, resource_id }: Entry): boolean {
+  return operation.endsWith(".create") && state === "done" && resource_id === null;
+}
+
 function hasExpired({ detail }: Entry, before: string): boolean {
   const end = Date.parse(detail.expiry ?? "");
   return end < Date.parse(before);
@@ -42,6 +47,7 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunab
   const revoked = new Set(entries.flatMap((entry) => namesOf(entry, revokedBy(entry))));
   const isLive = (entry: Entry): boolean => {
     const made = madeBy(entry);
+    if (isUnnamed(entry)) return true;
     return made !== undefined && !revoked.has(nameOf(entry, made)) && !hasExpired(entry, choice.before);
   };
   const aged = goingOf(entries, (entry) => isOver(entry, choice));

@@ -27,6 +27,7 @@ import {
   tellAlongside,
   tellSimultaneous,
 } from "../sending.ts";
+import { formerIds, learnedOfKept } from "../delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -189,7 +190,7 @@ export async function sendKeyCreation(
   const { bench, lease, destination } = work;
   try {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
-    const old = await replacedKey(bench, lease.entry);
+    const former = await formerIds(bench, lease.entry);
     const answer = await sendForSecret(work, {
       what: "create the access key",
       send: () => bench.account.service.accessKeys.create(lease.entry.request_text),
@@ -197,17 +198,12 @@ export async function sendKeyCreation(
     });
     const { key } = answer.value;
     const request = JSON.parse(lease.entry.request_text) as AccessKeyRequest;
-    const differs = keyDifferences(key, request, [bench.account.keyId, old]);
+    const differs = keyDifferences(key, request, former);
     const detail = { created_by: key.createdByUserId ?? null, differs };
     return await takeSecret(work, answer, { prove, detail });
   } finally {
     await releaseReserved(bench, lease.entry, destination);
   }
-}
-
-/** The key that a rotation is to replace with the one of this entry. */
-async function replacedKey({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
-  return parent === null ? undefined : (await journal.find(parent)).detail.old_key;
 }
 
 export interface SendOptions {
@@ -323,7 +319,7 @@ async function answerLost(
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;
     return new Failure("outcome_unknown", message, detailsOf(lease.entry));
   }
-  await recordAfterwards(bench, lease, { state: "undelivered", resource_id: id || null });
+  await recordAfterwards(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.");
 }
 

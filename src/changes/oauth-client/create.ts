@@ -19,6 +19,7 @@ import {
   putOff,
   untilDue,
   attemptedHere,
+  requestLeaves,
   delayBeforeNext,
   exchanged,
   wait,
@@ -36,7 +37,8 @@ import {
   findSecret,
   keptUnnamed,
   wasClaimed,
-  wasMadeBefore,
+  formerIds,
+  wasMadeElsewhere,
   isPartlyDelivered,
 } from "../delivery-recovery.ts";
 import {
@@ -68,8 +70,6 @@ export interface CreationOptions {
   readonly key?: string;
   /** `--new`: leave an unfinished creation of the same request alone. */
   readonly fresh?: boolean;
-  /** The client that the new one stands in for: a receipt that shows it is none of a new client. */
-  readonly notId?: string | undefined;
 }
 
 /** How a creation ended. A lost secret is an end too: what follows is another piece of work. */
@@ -155,7 +155,8 @@ class CreationRun {
   readonly #bench: Workbench;
   readonly #lease: EntryLease;
   readonly #waitMs: number;
-  readonly #notId: string | undefined;
+  /** Clients that existed before: a receipt that shows one of them is none of a new client. */
+  #formerIds: readonly string[] = [];
   readonly #startedAt: number;
   /** The entry was settled before: a key given again. What the journal says of it stays. */
   readonly #settledBefore: boolean;
@@ -175,7 +176,6 @@ class CreationRun {
     this.#bench = bench;
     this.#lease = lease;
     this.#waitMs = options.waitMs;
-    this.#notId = options.notId;
     this.#startedAt = bench.clock.elapsed();
     this.#settledBefore = state === "done" || state === "replaced" || state === "unusable";
     this.#uncertain = !this.#settledBefore && state !== "refused" && attempts > 0 && detail.put_off !== true;
@@ -191,6 +191,7 @@ class CreationRun {
 
   async finish(): Promise<CreationEnd> {
     try {
+      this.#formerIds = await formerIds(this.#bench, this.#entry);
       this.#deliveredBefore =
         wasClaimed(this.#entry) || (await completeDelivery(this.#bench, this.#lease).catch(this.#orGiveUp));
       await untilDue(this.#bench, this.#entry);
@@ -238,7 +239,7 @@ class CreationRun {
       case "refused": {
         const refusal = await this.#giveUp(failureOf(answer, { what: "create the OAuth client", change: true }));
         throw decision.kind === "refused"
-          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#notId })
+          ? await noSlot(this.#bench, this.#entry, { refusal, keep: this.#formerIds })
           : refusal;
       }
       case "wait":
@@ -264,7 +265,11 @@ class CreationRun {
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome no one knows.
-      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
+      detail: {
+        ...attemptedHere(this.#bench, this.#entry),
+        ...requestLeaves(this.#entry, this.#bench.clock.now()),
+        put_off: false,
+      },
     });
   }
 
@@ -289,7 +294,7 @@ class CreationRun {
   #differences(client: OAuthClient): string | undefined {
     const { request_text, resource_id } = this.#entry;
     const request = JSON.parse(request_text) as CreationRequest;
-    return clientDifferences(client, request, { id: resource_id, notId: this.#notId });
+    return clientDifferences(client, request, { id: resource_id, notIds: this.#formerIds });
   }
 
   /**
@@ -314,7 +319,7 @@ class CreationRun {
       await (found === "kept" ? deliverWhatIsKept(this.#work, learned) : settleDelivered(this.#work, learned));
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    const made_before = wasMadeBefore(this.#entry, { client, isUncertain: this.#uncertain });
+    const made_before = wasMadeElsewhere(this.#entry, client.created_at, this.#uncertain);
     await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
   }
@@ -331,11 +336,7 @@ class CreationRun {
   /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is good for nothing. */
   async #unusable(client: OAuthClient): Promise<Failure> {
     if (!this.#settledBefore || this.#entry.state === "done")
-      await this.#record({
-        state: "unusable",
-        resource_id: client.id,
-        last_error: null,
-      });
+      await this.#record({ state: "unusable", resource_id: client.id, last_error: null });
     await destroyCopy(this.#work);
     return new Failure("unusable", `The client ${client.id} is ${client.status}: it must not be used.`, {
       ...detailsOf(this.#entry),

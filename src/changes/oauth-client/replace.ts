@@ -16,8 +16,6 @@ export interface ReplacementOptions {
   readonly waitMs: number;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
-  /** The client that a rotation is to replace. */
-  readonly notId?: string;
 }
 
 /**
@@ -34,8 +32,8 @@ export async function finishOrReplace(
   const begun = await begunReplacement(bench.journal, lease.entry);
   if (begun === undefined && (await settleIfFound(bench, lease))) return { entry: lease.entry };
   if (begun === undefined) await assertClientNotRevoked(bench, lease);
-  const { waitMs, notId } = options;
-  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs, notId };
+  const { waitMs } = options;
+  const creation = { destination: await options.destinationOf(begun ?? lease.entry), waitMs };
   const end = lease.entry.state === "secret_lost" ? undefined : await finishCreation(bench, lease, creation);
   if (end !== undefined && end.kind !== "secret_lost") return end;
   // A replacement that was started was agreed to then.
@@ -105,8 +103,7 @@ async function replaceNow(
       await releaseReserved(bench, replacement.entry, options.destination);
       throw error;
     });
-    const notId = options.notId ?? lost.entry.resource_id ?? undefined;
-    const end = await finishCreation(bench, replacement, { ...options, notId });
+    const end = await finishCreation(bench, replacement, options);
     await settleReplaced(bench, lost, end.entry);
     return end;
   } catch (error) {

@@ -180,8 +180,7 @@ async function deliverNewClient(
     ? await bench.journal.lease(found.id)
     : await admitNewClient(bench, rotation.entry, { ...(await destination.check()) });
   try {
-    const { old_client: notId } = detailOf(rotation.entry, "oauth_client.rotate");
-    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace, notId };
+    const options = { destinationOf: () => Promise.resolve(destination), waitMs, mayReplace };
     const { entry, receipt } = await finishOrReplace(bench, child, options);
     return { entry, receipt: receipt ?? (await clientReceipt(bench, entry)) };
   } catch (error) {

@@ -161,6 +161,26 @@ describe("a receipt that is not what was asked for", () => {
     expect(world.broken).toEqual([]);
   });
 
+  it.each([
+    ["oauth-clients rotate", "oc_old", "client"],
+    ["keys rotate --by-replacement", "ak_old", "key"],
+  ] as const)("that names the old one, of %s, is never believed after a crash", async (name, old, kind) => {
+    const work = { ...clientWork, ...keyWork }[name]!;
+    for (const destination of ["stdout", "file"] as const)
+      for (let crashAt = 1, hasCrashed = true; hasCrashed; crashAt += 1) {
+        const world = new AWorld({ destination });
+        world.account.has(kind, old);
+        world.account.lies = { id: old };
+        world.crashAt = crashAt;
+        hasCrashed = (await world.run((bench) => work(bench, world))).kind === "crash";
+        world.crashAt = Number.POSITIVE_INFINITY;
+        for (let round = 0; round < 3; round += 1) await world.recover({ mayReplace: async () => false });
+        const believed = world.entries.filter(({ state, resource_id }) => state === "done" && resource_id === old);
+        expect(believed, `${destination}, crash at ${crashAt}`).toEqual([]);
+        expect(world.account.requests.filter((request) => request.startsWith("revoke"))).toEqual([]);
+      }
+  });
+
   it("is what was asked for if only the order of scopes or the form of a time differs", async () => {
     for (const [work, lies] of [
       [clientWork["oauth-clients create"]!, { scopes: ["entity:read", "entity:read"] }],

@@ -37,6 +37,7 @@ describe("an old settled entry", () => {
     ["of a key that expires later stays", [{ ...key, detail: { expiry: "2027-11-01T00:00:00.000Z" } }], ""],
     ["that was given up, of a client that exists, stays", [{ ...client, state: "abandoned" }], ""],
     ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
+    ["that is done and does not name what it made stays", [{ ...key, resource_id: null }], ""],
     ["of a client that is replaced or unusable goes", [{ ...client, state: "unusable" }], "c"],
     ["of a rotated client goes, its successor's stays", [client, rotates(), successor], "c"],
     ["of a rotation whose old client was kept stays", [client, rotates({ keep_old: true }), successor], ""],
