@@ -30,7 +30,7 @@ export default defineConfig({
     maxWorkers: 3,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
-    globalSetup: "test/support/clean-tree.ts",
+    globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts"],
     projects: [
       {
         test: {

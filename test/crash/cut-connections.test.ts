@@ -7,6 +7,7 @@ import * as clients from "./client-scenes.ts";
 import { countsOnly, endOf, Findings, type Run, type Scene, type Stage } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import * as keys from "./key-scenes.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const client = clients.clientScenes();
 const key = keys.keyScenes();
@@ -33,7 +34,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
 /** A request that makes something has to be understood whole; a proof or a revocation may be asked for again. */
 const makes = /^POST \/(?:v1|api)\//;
 
-describe.each(Object.entries(exchanges))("%s, cut", (_name, { scene, start, sample }) => {
+describe.each(Object.entries(exchanges))("%s, cut", (name, { scene, start, sample }) => {
   const findings = new Findings();
   let proxy: CuttingProxy | undefined;
   let target = "";
@@ -93,7 +94,8 @@ describe.each(Object.entries(exchanges))("%s, cut", (_name, { scene, start, samp
       cutsOf(side, { whole: whole[side], sample: isFull ? undefined : sample });
     const cuts = [...of("request"), ...of("response")];
     const ways = await cutAt(cuts);
-    console.log(`${start}cut at ${cuts.length} of ${places} places: ${JSON.stringify(ways)}; ${findings.figures}`);
+    console.log(`${start}cut: ${JSON.stringify(ways)}; ${findings.figures}`);
+    recordFigure("cut connection", { places, cuts: cuts.length, violations: findings.count }, name);
     expect(findings.all).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { sodiumAbsent } from "../support/sodium.ts";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { endOf, Findings } from "./harness.ts";
 import { storePlaces } from "./store-places.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 if (sodiumAbsent) console.warn(`skipped: deliveries to stores, cut: ${sodiumAbsent}`);
 const scene = clientScenes();
@@ -46,6 +47,8 @@ describe.skipIf(sodiumAbsent !== undefined).each([
       }
     }
     console.log(`${start} cut: ${JSON.stringify(ways)}; ${findings.figures}`);
+    const cuts = Object.values(ways).reduce((sum, count) => sum + count, 0);
+    recordFigure("cut connection", { cuts, violations: findings.count }, `${name}, ${start.trim()}`);
     expect(findings.all).toEqual([]);
     // Some were not delivered at first: the cuts hit something.
     expect(Object.keys(ways).some((way) => way.startsWith("exit 12"))).toBe(true);

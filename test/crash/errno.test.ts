@@ -37,7 +37,7 @@ describe.runIf(isTraced)("a disk that fails under a command", () => {
     const points = await pointsOf(scene);
     expect(syncsOf(points).length).toBeGreaterThan(9);
     const all = failuresAt(pointsOfEffect(points));
-    await playEach(scene, { all, sample: sampleOf(all, { syncs: 2, where }) });
+    await playEach(scene, { all, sample: sampleOf(all, { syncs: 2, where }), figure: "failing call" });
   });
 });
 
@@ -47,6 +47,6 @@ describe.runIf(isTraced)("a sync that fails from then on", () => {
     const syncs = syncsOf(await pointsOf(scene));
     expect(syncs.length).toBeGreaterThan(4);
     const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
-    await playEach(scene, { all, sample: spread(all, 2) });
+    await playEach(scene, { all, sample: spread(all, 2), figure: "failing sync" });
   });
 });

@@ -9,6 +9,7 @@ import { clientScenes, type ClientWork, create, createTo, replace, rotate } from
 import { endOf, Findings, type Scene } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { rawFileNamed } from "./secret-places.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const page = 4096;
 const absent = whyAbsent();
@@ -91,6 +92,7 @@ describe.runIf(!absent)("a full disk", () => {
       if (codes.at(-1) === 0) break;
     }
     console.log(`${work.name} with ${folder} full: exits ${codes.join(" ")}; ${findings.figures}`);
+    recordFigure("full disk", { runs: codes.length, violations: findings.count }, `${work.name} with ${folder} full`);
     expect(findings.all).toEqual([]);
     expect(codes[0]).not.toBe(0);
     expect(codes.at(-1)).toBe(0);

@@ -19,6 +19,7 @@ import {
   spread,
   wasKilled,
 } from "../support/strace.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
 
@@ -42,6 +43,10 @@ export class Findings {
     return Object.entries(this)
       .map(([name, found]) => `${name} ${(found as string[]).length}`)
       .join(", ");
+  }
+
+  get count(): number {
+    return this.all.length;
   }
 
   get all(): string[] {
@@ -249,13 +254,18 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
 /** How often a point that a run did not reach is tried again: some calls depend on how the network cut its bytes. */
 const tries = 12;
 
-/** Plays the scene once for each fault; all must be met, and nothing may be found. */
+/**
+ * Plays the scene once for each fault; all must be met, and nothing may be found.
+ * @param figure the name of the test's figure; none for one of many runs that have one together
+ * @returns how many faults were met
+ */
 export async function playEach(
   scene: Scene,
-  { all, sample }: { all: readonly Fault[]; sample: readonly Fault[] },
-): Promise<void> {
+  { all, sample, figure }: { all: readonly Fault[]; sample: readonly Fault[]; figure?: string },
+): Promise<number> {
   const faults = isFull ? all : sample;
-  if (countsOnly) return console.log(`count: ${scene.name}: ${all.length}`);
+  if (countsOnly) console.log(`count: ${scene.name}: ${all.length}`);
+  if (countsOnly) return 0;
   const findings = new Findings();
   const missed: string[] = [];
   const ways: Record<string, number> = {};
@@ -279,8 +289,11 @@ export async function playEach(
   console.log(
     `${scene.name}: ${faults.length - missed.length} of ${faults.length} points hit (a full run has ${all.length}); ${JSON.stringify(ways)}; ${findings.figures}`,
   );
+  const hit = faults.length - missed.length;
+  if (figure !== undefined) recordFigure(figure, { points: all.length, hit, violations: findings.count }, scene.name);
   expect(findings.all).toEqual([]);
   expect(missed).toEqual([]);
+  return hit;
 }
 
 /** From the response that brings a secret to the request that revokes the credential before it. */
@@ -304,7 +317,8 @@ export function killTest(
     it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
       const points = of(await pointsOf(scene));
       const killed = (point: Point): Fault => ({ point });
-      await playEach(scene, { all: points.map(killed), sample: sampleOf(points, sample).map(killed) });
+      const few = sampleOf(points, sample).map(killed);
+      await playEach(scene, { all: points.map(killed), sample: few, figure: "kill" });
     });
   });
 }

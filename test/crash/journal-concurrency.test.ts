@@ -10,6 +10,7 @@ import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
 import { buildDriver, type Line, runToEnd, start } from "./journal-processes.ts";
 import { ada } from "../unit/journal/intent.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let driver = "";
 beforeAll(async () => {
@@ -43,7 +44,7 @@ test.each(modes)("16 processes, different intents, %s: every key once, every ent
   const lost = sent.filter(
     (line) => !done.some((entry) => entry.id === line.sent && entry.idempotency_key === line.key),
   );
-  console.log(`journal concurrency, ${_}: ${sent.length} admissions by 16 processes, lost entries ${lost.length}`);
+  recordFigure("journal concurrency", { processes: 16, admissions: sent.length, "lost entries": lost.length }, _);
   expect(sent).toHaveLength(16 * times);
   expect(new Set(sent.map((line) => line.key)).size).toBe(16 * times);
   expect(lost).toEqual([]);
@@ -132,8 +133,10 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
     (await new FileJournal(path, { now: Date.now, actor: ada }).entries()).map((entry) => [entry.id, entry]),
   );
   const lost = sent.filter((line) => entries.get(line.sent ?? "")?.idempotency_key !== line.key);
-  console.log(
-    `journal kills, ${_}: ${rounds * 4} processes killed, ${sent.length} requests sent, lost keys ${lost.length}`,
+  recordFigure(
+    "journal concurrency",
+    { killed: rounds * 4, sent: sent.length, "lost keys": lost.length },
+    `killed, ${_}`,
   );
   expect(lost).toEqual([]);
   expect(new Set(sent.map((line) => line.key)).size).toBe(sent.length);
@@ -194,9 +197,7 @@ test.each([
       }
     }
     for (const one of contenders) one.child.stdin?.end();
-    console.log(
-      `journal locks, ${kind}: ${rounds} contended take-overs by ${natives.length}, ${looks} looks, double holders ${doubles}`,
-    );
+    recordFigure("journal locks", { takeovers: rounds, contenders: natives.length, "double holders": doubles }, kind);
     expect(doubles).toBe(0);
     expect(looks).toBeGreaterThan(rounds * natives.length); // they did meet
     expect(readdirSync(home)).toEqual([]);

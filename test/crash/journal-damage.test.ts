@@ -12,6 +12,7 @@ import { FileJournal } from "../../src/journal/file/file-journal.ts";
 import { ada, clock, intent } from "../unit/journal/intent.ts";
 import { temporaryFolder as folder } from "../support/bundle-driver.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);
@@ -114,7 +115,7 @@ test("every truncation loses the record that was cut and nothing else", () => {
     const atEnd = length === 0 || whole[length - 1] === 10 || whole[length] === 10;
     expect(told, `told at ${length}`).toBe(atEnd ? 0 : 1);
   }
-  console.log(`journal damage: ${states} truncations, wrong keys or bodies ${bad}, crashes 0`);
+  recordFigure("journal damage", { states, violations: bad }, "truncations");
   expect(bad).toBe(0);
 });
 
@@ -131,7 +132,7 @@ test("every flipped bit costs one record at most, and is told", () => {
     expect(normal(entries), `bit ${bit}`).toEqual(normal(lastOf(expected(at, at + 1))));
     expect(told, `told of bit ${bit}`).toBeGreaterThan(0);
   }
-  console.log(`journal damage: ${states} flipped bits, wrong keys or bodies ${bad}, crashes 0`);
+  recordFigure("journal damage", { states, violations: bad }, "flipped bits");
   expect(bad).toBe(0);
 });
 
@@ -174,7 +175,7 @@ test("a damaged file is gone on with: the next record is safe, nothing is thrown
     expect(lostBytes(damaged, at)).toBe(0);
     states += 1;
   }
-  console.log(`journal damage: ${states} damaged files gone on with, records lost by that 0, bytes thrown away 0`);
+  recordFigure("journal damage", { states, violations: 0 }, "continued after damage");
 });
 
 test("a key stays with its request after any damage that left a record of it", async () => {

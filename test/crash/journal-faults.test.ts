@@ -14,6 +14,7 @@ import { countsOnly } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { buildDriver, hasStrace, type Line, runTraced, type Traced } from "./journal-processes.ts";
 import { ada } from "../unit/journal/intent.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const marker = "/integ-journal-marker";
 const home = mkdtempSync(join(tmpdir(), "integ-journal-faults-"));
@@ -142,7 +143,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 7);
       let killed = 0;
       for (const point of points) killed += await killAt(point, () => newTask(native));
-      console.log(`journal crashes, ${kind}: ${points.length} points, ${killed} hit, lost keys 0, duplicates 0`);
+      recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, kind);
       expect(killed).toBe(points.length);
     },
     600_000,
@@ -163,7 +164,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       const points = pointsOf(countCalls(left(), names), isFull ? 1 : 12);
       let killed = 0;
       for (const point of points) killed += await killAt(point, left);
-      console.log(`journal crashes, second kill, ${kind}: ${points.length} points, ${killed} hit, locks left 0`);
+      recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, `second kill, ${kind}`);
       expect(killed).toBe(points.length);
     },
     600_000,
@@ -202,7 +203,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       await journal.prune(0);
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
     }
-    console.log(`journal crashes, prune: ${points.length} points, ${killed} hit, entries lost 0`);
+    recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, "prune");
     expect(killed).toBeGreaterThanOrEqual(points.length - 1); // a wake-up of Node's own may shift a read
   }, 600_000);
 
@@ -312,9 +313,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
           }
         }
       }
-      console.log(
-        `journal faults, ${kind}: ${count} points, ${refused} refused, requests sent after a failed write or sync ${after}`,
-      );
+      recordFigure("journal failing call", { points: count, refused, "sent after a failed sync": after }, kind);
       expect(after).toBe(0);
       expect(missed).toBeLessThan(count / 10);
       expect(refused).toBeGreaterThan(0);

@@ -12,6 +12,7 @@ import { ada, intent } from "../unit/journal/intent.ts";
 import { countsOnly } from "./harness.ts";
 import type { Task } from "./journal-driver.ts";
 import { buildDriver, hasStrace, runTraced, type Traced } from "./journal-processes.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const home = mkdtempSync(join(tmpdir(), "integ-journal-index-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -122,7 +123,7 @@ describe.runIf(hasStrace)("calls of the index", () => {
         killed += run.lines.some((line) => line.released !== undefined) ? 0 : 1;
         await expectSound(task, run, `killed at ${call} ${nth}`);
       }
-      console.log(`journal index, kills: ${chosen.length} points, ${killed} hit, records lost 0`);
+      recordFigure("journal index kill", { points: all.length, hit: killed, violations: 0 }, _);
       expect(killed).toBeGreaterThanOrEqual(chosen.length - 1); // a wake-up of Node's own may shift a read
     },
     600_000,
@@ -157,7 +158,7 @@ describe.runIf(hasStrace)("calls of the index", () => {
           await expectSound(task, run, where);
           count += 1;
         }
-      console.log(`journal index, faults: ${count} points, outcomes changed 0`);
+      recordFigure("journal index failing call", { points: count, violations: 0 });
       expect(count).toBeGreaterThan(3);
     },
     600_000,

@@ -7,6 +7,7 @@ import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, w
 import { claim, claimUnnamed, clientScenes } from "./client-scenes.ts";
 import { changingPoints, countsOnly, killTest, pointsOf, undisturbed } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const scene = clientScenes();
 const claiming = scene(claim);
@@ -56,7 +57,7 @@ describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("j
       if (wrong !== undefined) hit += 1;
       found.push(...(wrong ?? []).map((words) => `${nameOf(point)}: ${words}`));
     }
-    console.log(`journal claim, then elsewhere: ${hit} of ${points.length} points hit; wrong ${found.length}`);
+    recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal claim, then elsewhere");
     expect(found).toEqual([]);
     expect(hit).toBe(points.length);
   });

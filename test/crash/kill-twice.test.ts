@@ -9,6 +9,7 @@ import { changingPoints, countsOnly, playEach, pointsOf } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { pointsWithDistinctRemains, remainsOf } from "./remains.ts";
 import { rawFile } from "./secret-places.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const scene = clientScenes();
 
@@ -49,10 +50,12 @@ describe.runIf(sayWhetherTraced("a second kill during recovery"))("recovery, kil
   it.each([create, replace, rotate])("$name", { timeout: 7_200_000 }, async (work) => {
     const firsts = await firstKillsOf(work);
     if (countsOnly) return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
+    let points = 0;
     for (const first of firsts) {
       const recovery = scene(recoveryAfter(work, first));
       const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
-      await playEach(recovery, { all, sample: spread(all, sample.second) });
+      points += await playEach(recovery, { all, sample: spread(all, sample.second) });
     }
+    recordFigure("second kill", { "first kills": firsts.length, points, violations: 0 }, work.name);
   });
 });

@@ -31,6 +31,7 @@ import {
 } from "./power-loss-scenes.ts";
 import { RewindableService } from "./power-loss-service.ts";
 import { afterKill, type CutState, enter, isSecretSynced, record, type Recorded } from "./power-loss-states.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const { INTEG_TEST_SCENES: pattern } = process.env;
 
@@ -137,17 +138,14 @@ describe.runIf(sayWhetherTraced("states of the disk after a power cut"))("a powe
       total.all += states.length;
       total.steps += steps;
       total.violations += findings.all.length;
-      console.log(
-        `power loss: ${name}: ${steps} steps, ${states.length} states, ${played} recovered, ${findings.all.length} violations`,
-      );
+      recordFigure("power loss", { steps, states: states.length, recovered: played, violations: findings.count }, name);
       expect(findings.all).toEqual([]);
     },
   );
 
   it("is survived in all states together", () => {
-    console.log(
-      `power loss: ${recorded.size} scenes, ${total.steps} steps, ${total.states} of ${total.all} states recovered, ${total.violations} violations`,
-    );
+    const { all, states, violations } = total;
+    recordFigure("power loss", { scenes: recorded.size, states: all, recovered: states, violations });
     expect(total.violations).toBe(0);
   });
 });

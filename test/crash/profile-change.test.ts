@@ -7,6 +7,7 @@ import { secretSourceOf } from "../../src/profiles/profile.ts";
 import { openProfileStore } from "../../src/profiles/store.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
 import { callsOf, chosenOf, type Fault, needStrace, pointsOf, runWithFault } from "./driver.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
@@ -83,7 +84,7 @@ describe("another credential for a profile, disturbed at every file call", () =>
         expect(await credentialIn(open(configDir)), at).toBe(found);
         ends[found === "new:canary-new" ? "new" : "old"]++;
       }
-      console.log(`${fault}: ${chosen.length} of ${points.length} points hit, ${JSON.stringify(ends)}`);
+      recordFigure("profile change", { points: points.length, hit: chosen.length, violations: 0 }, fault);
       expect(Math.min(ends.old, ends.new)).toBeGreaterThan(0);
     },
   );

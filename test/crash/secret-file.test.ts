@@ -7,6 +7,7 @@ import { fileDestination } from "../../src/secrets/file.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
 import { callsOf, chosenOf, type Fault, needStrace, pointsOf, runWithFault } from "./driver.ts";
 import { canary, delivery, filesWithCanary, key, modeOf } from "../unit/secrets/a-secret.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let driver: { path: string; remove: () => void };
 beforeAll(async () => {
@@ -134,9 +135,8 @@ describe("delivery to a file, disturbed at every file call it makes", () => {
       ]);
       ends[stdout.includes("delivered") ? "delivered" : found ? "found" : "again"]++;
     }
-    console.log(
-      `${fault}${force ? " --force" : ""}: ${chosen.length} of ${points.length} points hit, ${JSON.stringify(ends)}`,
-    );
+    const hit = { points: points.length, hit: chosen.length, violations: 0 };
+    recordFigure("secret file", hit, `${fault}${force ? " --force" : ""}`);
     expect(Math.min(ends.nothing, ends.again)).toBeGreaterThan(0);
   });
 });

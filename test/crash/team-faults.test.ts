@@ -9,6 +9,7 @@ import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/p
 import { ended, Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let server: PostgresServer;
 let service: Service;
@@ -103,9 +104,7 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
       expect(rows.filter(({ state }) => state !== "done")).toEqual([]);
       const epochs = `SELECT entry FROM ${schema}.integ_records GROUP BY entry HAVING count(DISTINCT epoch) > 1`;
       expect(await server.sql(epochs, role.name)).toEqual([]);
-      console.log(
-        `team: ${processes} processes × ${rounds} rounds, ${made} creations: double holders 0, lost entries 0, duplicates alive 0`,
-      );
+      recordFigure("team", { processes, rounds, creations: made, violations: 0 }, "processes on one journal");
     },
   );
 
@@ -138,9 +137,7 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
     }
     const verified = await machine(schema).integ(["journal", "verify"]);
     expect(verified.code, verified.stdout).toBe(0);
-    console.log(
-      `team: ${cuts} cuts of ${whole.request + whole.response} messages: changes sent without a committed record 0`,
-    );
+    recordFigure("team", { cuts, violations: 0 }, "cut connections to PostgreSQL");
   });
 
   it("a server that is killed and started again keeps what it acknowledged", { timeout: 3_600_000 }, async () => {
@@ -175,7 +172,7 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
       expect([0, 7]).toContain(recovered.code);
     }
     expect((await machine(schema).integ(["journal", "verify"])).code).toBe(0);
-    console.log(`team: ${kills} kills of the server: lost committed records 0`);
+    recordFigure("team", { kills, "lost records": 0 }, "killed server");
   });
 
   it("a holder that stood still past its lease records and sends nothing more", { timeout: 3_600_000 }, async () => {
@@ -209,9 +206,7 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
       expect(await newest(), stderr).toEqual(before);
       expect((await account.creations()).length, stderr).toBe(sent);
     }
-    console.log(
-      `team: ${rounds} holders stopped past their lease: records written after the lease was lost 0, requests sent 0`,
-    );
+    recordFigure("team", { holders: rounds, violations: 0 }, "holders stopped past their lease");
   });
 });
 

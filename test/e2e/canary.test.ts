@@ -9,6 +9,7 @@ import type { Heard, Unkind } from "../support/recording-relay.ts";
 import { killedAt, straceAbsent } from "../support/strace.ts";
 import { type Allowed, CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let world: CanaryWorld;
 
@@ -30,9 +31,8 @@ afterEach(async () => {
 
 afterAll(async () => {
   const { canaries, runs, children } = world;
-  console.log(
-    `canaries: ${canaries.secrets} secrets looked for in ${canaries.places} places after ${runs} commands, which started ${children} children: ${seen} outside their destination`,
-  );
+  const { secrets, places } = canaries;
+  recordFigure("canary", { secrets, places, commands: runs, children, "outside their destination": seen });
   await world.close();
 });
 

@@ -9,6 +9,7 @@ import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const isTraced = sayWhetherTraced("a delivery that another process meets");
 
@@ -168,7 +169,8 @@ describe("creations at once", () => {
     const entries = journalOf(at);
     const lost = entries.filter(({ state }) => state !== "done" && state !== "replaced");
     const doubles = await doubleDrivers(at);
-    console.log(`16 processes, one stopped, one killed: ${doubles.length} double drivers, ${lost.length} lost entries`);
+    const found = { processes: 16, "double holders": doubles.length, "lost entries": lost.length };
+    recordFigure("concurrency", found, "one stopped, one killed");
     expect(doubles).toEqual([]);
     expect(lost).toEqual([]);
     await expectWhole(at, files);

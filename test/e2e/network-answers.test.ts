@@ -12,6 +12,7 @@ import { type ScriptedPeer, startScriptedPeer } from "../support/scripted-peer.t
 import { spread } from "../support/strace.ts";
 import { type Answer, bytesOf, everyAnswer, meaningsOf, secretText } from "./network-answer-cases.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 let due: Answer;
 let peer: ScriptedPeer;
@@ -75,9 +76,8 @@ describe("read by the client", () => {
       if (!expected.includes(meaning)) wrong.push(`${nameOf(answer)}: ${meaning}, not ${expected.join(" or ")}`);
     }
     service.close();
-    console.log(
-      `${peer.requests.length} of ${all.length} answers: ${falseSuccesses} false successes, ${wrong.length} wrong`,
-    );
+    const found = { answers: all.length, tried: peer.requests.length, falseSuccesses, wrong: wrong.length };
+    recordFigure("network answers", found, "client");
     expect(wrong).toEqual([]);
   });
 });
@@ -151,7 +151,7 @@ describe("through the built program", () => {
     const answers = sample();
     const faults: string[] = [];
     for (const answer of answers) faults.push(...(await faultsOf(answer)));
-    console.log(`${answers.length} answers through the program: ${faults.length} wrong`);
+    recordFigure("network answers", { answers: answers.length, wrong: faults.length }, "program");
     expect(faults).toEqual([]);
   });
 });

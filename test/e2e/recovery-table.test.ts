@@ -6,6 +6,7 @@ import { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { cell, type Dimension, type End, type Outcome, operations, Table } from "./recovery-table-cells.ts";
 import { dimensions, flags, variables } from "./recovery-table-dimensions.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 /** Plays one dimension at every end. */
 const { INTEG_TEST_DIMENSION: only } = process.env;
@@ -28,9 +29,7 @@ beforeAll(async () => {
   worlds = { ...Object.fromEntries(known.map((name) => [name, { env: () => ({ [name]: "1" }) }])), ...dimensions };
 });
 afterAll(async () => {
-  console.log(
-    `recovery of the built program: ${cells} cells of operation × request × dimension, ${wrong.length} wrong`,
-  );
+  recordFigure("recovery table", { cells, wrong: wrong.length }, "built program");
   await table.close();
 });
 

@@ -9,6 +9,7 @@ import { startService, type Service } from "../support/service.ts";
 import { straceAbsent } from "../support/strace.ts";
 import { AccountRun, type Trouble } from "./account-run.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 /** A plain run plays the same histories every time, so that a change is judged by what it changed; a full run plays new ones. */
 const seed = Number(process.env.INTEG_TEST_SEED ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1_869_897_338));
@@ -256,8 +257,7 @@ it("random orders of commands, crashes and faults leave nothing doubled, lost or
     endOnFailure: true,
     ...(isFull ? {} : { interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false }),
   });
-  console.log(
-    `model: ${total.runs} runs, ${total.steps} commands, ${total.kills} crashes, ${total.faults} faults, ${total.created} clients: 0 duplicates, 0 lost keys, 0 without an owner, 0 strayed secrets`,
-  );
+  const { steps: commands, kills: crashes, created: clients, ...rest } = total;
+  recordFigure("account model", { ...rest, commands, crashes, clients, violations: 0 });
   expect(total.steps).toBeGreaterThan(0);
 });

@@ -297,11 +297,10 @@ class History {
     if (state === "done" && operation.endsWith(".revoke") && made?.status === "active")
       broken.push(`${id} says that ${resource_id} is revoked, and it is active`);
     if (state === "done" && operation.endsWith(".create")) {
-      // A journal that lost the record of an id, and the kept copy with it in another folder, has it nowhere.
+      // Delivered, and the id went with the record that failed and the copy in another folder: it is never pruned.
       if (!made && this.#isElsewhere && resource_id === null) return;
       if (!made) broken.push(`${id} is done, and ${resource_id} does not exist`);
-      // What a false receipt called it is believed by a process that only finds the kept copy.
-      else if (made.status === "active" && !this.#isSafe(made) && this.#world.makers.has(made.id))
+      else if (made.status === "active" && !this.#isSafe(made))
         broken.push(`${id} is done, and nobody has the secret of ${resource_id}`);
     }
     if (state === "refused")

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { rotationsOf, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";
 import { isFull } from "../support/sample.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const nights = isFull ? 365 : 12;
 /** In a sample the limits are short, so that it sees rotations too. */
@@ -46,9 +47,8 @@ function numbers(seed: number): () => number {
 
 function report(what: string, figures: YearFigures): void {
   const { troubles, ...numbersOf } = figures;
-  console.log(
-    `${what}: ${JSON.stringify(numbersOf)}${troubles.length > 0 ? `\n${troubles.slice(0, 20).join("\n")}` : ""}`,
-  );
+  recordFigure("year of nights", numbersOf, what);
+  if (troubles.length > 0) console.log(troubles.slice(0, 20).join("\n"));
 }
 
 const nothingBad = { withoutWorking: 0, tooOld: 0, lost: 0, doubled: 0, aboveSlots: 0 };
@@ -61,7 +61,7 @@ describe("a year of nights", () => {
       faultOf: () => undefined,
       log: isFull ? console.log : undefined,
     });
-    report("a year without faults", figures);
+    report("without faults", figures);
     expect(figures).toMatchObject({ ...nothingBad, failedRuns: 0 });
     expect(figures.rotations).toBe(items.reduce((sum, item) => sum + rotationsOf(item, nights), 0));
   });
@@ -71,7 +71,7 @@ describe("a year of nights", () => {
     const faultOf = (): string | undefined =>
       random() < 0.7 ? faults[Math.floor(random() * faults.length)] : undefined;
     const figures = await simulateYear({ nights, items, faultOf, log: isFull ? console.log : undefined });
-    report("a year with faults", figures);
+    report("with faults", figures);
     expect(figures).toMatchObject(nothingBad);
   });
 });

@@ -1,10 +1,11 @@
 // Puts defects that were found and fixed back into a copy of the sources, one at a time, and shows the first seed whose
 // history breaks a promise: `npm run test:defects`, or `npm run test:defects -- <number>`. What stands here is what the
 // sources said before, as near as they still can say it.
-import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { collectFigures, recordFigure } from "../support/figures.mjs";
+import { liveHistories } from "./histories.mjs";
 
 const root = resolve(import.meta.dirname, "../..");
 const [, , wanted] = process.argv;
@@ -125,22 +126,12 @@ function put([file, now, before]) {
   return () => writeFileSync(path, text);
 }
 
-function firstSeed() {
-  const env = {
-    ...process.env,
-    INTEG_TEST_HISTORIES: process.env.INTEG_TEST_HISTORIES ?? "20000",
-    INTEG_TEST_NO_BUILD: "1",
-  };
-  delete env.INTEG_TEST_SEED;
-  const vitest = join(copy, "node_modules", "vitest", "vitest.mjs");
-  const run = spawnSync(process.execPath, [vitest, "run", "test/model/one-seed.test.ts"], {
-    cwd: copy,
-    env,
-    encoding: "utf8",
-  });
-  const found = /seed (\d+) \(.*\):\n(.*)\n/.exec(run.stdout + run.stderr);
-  if (run.status !== 0 && !found) throw new Error(run.stdout + run.stderr);
-  return found ? { seed: found[1], promise: found[2] } : undefined;
+/** How many histories a defect has to be found in. */
+const histories = Number(process.env.INTEG_TEST_HISTORIES ?? 40_000);
+
+async function firstSeed() {
+  const { found } = await liveHistories(copy, { first: 1, count: histories });
+  return found && { seed: found.seed, promise: found.broken[0] };
 }
 
 let found = 0;
@@ -149,7 +140,7 @@ try {
   for (const { name, changes } of defects) {
     if (wanted !== undefined && !name.startsWith(`${wanted} `)) continue;
     const undo = changes.map(put);
-    const first = firstSeed();
+    const first = await firstSeed();
     for (const back of undo.toReversed()) back();
     tried += 1;
     if (first) found += 1;
@@ -158,5 +149,7 @@ try {
 } finally {
   rmSync(copy, { recursive: true, force: true });
 }
-console.log(`one seed: ${found} of ${tried} defects found when they are put back`);
+const write = wanted === undefined ? collectFigures() : () => {};
+recordFigure("put back", { defects: tried, found, histories });
+write();
 process.exitCode = found === tried ? 0 : 1;

@@ -254,7 +254,8 @@ export class World {
       asked(what, () => {
         this.#auditSent(machine, what, about, { version, organization: organizationId });
         const before = new Set(this.all());
-        const held = machine.entries.find(
+        // Of a creation and its replacement, which ask for the same, the replacement is under way.
+        const held = machine.entries.findLast(
           (entry) =>
             machine.held.get(entry.id) === process &&
             entry.attempts > 0 &&

@@ -12,13 +12,14 @@ import { corpus } from "./corpus.ts";
 import { shown } from "./screen.ts";
 import { isFull } from "../support/sample.ts";
 import { shell } from "../../src/next-step.ts";
+import { recordFigure } from "../support/figures.mjs";
 
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const kinds = ["text", "status", "time", "list"] as const;
 const columns: readonly Column[] = kinds.map((kind) => ({ path: kind, heading: kind, kind }));
 let looked = 0;
 let effects = 0;
-afterAll(() => console.log(`hostile text: ${looked} strings shown, ${effects} effects`));
+afterAll(() => recordFigure("hostile text", { strings: looked, effects }));
 
 /** Feeds output that holds `count` hostile strings to a terminal: nothing but text may come of it. */
 async function onlyText(output: string, count: number): Promise<readonly string[]> {

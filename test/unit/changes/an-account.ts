@@ -136,7 +136,9 @@ export class AnAccount {
   #createClient(body: string, key: string, fate: Fate | undefined): Attempt<OAuthClient> {
     const made = this.clients.find((one) => one.key === key) ?? this.#make("client", { body, key });
     if (made.body !== body) return refusal(409, { code: "idempotency_key_reuse" });
-    if (fate === "pending" || fate === "revoked" || fate === "disabled") made.status = fate;
+    // Nothing brings a revoked client back.
+    const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
+    if (made.status !== "revoked") made.status = becomes;
     const attempt = this.#shown(made, { withSecret: fate !== "silent" });
     return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...this.lies } } : attempt;
   }

@@ -8,6 +8,7 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { AWorld } from "./a-world.ts";
 import type { Fate } from "./an-account.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+import { recordFigure } from "../../support/figures.mjs";
 
 const day = 24 * 60 * 60_000;
 
@@ -145,7 +146,7 @@ it("every operation, ended at every step, recovered in every dimension", async (
       }
     }
   }
+  recordFigure("recovery table", { cells, wrong: wrong.length }, "in memory");
   expect(wrong).toEqual([]);
   expect(cells).toBeGreaterThan(3000);
-  console.log(`recovery: ${cells} cells of operation × step × dimension, ${wrong.length} wrong`);
 }, 60_000);

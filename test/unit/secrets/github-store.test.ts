@@ -9,6 +9,7 @@ import { isFull } from "../../support/sample.ts";
 import { openSealed, sodiumAbsent } from "../../support/sodium.ts";
 import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { recordFigure } from "../../support/figures.mjs";
 
 if (sodiumAbsent) console.warn(`skipped: sealed boxes: ${sodiumAbsent}`);
 
@@ -251,9 +252,7 @@ describe.skipIf(sodiumAbsent !== undefined)("a response that is cut after any of
     }
     expect(github.secret("CLIENT_SECRET")).toBe(canary);
     await proxy.close();
-    console.log(
-      `github, ${start}: ${cuts.length} cuts of ${length} bytes, ${hits} requests repeated, ${wrong.length} wrong`,
-    );
+    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `github, ${start}`);
     expect(wrong).toEqual([]);
     expect(hits).toBe(cuts.filter(({ isShort }) => isShort).length);
   });

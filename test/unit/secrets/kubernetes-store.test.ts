@@ -10,6 +10,7 @@ import { type KubernetesServer, startKubernetes } from "../../support/kubernetes
 import { isFull } from "../../support/sample.ts";
 import { canary } from "./a-secret.ts";
 import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { recordFigure } from "../../support/figures.mjs";
 
 const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 if (kubectlAbsent) console.warn(`skipped: Kubernetes: ${kubectlAbsent}`);
@@ -194,7 +195,7 @@ describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
         wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }
     await proxy.close();
-    console.log(`kubernetes, the write: ${cuts.length} cuts of ${length} bytes, ${wrong.length} wrong`);
+    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, "kubernetes, the write");
     expect(wrong).toEqual([]);
   });
 });

@@ -12,6 +12,7 @@ import { isFull } from "../../support/sample.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { recordFigure } from "../../support/figures.mjs";
 
 let vault: VaultServer;
 beforeAll(async () => {
@@ -404,7 +405,7 @@ describe("a response that is cut after any of its bytes", () => {
     }
     proxy.cut(undefined);
     await proxy.close();
-    console.log(`vault, ${start}: ${cuts.length} cuts of ${length} bytes, ${wrong.length} wrong`);
+    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `vault, ${start}`);
     expect(wrong).toEqual([]);
     expect(cutRuns).toBe(cuts.filter(({ isShort }) => isShort).length);
   });
