@@ -42,7 +42,7 @@ export interface CallerOptions {
   /** Sent with every request. @throws Failure */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
-  /** Told how each exchange ended. */
+  /** Reported how each exchange ended. */
   readonly answered?: (exchange: Exchange) => void;
 }
 

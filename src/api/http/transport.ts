@@ -103,7 +103,7 @@ interface ReceptionOptions {
   readonly settled: (end: Exchange) => void;
 }
 
-/** What one request is answered with, within its time; one that is aborted ends at once. */
+/** What one request is answered with, within its time; one that is aborted ends immediately. */
 function receptionOf(
   { method, buffer }: ExchangeRequest,
   { signal, fresh, maxBytes, options, settled }: ReceptionOptions,
