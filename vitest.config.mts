@@ -22,6 +22,18 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** What is about changes of the account, whatever engine the journal has. */
+const onEveryEngine = [
+  "oauth-clients",
+  "rotation",
+  "keys",
+  "keys-rotation",
+  "keys-replacement",
+  "recover-command",
+  "kept-copy",
+  "policy-apply",
+];
+
 export default defineConfig({
   test: {
     // All recorded answers are checked after the last test.
@@ -47,6 +59,15 @@ export default defineConfig({
           ...shared,
           name: "program",
           include: ["test/{contract,crash,e2e,model,terminal}/**/*.test.ts"],
+          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts"],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: "team",
+          include: onEveryEngine.map((name) => `test/e2e/${name}.test.ts`),
+          setupFiles: [shared.setupFiles, "test/support/on-postgres.ts"],
           globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/postgres-engine.ts"],
         },
       },

@@ -266,7 +266,8 @@ function ownPlaces({
   stateDir,
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
-  const state = ["undelivered", "sandbox.json"].map((name) => join(stateDir, name));
+  // Its usual file too if the journal is elsewhere: it may have been moved, or hold what was asked for before.
+  const state = ["journal.ndjson", "undelivered", "sandbox.json"].map((name) => join(stateDir, name));
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
   return [...(journalPath.includes("://") ? [] : [journalPath]), ...state, ...config];
 }

@@ -1,6 +1,5 @@
 // The kept copy of a secret that could not be delivered, gone or damaged: the journal may outlive the folder beside it.
 import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { deskOfTests, type KeysDesk, unsettled } from "./keys-desk.ts";
@@ -20,8 +19,7 @@ async function kept(words: string[]): Promise<{ at: Home; id: string; path: stri
   const { at } = await desk.withProfile();
   expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
   const [entry] = await unsettled(at);
-  const journal = (await at.integ(["journal", "path"])).stdout.trim();
-  return { at, id: entry!.id, path: join(journal, "..", "undelivered", entry!.id) };
+  return { at, id: entry!.id, path: at.path("state", "undelivered", entry!.id) };
 }
 
 function nextOf(stderr: string): string {

@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
-import { isOnlyInFile } from "../support/team-journal.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -14,41 +13,39 @@ function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
 }
 
 describe("by replacement", () => {
-  it.skipIf(isOnlyInFile("names of keys without a mark"))(
-    "makes a key like the old one, delivers, proves, and only then revokes the old one",
-    async () => {
-      const { at } = await desk.withProfile();
-      const expiresAt = new Date(Date.now() + 60 * 86_400_000).toISOString();
-      const old = await desk.makeKey({
-        name: "replaced",
-        keyType: "service_account",
-        scopes: ["push-ingest:*"],
-        expiresAt,
-      });
-      const { code, stdout, stderr } = await rotate(
-        at,
-        old.id,
-        "--by-replacement",
-        "--secret-file",
-        "new.secret",
-        "--json",
-      );
-      expect(code, stderr).toBe(0);
-      const key = JSON.parse(stdout);
-      expect(key).toMatchObject({
-        name: "replaced",
-        keyType: "service_account",
-        scopes: ["push-ingest:*"],
-        expiresAt,
-        secret: null,
-      });
-      expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
-      expect((await desk.key(old.id)).status).toBe("revoked");
-      const [child, parent] = await entries(at);
-      expect(parent).toMatchObject({ operation: "access_key.rotate", state: "done", resource_id: key.id });
-      expect(child).toMatchObject({ operation: "access_key.create", state: "done", parent: parent!.id });
-    },
-  );
+  it("makes a key like the old one, delivers, proves, and only then revokes the old one", async () => {
+    const { at } = await desk.withProfile();
+    const expiresAt = new Date(Date.now() + 60 * 86_400_000).toISOString();
+    const old = await desk.makeKey({
+      name: "replaced",
+      keyType: "service_account",
+      scopes: ["push-ingest:*"],
+      expiresAt,
+    });
+    const { code, stdout, stderr } = await rotate(
+      at,
+      old.id,
+      "--by-replacement",
+      "--no-name-marker",
+      "--secret-file",
+      "new.secret",
+      "--json",
+    );
+    expect(code, stderr).toBe(0);
+    const key = JSON.parse(stdout);
+    expect(key).toMatchObject({
+      name: "replaced",
+      keyType: "service_account",
+      scopes: ["push-ingest:*"],
+      expiresAt,
+      secret: null,
+    });
+    expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
+    expect((await desk.key(old.id)).status).toBe("revoked");
+    const [child, parent] = await entries(at);
+    expect(parent).toMatchObject({ operation: "access_key.rotate", state: "done", resource_id: key.id });
+    expect(child).toMatchObject({ operation: "access_key.create", state: "done", parent: parent!.id });
+  });
 
   it("the profile's own key: the profile lives on the new one, and the old one is revoked by it", async () => {
     const { at, own } = await desk.withProfile();
@@ -98,54 +95,59 @@ describe("by replacement", () => {
     expect((await desk.key(old.id)).status).toBe("revoked");
   });
 
-  it.skipIf(isOnlyInFile("names of keys without a mark"))(
-    "--overlap: a short one is waited for, a long one is finished by journal recover",
-    async () => {
-      const { at } = await desk.withProfile();
-      const short = await desk.makeKey({ name: "short" });
-      expect((await rotate(at, short.id, "--by-replacement", "--overlap", "1s", "--secret-file", "a")).code).toBe(0);
-      expect((await desk.key(short.id)).status).toBe("revoked");
-      const long = await desk.makeKey({ name: "long" });
-      const ended = await rotate(at, long.id, "--by-replacement", "--overlap", "36h", "--secret-file", "b", "--json");
-      expect(ended.code, ended.stderr).toBe(0);
-      expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
-      const [entry] = await unsettled(at);
-      expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
-      expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });
-      expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
-      expect((await desk.key(long.id)).status).toBe("active");
-      expect((await integHere(at, ["journal", "recover", entry!.id, "--now"])).code).toBe(0);
-      expect((await desk.key(long.id)).status).toBe("revoked");
-    },
-  );
+  it("--overlap: a short one is waited for, a long one is finished by journal recover", async () => {
+    const { at } = await desk.withProfile();
+    const short = await desk.makeKey({ name: "short" });
+    expect((await rotate(at, short.id, "--by-replacement", "--overlap", "1s", "--secret-file", "a")).code).toBe(0);
+    expect((await desk.key(short.id)).status).toBe("revoked");
+    const long = await desk.makeKey({ name: "long" });
+    const ended = await rotate(
+      at,
+      long.id,
+      "--by-replacement",
+      "--no-name-marker",
+      "--overlap",
+      "36h",
+      "--secret-file",
+      "b",
+      "--json",
+    );
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
+    const [entry] = await unsettled(at);
+    expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });
+    expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(0);
+    expect((await desk.key(long.id)).status).toBe("active");
+    expect((await integHere(at, ["journal", "recover", entry!.id, "--now"])).code).toBe(0);
+    expect((await desk.key(long.id)).status).toBe("revoked");
+  });
 
-  it.skipIf(isOnlyInFile("names of keys without a mark"))(
-    "an expired key's expiry must be given, and what is given wins",
-    async () => {
-      const { at } = await desk.withProfile();
-      const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
-      await new Promise((resolve) => setTimeout(resolve, 1100));
-      await desk.service.calm();
-      const missing = await rotate(at, old.id, "--by-replacement", "--secret-file", "a");
-      expect(missing.code).toBe(2);
-      expect(missing.stderr).toContain("--expires-in");
-      expect(await desk.sent("POST", creation)).toBe(0);
-      const given = await rotate(
-        at,
-        old.id,
-        "--by-replacement",
-        "--expires-in",
-        "1d",
-        "--scope",
-        "push-ingest:*",
-        "--secret-file",
-        "a",
-        "--json",
-      );
-      expect(given.code, given.stderr).toBe(0);
-      expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });
-    },
-  );
+  it("an expired key's expiry must be given, and what is given wins", async () => {
+    const { at } = await desk.withProfile();
+    const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    await desk.service.calm();
+    const missing = await rotate(at, old.id, "--by-replacement", "--secret-file", "a");
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("--expires-in");
+    expect(await desk.sent("POST", creation)).toBe(0);
+    const given = await rotate(
+      at,
+      old.id,
+      "--by-replacement",
+      "--expires-in",
+      "1d",
+      "--scope",
+      "push-ingest:*",
+      "--no-name-marker",
+      "--secret-file",
+      "a",
+      "--json",
+    );
+    expect(given.code, given.stderr).toBe(0);
+    expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });
+  });
 
   it("a revoked key is exit 13, one that the list does not have exit 4", async () => {
     const { at } = await desk.withProfile();

@@ -1,13 +1,20 @@
-// Starts the one PostgreSQL of a run with INTEG_TEST_ENGINE=postgres.
+// Starts the one PostgreSQL that the homes of the project `team` have their journals in.
+import type { TestProject } from "vitest/node";
 import { isWithoutPostgres, PostgresServer, role } from "./postgres.ts";
+import type { TeamServer } from "./team-journal.ts";
 
-export default async function startEngine(): Promise<(() => Promise<void>) | undefined> {
-  const { INTEG_TEST_ENGINE: engine } = process.env;
-  if (engine === undefined || engine === "file") return undefined;
-  if (engine !== "postgres") throw new Error(`INTEG_TEST_ENGINE is "file" or "postgres", not ${engine}`);
-  if (isWithoutPostgres("INTEG_TEST_ENGINE=postgres")) throw new Error("INTEG_TEST_ENGINE=postgres needs PostgreSQL.");
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly teamServer: TeamServer | null;
+  }
+}
+
+export default async function startEngine(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (isWithoutPostgres("the end-to-end tests with journals in PostgreSQL")) {
+    project.provide("teamServer", null);
+    return undefined;
+  }
   const server = await PostgresServer.start();
-  process.env.INTEG_TEST_TEAM_ADDRESS = server.address();
-  process.env.INTEG_TEST_TEAM_PASSWORD = role.password;
+  project.provide("teamServer", { address: server.address(), password: role.password });
   return () => server.remove();
 }

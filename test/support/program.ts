@@ -1,5 +1,5 @@
 // The built program as a person runs it: its own process, its own folders, a clean environment.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -59,9 +59,12 @@ export function stayInThisProcess(): void {
 export class Home {
   readonly folder: string;
   readonly env: Record<string, string>;
+  /** The tables of its journal are still to be made. */
+  #isWithoutTables: boolean;
 
   constructor(env: Readonly<Record<string, string>> = {}) {
     this.folder = mkdtempSync(join(tmpdir(), "integ-test-"));
+    const team = teamJournal();
     this.env = {
       PATH: process.env.PATH ?? "",
       HOME: this.folder,
@@ -69,9 +72,10 @@ export class Home {
       INTEG_CONFIG_DIR: join(this.folder, "config"),
       INTEG_STATE_DIR: join(this.folder, "state"),
       ...recording,
-      ...teamJournal(),
+      ...team,
       ...env,
     };
+    this.#isWithoutTables = team !== undefined && this.env.INTEG_JOURNAL === team.INTEG_JOURNAL;
   }
 
   path(...names: string[]): string {
@@ -80,6 +84,7 @@ export class Home {
 
   /** Starts the program and gives the process. */
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
+    this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
     // Where calls are counted, a file more to read would be calls more; without a sandbox there is nothing to record.
@@ -96,7 +101,11 @@ export class Home {
    * Runs one command to its end: in this process where that shows the same, else in one of its own. A full run and one of
    * another binary give every command its own.
    */
-  integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    if (this.#isWithoutTables) {
+      const made = runHere(this, ["journal", "init"], {});
+      if (made !== undefined) this.#isWithoutTables = (await made).code !== 0;
+    }
     const isOwn =
       (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
     return (isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options);
@@ -105,6 +114,13 @@ export class Home {
   /** Runs one command to its end in a process of its own. */
   spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     return ended(this.start(words, options), options);
+  }
+
+  #makeTables(): void {
+    if (!this.#isWithoutTables) return;
+    this.#isWithoutTables = false;
+    const [file, ...words] = program;
+    execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
   /** Puts `integ` on the path, as a person has it. @returns the folder it is in */

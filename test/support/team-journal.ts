@@ -1,27 +1,21 @@
-// With INTEG_TEST_ENGINE=postgres every home has its journal in PostgreSQL: one server for the run, one schema for each home.
-import { execFileSync } from "node:child_process";
-import { resolve } from "node:path";
-
-/** Set by `postgres-engine.ts`, which starts the server before the first test. */
-const { INTEG_TEST_TEAM_ADDRESS: address, INTEG_TEST_TEAM_PASSWORD: password = "" } = process.env;
-
-/** Says aloud what is only so with a journal in a file. @returns whether to skip it */
-export function isOnlyInFile(what: string): boolean {
-  if (address !== undefined) console.warn(`skipped with INTEG_TEST_ENGINE=postgres: ${what}`);
-  return address !== undefined;
-}
-
+// Homes whose journal is in PostgreSQL: a file of tests says so once, and each home gets a schema of its own on one server.
+let server: TeamServer | undefined;
 let made = 0;
 
-/** The variables of a new journal; none where journals are in files. */
-export function teamJournal(): Readonly<Record<string, string>> {
-  if (address === undefined) return {};
+export interface TeamServer {
+  /** Of the tests' database, without a schema. */
+  readonly address: string;
+  readonly password: string;
+}
+
+/** From now on every home of this process has its journal there; undefined: in a file again. */
+export function keepJournalsIn(team: TeamServer | undefined): void {
+  server = team;
+}
+
+/** The variables of a journal that is still to be made; undefined where journals are in files. */
+export function teamJournal(): Readonly<Record<string, string>> | undefined {
+  if (server === undefined) return undefined;
   const schema = `home_${process.pid}_${(made += 1)}`;
-  const journal = { INTEG_JOURNAL: `${address}?options=-csearch_path%3D${schema}`, PGPASSWORD: password };
-  const integ = resolve(import.meta.dirname, "../../bin/integ.js");
-  execFileSync(process.execPath, [integ, "journal", "init"], {
-    env: { ...journal, HOME: "/nonexistent" },
-    stdio: "pipe",
-  });
-  return journal;
+  return { INTEG_JOURNAL: `${server.address}?options=-csearch_path%3D${schema}`, PGPASSWORD: server.password };
 }

@@ -1,0 +1,17 @@
+// Before each file of the project `team`: homes have their journals in PostgreSQL. A run that is not asked for all of the tests
+// takes every fourth, always the same.
+import { beforeEach, inject } from "vitest";
+import { isFull } from "./sample.ts";
+import { keepJournalsIn } from "./team-journal.ts";
+
+const server = inject("teamServer");
+keepJournalsIn(server ?? undefined);
+
+const every = isFull || process.env.INTEG_TEST_ENGINE === "postgres" ? 1 : 4;
+let number = 0;
+
+beforeEach(({ skip }) => {
+  number += 1;
+  if (server === null) skip("without PostgreSQL");
+  else if (number % every !== 0) skip("not of the sample: npm run test:team");
+});
