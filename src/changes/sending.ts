@@ -248,13 +248,15 @@ export function beginning({ clock }: Workbench): string {
  * @param since as `beginning` gave it
  */
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
+  // Of several that begin the same item of a policy one continues: no one has asked for two.
+  if (own.detail.policy_name !== undefined) return;
   const others = (await touchedSince(bench, since)).filter(
     (entry) =>
       entry.id !== own.id &&
       !nothing.has(entry.state) &&
       entry.parent === own.parent &&
       entry.replaces === own.replaces &&
-      entry.detail.policy_name === own.detail.policy_name &&
+      entry.detail.policy_name === undefined &&
       isSameRequest(entry, own),
   );
   if (others.length === 0) return;
