@@ -1,6 +1,6 @@
 // Secrets that could not be delivered, kept 0600 for `journal claim`, their space made before the request is sent.
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, unlinkSync } from "node:fs";
+import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -133,7 +133,7 @@ export class Undelivered {
     if (fd === undefined) return;
     this.#with(fd, { entry, doing: "destroy" }, () => {
       wipe(fd);
-      unlinkSync(this.#pathOf(entry));
+      removeFile(this.#pathOf(entry));
       syncFolder(this.folder);
     });
   }

@@ -1,12 +1,23 @@
 // `integ apply` under trouble: a fault at any request of many items, several runs at once, and SIGKILL at every call. The next
 // run converges; nothing is doubled or lost, and no other item is stopped.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import { killTest, type Run, type Stage } from "./harness.ts";
+import {
+  applyWords as words,
+  brokenFiles,
+  homeWith,
+  isAnyAboveSlots,
+  many,
+  policyText,
+  resultsIn,
+  widerScopes,
+  wrongsOf,
+} from "./policy-scenes.ts";
 
 let service: Service;
 let account: Account;
@@ -16,57 +27,6 @@ beforeAll(async () => {
   account = new Account(service);
 });
 afterAll(() => service?.stop());
-
-interface Names {
-  readonly names: readonly string[];
-  readonly scopes?: string;
-  readonly overlap?: string;
-}
-
-/** Of two service accounts in turn, so that thirty have their slots. */
-function policyText({ names, scopes = "entity:read", overlap = "0s" }: Names): string {
-  const { service_account_id, caller_service_account_id } = service.us;
-  const items = names.map(
-    (name, index) =>
-      `  ${name}:\n    service_account: ${index % 2 === 0 ? service_account_id : caller_service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: ${overlap} }\n    secret: { file: ${name}.json, format: json }\n`,
-  );
-  return `version: 1\nunmanaged: ignore\nlimits: { changes_per_run: 100 }\noauth_clients:\n${items.join("")}`;
-}
-
-function homeWith(names: Names): Home {
-  const home = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
-  writeFileSync(home.path("integ.yaml"), policyText(names));
-  return home;
-}
-
-const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
-const words = ["apply", "--yes", "--json", "-q"];
-const resultsIn = ({ stdout }: Ended): string[] =>
-  stdout === "" ? [] : (JSON.parse(stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
-
-/** What is wrong with the account after all was done: each item has one live client, which its file opens. */
-async function wrongs(home: Home, names: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  const live = new Map((await account.live()).map((client) => [client.client_id, client]));
-  if (live.size !== names.length) found.push(`${live.size} live clients of ${names.length} items`);
-  for (const name of names) {
-    const path = home.path(`${name}.json`);
-    if (!existsSync(path)) {
-      found.push(`${name} has no secret`);
-      continue;
-    }
-    const { client_id, client_secret } = JSON.parse(readFileSync(path, "utf8")) as Record<string, string>;
-    if (!live.delete(client_id!)) found.push(`${name} has the secret of a client that is not live`);
-    else if (!(await account.opens(client_id!, client_secret!))) found.push(`the secret of ${name} opens nothing`);
-  }
-  return found;
-}
-
-const isAnyAboveSlots = async (): Promise<boolean> => {
-  const counts = new Map<string, number>();
-  for (const { service_account_id: owner } of await account.live()) counts.set(owner, (counts.get(owner) ?? 0) + 1);
-  return [...counts.values()].some((count) => count > 20);
-};
 
 describe("thirty items", () => {
   const names = many(30);
@@ -78,7 +38,7 @@ describe("thirty items", () => {
     "with %s at five creations after %i",
     async (kind, after) => {
       await account.clear();
-      const home = homeWith({ names });
+      const home = homeWith(service, { names });
       try {
         await service.fault(`POST /v1/oauth_clients after=${after} times=5 ${kind}`);
         const first = await home.integ([...words, "--retry-for", "0"]);
@@ -86,10 +46,10 @@ describe("thirty items", () => {
         const failed = resultsIn(first).filter((result) => result === "failed").length;
         expect(failed).toBeLessThanOrEqual(5);
         expect(resultsIn(first).filter((result) => result === "done").length).toBe(30 - failed);
-        expect(await isAnyAboveSlots()).toBe(false);
+        expect(await isAnyAboveSlots(account)).toBe(false);
         const second = await home.integ(words);
         expect({ code: second.code, stderr: second.stderr }).toEqual({ code: 0, stderr: "" });
-        expect(await wrongs(home, names)).toEqual([]);
+        expect(await wrongsOf(account, home, names)).toEqual([]);
         expect(new Set(resultsIn(await home.integ(words)))).toEqual(new Set(["none"]));
       } finally {
         home.remove();
@@ -103,16 +63,16 @@ describe("thirty items", () => {
     for (const [index, fault] of faults.entries()) {
       for (const kind of isFull ? ["drop=after", "drop=before", "status=503", "cut=20"] : ["drop=after"]) {
         await account.clear();
-        const home = homeWith({ names: five });
+        const home = homeWith(service, { names: five });
         try {
           await home.integ(words);
-          writeFileSync(home.path("integ.yaml"), policyText({ names: five, scopes: "entity:read, organization:read" }));
+          writeFileSync(home.path("integ.yaml"), policyText(service, { names: five, scopes: widerScopes }));
           await service.fault(`${fault} after=${index % 2} times=2 ${kind}`).catch(() => {});
           await home.integ([...words, "--retry-for", "0"]);
           await service.calm();
           // A read that fails stops a plan; a proof that fails leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
-          expect(await wrongs(home, five)).toEqual([]);
+          expect(await wrongsOf(account, home, five)).toEqual([]);
         } finally {
           home.remove();
         }
@@ -130,7 +90,7 @@ describe("eight runs at once", () => {
 
   it("create and rotate each item once", { timeout: 300_000 }, async () => {
     await account.clear();
-    const home = homeWith({ names });
+    const home = homeWith(service, { names });
     try {
       const creations = (await account.creations()).length;
       const created = await race(home);
@@ -138,14 +98,14 @@ describe("eight runs at once", () => {
         created.map(() => ({ code: 0, stderr: "" })),
       );
       expect((await account.creations()).length - creations).toBe(names.length);
-      expect(await wrongs(home, names)).toEqual([]);
-      writeFileSync(home.path("integ.yaml"), policyText({ names, scopes: "entity:read, organization:read" }));
+      expect(await wrongsOf(account, home, names)).toEqual([]);
+      writeFileSync(home.path("integ.yaml"), policyText(service, { names, scopes: widerScopes }));
       const rotated = await race(home);
       expect(rotated.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
         rotated.map(() => ({ code: 0, stderr: "" })),
       );
       expect((await account.creations()).length - creations).toBe(2 * names.length);
-      expect(await wrongs(home, names)).toEqual([]);
+      expect(await wrongsOf(account, home, names)).toEqual([]);
       const results = rotated.flatMap(resultsIn);
       expect(results.filter((result) => result === "done").length).toBe(names.length);
       expect(new Set(results)).toEqual(new Set(["done", "elsewhere", "none"].filter((one) => results.includes(one))));
@@ -167,20 +127,15 @@ class ApplyStage implements Stage {
   }
 
   async audit({ findings, where }: Run): Promise<void> {
-    if (await isAnyAboveSlots()) findings.duplicates.push(`${where}: more than 20 clients`);
-    for (const name of this.#names) {
-      const path = this.at.path(`${name}.json`);
-      if (!existsSync(path)) continue;
-      const { client_id, client_secret } = JSON.parse(readFileSync(path, "utf8")) as Record<string, string>;
-      if (!(await account.opens(client_id!, client_secret!)))
-        findings.withoutWorkingClient.push(`${where}: ${name}, at once`);
-    }
+    if (await isAnyAboveSlots(account)) findings.duplicates.push(`${where}: more than 20 clients`);
+    for (const name of await brokenFiles(account, this.at, this.#names))
+      findings.withoutWorkingClient.push(`${where}: ${name}, immediately`);
   }
 
   async recover({ findings, where }: Run): Promise<string> {
     const codes: (number | null)[] = [];
     for (let run = 0; run < 3 && codes.at(-1) !== 0; run += 1) codes.push((await this.at.integ(words)).code);
-    for (const wrong of await wrongs(this.at, this.#names)) findings.unfinished.push(`${where}: ${wrong}`);
+    for (const wrong of await wrongsOf(account, this.at, this.#names)) findings.unfinished.push(`${where}: ${wrong}`);
     if (codes.at(-1) !== 0) findings.unfinished.push(`${where}: apply ended with ${codes.join(", ")}`);
     const again = await this.at.integ(words);
     if (resultsIn(again).some((result) => result !== "none"))
@@ -198,7 +153,7 @@ killTest(
     name: "an apply that creates five clients",
     stage: async () => {
       await account.clear();
-      return new ApplyStage(homeWith({ names: many(5) }), many(5));
+      return new ApplyStage(homeWith(service, { names: many(5) }), many(5));
     },
   },
   { sample: 6 },
@@ -209,9 +164,9 @@ killTest(
     name: "an apply that rotates five clients",
     stage: async () => {
       await account.clear();
-      const at = homeWith({ names: many(5) });
+      const at = homeWith(service, { names: many(5) });
       await at.integ(words);
-      writeFileSync(at.path("integ.yaml"), policyText({ names: many(5), scopes: "entity:read, organization:read" }));
+      writeFileSync(at.path("integ.yaml"), policyText(service, { names: many(5), scopes: widerScopes }));
       return new ApplyStage(at, many(5));
     },
   },

@@ -123,6 +123,12 @@ function played(start: Image, changes: readonly Change[], fateOf: (index: number
   return reachable({ nodes, names });
 }
 
+/** The image after one operation more, as a process that is killed leaves it: what was done is there, synced or not. */
+export function imageAfter(image: Image, operation: FileOperation): Image {
+  if (operation.kind === "sync") return image;
+  return played(image, [{ operation, isSynced: true }], () => "kept");
+}
+
 function apply(
   operation: Change["operation"],
   { nodes, names, fate }: { nodes: Map<number, Node>; names: Map<string, number>; fate: Fate },

@@ -5,6 +5,7 @@ import {
   type FileOperation,
   fingerprintOf,
   type Image,
+  imageAfter,
   type State,
   statesAfter,
   writeImage,
@@ -54,7 +55,11 @@ export async function record(scene: PowerScene, service: RewindableService): Pro
 }
 
 /** Puts disk and service into a state. */
-export async function enter({ image, moment }: CutState, stage: PowerStage, service: RewindableService): Promise<void> {
+export async function enter(
+  { image, moment }: Pick<CutState, "image" | "moment">,
+  stage: Pick<PowerStage, "at">,
+  service: RewindableService,
+): Promise<void> {
   await service.rewind(moment);
   writeImage(image, stage.at.folder);
 }
@@ -86,6 +91,44 @@ function* statesOf(
     const step = steps[done];
     if (step === undefined) return;
     if (!("nth" in step)) operations.push(step);
+    else if (step.kind === "sent") sent = step.nth;
+    else answered = step.nth;
+  }
+}
+
+/** What a kill leaves, and at how many steps of the trace it leaves just that. */
+export interface KilledState extends Omit<CutState, "operations"> {
+  /** The step before which the process was killed, from 1. */
+  readonly step: number;
+}
+
+/**
+ * The states that a kill before each step may leave, each once. A call that changes neither the disk nor the wire leaves the
+ * state of the call before it, and so does one whose disk and service equal those of an earlier one.
+ */
+export function* killedStates(
+  { start, steps, ended }: Recording,
+  moments: readonly Moment[],
+): Generator<KilledState, void> {
+  const seen = new Set<string>();
+  const sameState = moments.map(({ state }) => moments.findIndex((other) => other.state === state));
+  let image = start;
+  let [sent, answered] = [0, 0];
+  for (let done = 0; done <= steps.length; done += 1) {
+    const isEnded = done === steps.length;
+    const disk = fingerprintOf(image);
+    // A request on its way may have arrived.
+    for (let met = answered; met <= sent; met += 1) {
+      const moment = moments[met]!;
+      const fingerprint = `${disk} ${sameState[met]} ${isEnded}`;
+      if (seen.has(fingerprint)) continue;
+      seen.add(fingerprint);
+      const how = isEnded ? "after its end" : `killed before step ${done + 1}, ${met} requests met`;
+      yield { image, moment, how, ended: isEnded ? ended : undefined, last: steps[done - 1], step: done + 1 };
+    }
+    const step = steps[done];
+    if (step === undefined) return;
+    if (!("nth" in step)) image = imageAfter(image, step);
     else if (step.kind === "sent") sent = step.nth;
     else answered = step.nth;
   }

@@ -13,15 +13,16 @@ import {
   whereSecretIs,
   workbenchOf,
 } from "../running/change.ts";
+import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import { entriesOfProfile, fittingProfile } from "../running/entry-profile.ts";
 import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { dueAt, isSettled, settledStates, type Entry } from "../../journal/entry.ts";
+import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
+import { type Destination, type SecretOptions } from "../../secrets/destination.ts";
 import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 
@@ -90,7 +91,9 @@ export const command = defineVerb({
         return workbenchOf(context, { entry, disk });
       },
     }).finally(() => table.done());
-    await tidied(context, () => giveBackRooms(context, journal, results));
+    await tidied(context, () =>
+      releaseSettled(context, { ids: results.map(({ entry }) => entry.id), lookedBack: 1000 }),
+    );
     const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
     await tidied(context, () => tellPlaces(context, journal, all));
@@ -165,43 +168,6 @@ async function refuseGone(context: Context, entry: Entry): Promise<void> {
     meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
     nextCommand: shell`integ journal forget ${id}`,
   });
-}
-
-/** A crash leaves space reserved for a secret: it is looked for in so many of the newest entries, and in those of this run. */
-const lookedBack = 1000;
-
-/** What is done after the work: a journal that cannot be read by then does not change how that ended. */
-async function tidied<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    context.output.warn(`After the work the journal could not be read: ${error.message}`);
-    return undefined;
-  }
-}
-
-/** Settled work needs no space for a secret any more: what a crash left of it goes. */
-async function giveBackRooms(context: Context, journal: Journal, recovered: readonly Recovered[]): Promise<void> {
-  const undelivered = await context.secrets.undelivered();
-  const ids = [...undelivered.rooms(), ...recovered.map(({ entry }) => entry.id)];
-  const entries = [
-    ...(await journal.select({ states: settledStates, ids })),
-    ...(await journal.select({ states: settledStates, limit: lookedBack })),
-  ];
-  const open = new Set((await journal.unsettled()).map(({ id }) => id));
-  for (const { id, state, parent, destination } of new Map(entries.map((entry) => [entry.id, entry])).values()) {
-    try {
-      // A delivered secret needs no copy: a crash may have come between the two.
-      const keepsProof = parent !== null && open.has(parent);
-      if (state === "done" || state === "abandoned" || !undelivered.isKept(id)) undelivered.destroy(id, { keepsProof });
-      for (const place of destination ? placesOf(destination) : []) await context.secrets.removeReserve(place, id);
-    } catch (error) {
-      context.output.warn(
-        `Space that ${id} reserved for its secret was not released: ${error instanceof Error ? error.message : ""}`,
-      );
-    }
-  }
 }
 
 async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]> {

@@ -14,6 +14,7 @@ import { timeAhead } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { parseDuration } from "../options/values.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { releaseSettled, tidied } from "../running/settled.ts";
 import { defineVerb } from "../verb.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames } from "./acting.ts";
@@ -94,6 +95,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), known, written, waitMs },
       { parallel, watch: watching(table) },
     ).finally(() => table.done());
+    await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
     await print(context, applied);
     tellPlanNotes(context, plan);
     tellOutcomes(context, applied);
