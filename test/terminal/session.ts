@@ -32,7 +32,21 @@ export class Session {
       this.shown += text.replaceAll(colour, "");
       this.written += text;
     });
-    this.ended = new Promise((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
+    this.ended = this.#end();
+  }
+
+  async #end(): Promise<number> {
+    const code = await new Promise<number>((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
+    await this.#allRead();
+    return code;
+  }
+
+  /** What the program wrote last may be read after its end is known. */
+  async #allRead(): Promise<void> {
+    for (let before = -1; before < this.written.length; ) {
+      before = this.written.length;
+      await new Promise((done) => setTimeout(done, 30));
+    }
   }
 
   /** Types once the question stands there. */

@@ -1,11 +1,12 @@
 import { defineVerb, type Verb, type WholeTree } from "../verb.ts";
 import type { ExitCode, Surface, Variable } from "../../completion/surface.ts";
 import { exitCodes, type FailureKind } from "../../errors.ts";
+import type { ListView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 
-const view = {
+const view: ListView = {
   columns: [
-    { path: "command", heading: "command" },
+    { path: "command", heading: "command", kind: "id" },
     { path: "summary", heading: "summary" },
   ],
   singular: "command",

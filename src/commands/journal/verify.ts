@@ -10,7 +10,7 @@ export const command = defineVerb({
     const findings = await journal.verify();
     const columns = [
       { path: "severity", heading: "severity", kind: "status" },
-      { path: "where", heading: "where" },
+      { path: "where", heading: "where", kind: "id" },
       { path: "message", heading: "message" },
     ] as const;
     await printFindings(context, findings, { columns, empty: "No findings. The journal is sound." });

@@ -11,13 +11,13 @@ import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView } from "./clients.ts";
 
 const columns = [
-  { path: "severity", heading: "severity" },
+  { path: "severity", heading: "severity", kind: "status" },
   { path: "rule", heading: "rule" },
   { path: "client_id", heading: "client" },
   { path: "service_account_id", heading: "service account" },
   { path: "message", heading: "what was seen" },
-  { path: "remedy", heading: "what to do" },
-];
+  { path: "remedy", heading: "what to do", kind: "command" },
+] as const;
 
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),

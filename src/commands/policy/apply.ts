@@ -28,7 +28,7 @@ import { revokeUnmanaged } from "./unmanaged.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
 const columns = [
-  { path: "name", heading: "name" },
+  { path: "name", heading: "name", kind: "id" },
   { path: "kind", heading: "kind" },
   { path: "action", heading: "action", kind: "status" },
   { path: "result", heading: "result", kind: "status" },

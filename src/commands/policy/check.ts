@@ -9,9 +9,9 @@ import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 
 const columns = [
   { path: "rule", heading: "rule" },
-  { path: "item", heading: "item" },
+  { path: "item", heading: "item", kind: "id" },
   { path: "message", heading: "message" },
-];
+] as const;
 
 export const command = defineVerb({
   configure: (command) => addPolicyFile(command).option("--offline", "Check the file only, not its destinations"),

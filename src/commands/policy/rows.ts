@@ -8,7 +8,7 @@ import { nameOf } from "../../policy/works.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
-  { path: "name", heading: "name" },
+  { path: "name", heading: "name", kind: "id" },
   { path: "kind", heading: "kind" },
   { path: "action", heading: "action", kind: "status" },
   { path: "reason", heading: "reason" },

@@ -18,11 +18,11 @@ import { addPolicyFile, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
   { path: "topic", heading: "topic" },
-  { path: "name", heading: "name" },
+  { path: "name", heading: "name", kind: "id" },
   { path: "state", heading: "state", kind: "status" },
   { path: "detail", heading: "detail" },
   { path: "due_at", heading: "due", kind: "time" },
-  { path: "next_step", heading: "next step" },
+  { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
 interface Row {

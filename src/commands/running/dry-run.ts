@@ -26,11 +26,12 @@ export const notFixed = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  { path: "what", heading: "what" },
+  // Whole: what is sent is to be read, and compared.
+  { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
-  { path: "url", heading: "url" },
-  { path: "headers", heading: "headers" },
-  { path: "body", heading: "body" },
+  { path: "url", heading: "url", kind: "id" },
+  { path: "headers", heading: "headers", kind: "id" },
+  { path: "body", heading: "body", kind: "id" },
 ];
 
 export async function showSteps({ output }: Context, steps: readonly DryStep[]): Promise<void> {

@@ -8,7 +8,7 @@ import { documentVersion } from "../options/values.ts";
 
 const columns = [
   { path: "severity", heading: "severity", kind: "status" },
-  { path: "subject", heading: "subject" },
+  { path: "subject", heading: "subject", kind: "id" },
   { path: "detail", heading: "detail" },
 ] as const;
 
