@@ -42,7 +42,7 @@ export interface CallerOptions {
   /** Sent with every request. @throws Failure */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
-  /** Reported how each exchange ended. */
+  /** Called with the end of each exchange. */
   readonly answered?: (exchange: Exchange) => void;
 }
 
