@@ -212,12 +212,38 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
 // The delivery of a secret that an earlier process kept on this machine, to a destination that is given now.
 
 /**
+ * Records a kept secret as delivered by a person's wish. A rotation that it belongs to continues only now, and says so
+ * first: a crash in between leaves one that recovery looks into, never one that leads to a claim of nothing.
+ * @param about.rotation its lease, if this process has it
+ */
+export async function settleClaimed(
+  journal: Pick<Journal, "find" | "tryLease">,
+  lease: EntryLease,
+  { rotation }: { readonly rotation?: EntryLease | undefined } = {},
+): Promise<void> {
+  const { parent } = lease.entry;
+  const isLeft = parent !== null && (rotation?.entry ?? (await journal.find(parent))).state === "undelivered";
+  // Where another process has it, that one sees the delivery.
+  const held = isLeft && rotation === undefined ? await journal.tryLease(parent) : null;
+  try {
+    if (isLeft) await (rotation ?? held)?.record({ state: "pending", last_error: null });
+  } finally {
+    await held?.release();
+  }
+  await lease.record(afterClaim(lease.entry));
+}
+
+/**
  * Brings a kept secret to its destination, and destroys the copy afterwards.
  * @param lease an entry in state `undelivered`
  * @returns false if no secret is kept on this machine
  * @throws Failure `undelivered` if the destination does not take it: it is still kept
  */
-export async function deliverKept(bench: Workbench, lease: EntryLease, destination: Destination): Promise<boolean> {
+export async function deliverKept(
+  bench: Workbench,
+  lease: EntryLease,
+  { destination, rotation }: { readonly destination: Destination; readonly rotation?: EntryLease },
+): Promise<boolean> {
   const { id } = lease.entry;
   if (!bench.secrets.isKept(id)) return false;
   const kept = belonging(await bench.secrets.readKept(id), lease.entry);
@@ -235,7 +261,7 @@ export async function deliverKept(bench: Workbench, lease: EntryLease, destinati
       await releaseReserved(bench, lease.entry, destination);
     }
   }
-  await lease.record(afterClaim(lease.entry));
+  await settleClaimed(bench.journal, lease, { rotation });
   await bench.secrets.destroyKept(id, { keepsProof: lease.entry.parent !== null });
   return true;
 }

@@ -1,5 +1,5 @@
 // What must hold after an OAuth client's work was disturbed, at once and after recovery: compared with what the service holds.
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
 import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
@@ -45,6 +45,9 @@ export async function auditAtOnce({
       !entries.some((entry) => entry.idempotency_key === idempotency_key && entry.request_text === body)
     )
       findings.lostKeys.push(`${where}: the service met the key ${idempotency_key}, which is not in the journal`);
+  const claimable = entries.find(({ state }) => state === "undelivered");
+  if (claimable && filesIn(at.path("state", "undelivered")).length === 0)
+    findings.unfinished.push(`${where}: ${claimable.operation} waits for a claim, and nothing is kept`);
   const secret = place.delivered(at, printed);
   const live = await account.live();
   if (secret !== undefined && !(await opensOne(account, live, secret)))
@@ -167,6 +170,10 @@ function isOwned(entries: readonly ReadEntry[], id: string): boolean {
     ({ operation, state, resource_id }) =>
       operation === "oauth_client.create" && state === "done" && resource_id === id,
   );
+}
+
+function filesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".key")) : [];
 }
 
 /** Every file under a folder that holds a client secret, or room that was kept for one and not given back. */

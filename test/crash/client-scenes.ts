@@ -206,6 +206,18 @@ export const claim: ClientWork = {
   },
 };
 
+/** The same of a rotation: the claim delivers, and recovery revokes the old client then. */
+export const claimRotation: ClientWork = {
+  name: "journal claim of a rotation",
+  arrange: async (at, account) => {
+    const old = await account.make(["entity:read"]);
+    const { code, stderr } = await undisturbed(at, ["oauth-clients", "rotate", old.id, ...brokenCommand.words]);
+    if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
+    const rotation = readJournal(at.path("state", "journal.ndjson")).find(({ parent }) => parent !== null)!.parent!;
+    return { words: ["journal", "claim", rotation, ...rawFile.words], old };
+  },
+};
+
 /** Bytes of the sandbox's answer to the creation here. */
 const cutLength = 310;
 

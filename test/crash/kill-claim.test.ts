@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { countedAgain, killedAt, nameOf, type Point, sayWhetherTraced, spread, wasKilled } from "../support/strace.ts";
-import { claim, claimUnnamed, clientScenes } from "./client-scenes.ts";
+import { claim, claimRotation, claimUnnamed, clientScenes } from "./client-scenes.ts";
 import { changingPoints, countsOnly, killTest, pointsOf, undisturbed } from "./harness.ts";
 import { isFull } from "../support/sample.ts";
 import { recordFigure } from "../support/figures.mjs";
@@ -14,6 +14,7 @@ const claiming = scene(claim);
 
 killTest(claiming, { sample: 5 });
 killTest(scene(claimUnnamed), { sample: 3 });
+killTest(scene(claimRotation), { sample: 5 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {

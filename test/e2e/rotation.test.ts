@@ -88,6 +88,36 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(id);
   });
 
+  it.each([
+    ["one destination", ["--secret-command", "exit 1"], ["--secret-file", "new.secret"]],
+    [
+      "several",
+      ["--secret-file", "one.secret", "--secret-command", "exit 1"],
+      ["--secret-command", "cat > new.secret"],
+    ],
+  ])("a claim of %s leads to recovery, and recovery ends it", async (_what, broken, claim) => {
+    const { at, id } = await begun();
+    expect((await rotate(at, id, ...broken)).code).toBe(12);
+    const rotation = (await unsettled(at)).find(({ operation }) => operation === "oauth_client.rotate")!;
+    expect([rotation.state, rotation.next_step]).toEqual(["undelivered", `integ journal claim ${rotation.id}`]);
+    const claimed = await integHere(at, ["journal", "claim", rotation.id, ...claim]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const next = `integ journal recover ${rotation.id}`;
+    expect(claimed.stderr).toContain(`Next: ${next}`);
+    const shown = JSON.parse((await integHere(at, ["journal", "show", rotation.id, "--json"])).stdout) as Shown;
+    const { data: rows } = JSON.parse((await integHere(at, ["status", "--json"])).stdout) as {
+      data: { name: string; state: string; next_step: string }[];
+    };
+    const row = rows.find(({ name }) => name === rotation.id)!;
+    for (const { state, next_step } of [...(await unsettled(at)), shown, row])
+      expect([state, next_step]).toEqual(["pending", next]);
+    expect(await live()).toContain(id);
+    const recovered = await integHere(at, [...next.split(" ").slice(1), "--yes"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(await unsettled(at)).toEqual([]);
+    expect(await live()).not.toContain(id);
+  });
+
   it("ends with the new client proven and the old one revoked", async () => {
     const { at, id } = await begun();
     const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");

@@ -228,7 +228,9 @@ class History {
     const lease = await bench.journal.lease(id);
     try {
       if (lease.entry.state === "undelivered")
-        await deliverKept(bench, lease, this.#world.file(process, machine, { path: `/claimed-${id}` }));
+        await deliverKept(bench, lease, {
+          destination: this.#world.file(process, machine, { path: `/claimed-${id}` }),
+        });
     } finally {
       await lease.release();
     }

@@ -1,6 +1,12 @@
 import { addDryRun } from "../options/dry-run.ts";
 import { detailsOf } from "../../changes/workbench.ts";
-import { afterClaim, belonging, isUnnamed, secretFieldOf, completeDelivery } from "../../changes/delivery-recovery.ts";
+import {
+  belonging,
+  completeDelivery,
+  isUnnamed,
+  secretFieldOf,
+  settleClaimed,
+} from "../../changes/delivery-recovery.ts";
 import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -129,7 +135,7 @@ async function settle(
   const { id } = lease.entry;
   const wasUnnamed = isUnnamed(lease.entry);
   try {
-    await lease.record(afterClaim(lease.entry));
+    await settleClaimed(await context.journal(), lease);
     await (await keepingOf(context)).destroyKept(id, { keepsProof: lease.entry.parent !== null });
   } catch (error) {
     // The secret is delivered: how the claim ended stays what it is.

@@ -244,12 +244,12 @@ async function deliverWhatIsKept(work: ItemWork, lease: EntryLease): Promise<voi
   if (lease.entry.state !== "undelivered") return;
   const [below] = await bench.journal.select({ states: ["undelivered"], parent: lease.entry.id });
   if (below === undefined) {
-    await deliverKept(bench, lease, await destinationOf(work, lease.entry));
+    await deliverKept(bench, lease, { destination: await destinationOf(work, lease.entry) });
     return;
   }
   const child = await bench.journal.lease(below.id);
   try {
-    await deliverKept(bench, child, await destinationOf(work, child.entry));
+    await deliverKept(bench, child, { destination: await destinationOf(work, child.entry), rotation: lease });
   } finally {
     await child.release();
   }
