@@ -23,6 +23,11 @@ import type { NextCommand } from "../next-step.ts";
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
 
+/** Whether the command itself waits until the overlap ends. */
+export function isWaitedFor(overlapMs: number): boolean {
+  return overlapMs <= longestWaitMs;
+}
+
 export interface RotationOptions {
   readonly destination: Destination;
   /** Asked before the old one goes although the new one was not proven. */
@@ -243,7 +248,7 @@ async function isOverAfterWait(
   { noun, dueAt }: { readonly noun: string; readonly dueAt: string },
 ): Promise<boolean> {
   const leftMs = Date.parse(dueAt) - serviceTime(bench);
-  if (options.overlap === "leave" || leftMs > longestWaitMs) return false;
+  if (options.overlap === "leave" || !isWaitedFor(leftMs)) return false;
   await wait(bench, leftMs, `Both ${noun}s work; the old one is revoked when the overlap ends`);
   return true;
 }

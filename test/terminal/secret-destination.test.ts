@@ -1,6 +1,7 @@
 // At a terminal a command that yields a secret asks where it should go; the screen is one of the answers, and a rotation to it
 // leaves the old credential time.
 import { readFileSync, writeFileSync } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal } from "../support/journal-file.ts";
@@ -45,6 +46,8 @@ function home(): Home {
 const creation = (): string[] =>
   `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`.split(" ");
 const question = /Where does the secret go\?[^]*file[^]*command[^]*vault[^]*github[^]*k8s[^]*keychain[^]*screen/;
+/** What was written, without control sequences and the lines of the terminal. */
+const wordsOf = ({ written }: Session): string => stripVTControlCharacters(written).replaceAll(/[\s│]+/g, " ");
 const down = "\u001b[B";
 const secret = /sbx_us_\w*cs_\w+/;
 
@@ -103,7 +106,7 @@ describe("a rotation", () => {
     const old = await account.make(["entity:read"]);
     const asked = session(["oauth-clients", "rotate", old.id]);
     await asked.answer(question, `${down.repeat(6)}\r`);
-    await asked.answer(/revoke oac_us_/, "y");
+    await asked.answer(/leave oac_us_/, "y");
     expect(await asked.ended, asked.written).toBe(0);
     const [rotation] = readJournal(at.path("state", "journal.ndjson"));
     const text = asked.written.replaceAll(/\s+/g, " ");
@@ -116,21 +119,72 @@ describe("a rotation", () => {
     expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
   });
 
-  it("to a file, or with an overlap that is typed, takes what is typed", async () => {
+  const screen = `${down.repeat(6)}\r`;
+  const file = "\r";
+  const overlaps: readonly [
+    what: string,
+    words: readonly string[],
+    to: string | undefined,
+    ending: string,
+    code: number,
+  ][] = [
+    ["the screen", [], screen, "leave <id> working for 24 hours, until integ journal recover revokes it?", 0],
+    ["the screen, no overlap", ["--overlap", "0s"], screen, "revoke <id> once the new one works?", 0],
+    ["the screen, a short overlap", ["--overlap", "1s"], screen, "revoke <id> 1 second after the new one works?", 0],
+    ["a file", [], file, "revoke <id> once the new one works?", 0],
+    [
+      "a file that is asked for, a long overlap",
+      ["--overlap", "36h"],
+      file,
+      "leave <id> working for 36 hours, until integ journal recover revokes it?",
+      0,
+    ],
+    ["a file that is named", ["--secret-file", "rotated.secret"], undefined, "revoke <id> once the new one works?", 0],
+    [
+      "a store, an overlap",
+      ["--secret-to", "vault:secret/rotated#key", "--overlap", "16m"],
+      undefined,
+      "leave <id> working for 16 minutes, until integ journal recover revokes it?",
+      0,
+    ],
+  ];
+
+  it.each(overlaps)("to %s: the question says what happens", async (_what, words, to, ending, code) => {
     home();
     const old = await account.make(["entity:read"]);
-    const asked = session(["oauth-clients", "rotate", old.id, "--overlap", "0s"]);
-    await asked.answer(question, `${down.repeat(6)}\r`);
-    await asked.answer(/revoke oac_us_/, "y");
-    expect(await asked.ended, asked.written).toBe(0);
-    expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
-    const [next] = await account.live();
-    const filed = session(["oauth-clients", "rotate", next!.id]);
-    await filed.answer(question, "\r");
-    await filed.answer(/Path of the new file/, "rotated.secret\r");
-    await filed.answer(/revoke oac_us_/, "y");
-    expect(await filed.ended, filed.written).toBe(0);
-    expect((await account.live()).map(({ id }) => id)).not.toContain(next!.id);
+    const asked = session(["oauth-clients", "rotate", old.id, ...words]);
+    if (to !== undefined) await asked.answer(question, to);
+    if (to === file) await asked.answer(/Path of the new file/, "rotated.secret\r");
+    await asked.answer(/with the scopes entity:read[^]*\?/, "y");
+    expect(await asked.ended, asked.written).toBe(code);
+    const said = wordsOf(asked);
+    expect(said).toContain(`with the scopes entity:read, and ${ending.replace("<id>", old.id)}`);
+    const isLive = (await account.live()).some(({ id }) => id === old.id);
+    expect(isLive).toBe(ending.startsWith("leave"));
+    const [rotation] = readJournal(at.path("state", "journal.ndjson")).filter(
+      ({ operation }) => operation === "oauth_client.rotate",
+    );
+    expect(rotation!.state).toBe(isLive ? "waiting" : "done");
+  });
+
+  it("of a key by replacement says it too; with --yes there is no question, and the end says it", async () => {
+    home();
+    const made = ["keys", "create", "--name", "old", "--scope", "*", "--expires-in", "30d", "--secret-file", "old.key"];
+    expect((await at.integ(made)).code).toBe(0);
+    const { resource_id: id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
+    const asked = session(["keys", "rotate", id!, "--by-replacement"]);
+    await asked.answer(question, screen);
+    await asked.answer(/expires [^]*\?/, "n");
+    expect(await asked.ended).toBe(2);
+    expect(wordsOf(asked)).toContain(`and leave ${id} working for 24 hours, until integ journal recover revokes it?`);
+    const old = await account.make(["entity:read"]);
+    const agreed = session(["oauth-clients", "rotate", old.id, "--yes"]);
+    await agreed.answer(question, screen);
+    expect(await agreed.ended, agreed.written).toBe(0);
+    expect(agreed.written).not.toContain("with the scopes");
+    expect(wordsOf(agreed)).toMatch(
+      new RegExp(`integ journal recover \\S+ revokes ${old.id} in (?:24 hours|23 hours|1 day)`),
+    );
   });
 });
 

@@ -5,14 +5,8 @@ import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import {
-  mayReplace,
-  mayRevokeUnproven,
-  mentionDamage,
-  overlapNote,
-  whereSecretIs,
-  workbenchOf,
-} from "../running/change.ts";
+import { mayReplace, mayRevokeUnproven, mentionDamage, whereSecretIs, workbenchOf } from "../running/change.ts";
+import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import { entriesOfProfile, fittingProfile } from "../running/entry-profile.ts";

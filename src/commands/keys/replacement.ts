@@ -8,15 +8,8 @@ import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/values.ts";
-import {
-  mayReplace,
-  ShownMeanwhile,
-  actingAs,
-  mentionUnsettled,
-  overlapNote,
-  withDueTime,
-  workbenchOf,
-} from "../running/change.ts";
+import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -57,7 +50,7 @@ export async function rotateByReplacement(
   const agreed =
     !output.interactive ||
     (await output.confirm(
-      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and revoke ${id} once it works?`,
+      `${actingAs(bench)}: make a key "${name}" (${scopes?.join(", ")}; expires ${expiresAt ?? "never"}), and ${whatBecomesOf(id, request.overlapMs)}?`,
       { destructive: true },
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");

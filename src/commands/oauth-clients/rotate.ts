@@ -13,10 +13,9 @@ import {
   ShownMeanwhile,
   actingAs,
   mentionUnsettled,
-  overlapNote,
-  withDueTime,
   workbenchOf,
 } from "../running/change.ts";
+import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
 import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
@@ -75,7 +74,7 @@ export const command = defineVerb({
       ]);
       return showSteps(context, clientRotationSteps(bench, { old, request: { overlapMs, keepOld }, destination }));
     }
-    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, as: actingAs(bench) });
+    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnsettled(context);
     const shown = new ShownMeanwhile();
@@ -121,12 +120,12 @@ async function clientOf(
 
 function confirmed(
   context: Context,
-  plan: { id: string; scopes: readonly string[]; keepOld: boolean; as: string },
+  plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
   // Nothing is lost by a rotation that keeps the old client, and a script has said what it wants.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
-    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and revoke ${plan.id} once the new one works?`,
+    `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${whatBecomesOf(plan.id, plan.overlapMs)}?`,
     { destructive: true },
   );
 }

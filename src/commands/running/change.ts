@@ -10,7 +10,6 @@ import { Failure } from "../../errors.ts";
 import type { ClientProof, Entry, KeyExchange } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
-import { timeAhead } from "../../output/relative-time.ts";
 import { describeDestination, placesOf } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
@@ -223,19 +222,6 @@ export class ShownMeanwhile {
   settle(): void {
     if (this.#error !== undefined) throw this.#error;
   }
-}
-
-/** The receipt of a new credential, the API's own text, with the time at which the old one is revoked. */
-export function withDueTime(receipt: string, dueAt: string | undefined): string {
-  return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
-}
-
-/** What a person has to know of an overlap that runs. */
-export function overlapNote(
-  { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
-  nowMs: number,
-): string {
-  return `Both work. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
 }
 
 /** A sentence; nothing where the secret was printed with the result. */

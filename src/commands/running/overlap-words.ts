@@ -1,0 +1,41 @@
+// What a rotation says of the old credential: before, while both work, and in its result. Each says what happens.
+import { isWaitedFor } from "../../changes/overlap.ts";
+import { timeAhead } from "../../output/relative-time.ts";
+
+/** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
+export function whatBecomesOf(old: string, overlapMs: number): string {
+  if (overlapMs === 0) return `revoke ${old} once the new one works`;
+  if (isWaitedFor(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
+  // A longer overlap outlasts the command.
+  return `leave ${old} working for ${durationWords(overlapMs)}, until integ journal recover revokes it`;
+}
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1000],
+] as const;
+
+/** Exactly that long: `24 hours`, `2 days`, `90 minutes`. */
+function durationWords(ms: number): string {
+  const [name, unit] = units.find(([, size]) => ms % size === 0 && (size < 86_400_000 || ms > size)) ?? [
+    "millisecond",
+    1,
+  ];
+  const count = ms / unit;
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+/** The receipt of a new credential, the API's own text, with the time at which the old one is revoked. */
+export function withDueTime(receipt: string, dueAt: string | undefined): string {
+  return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
+}
+
+/** What a person has to know of an overlap that runs. */
+export function overlapNote(
+  { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
+  nowMs: number,
+): string {
+  return `Both work. integ journal recover ${entry} revokes ${old} ${timeAhead(dueAt, nowMs)}; with --now it does so immediately.`;
+}
