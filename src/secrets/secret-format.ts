@@ -75,8 +75,8 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * The secret as the text that is delivered: `raw` is the secret and nothing else; the others but a template end with a
- * newline. `json` is `{"client_id","client_secret"}` for an OAuth client and `{"id","secret"}` for an access key; `env` has
+ * The secret as the text that is delivered: `raw` is the secret and nothing else, `json-string` its JSON string, a template
+ * what it says; the others end with a newline. `json` is `{"client_id","client_secret"}` for an OAuth client and `{"id","secret"}` for an access key; `env` has
  * lines that both a shell and a dotenv reader take.
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
@@ -87,7 +87,7 @@ export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: Se
     });
   if (as === "raw") return secret.secret;
   if (as === "line") return `${secret.secret}\n`;
-  if (as === "json-string") return `${JSON.stringify(secret.secret)}\n`;
+  if (as === "json-string") return JSON.stringify(secret.secret);
   if (as === "json") return jsonLine(secret);
   const fields = fieldsOf(secret, origin);
   if (as.startsWith(templateMark))
@@ -107,9 +107,9 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-function isJsonLine(line: string): boolean {
+function isJson(text: string): boolean {
   try {
-    JSON.parse(line);
+    JSON.parse(text);
     return true;
   } catch {
     return false;
@@ -124,11 +124,12 @@ function isJsonLine(line: string): boolean {
 export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
   if (as === "raw" || as.startsWith(templateMark)) return isCut;
+  if (as === "json-string") return isJson(text);
   if (!text.endsWith("\n")) return false;
   const lines = text.slice(0, -1).split("\n");
   const last = lines.at(-1) ?? "";
   if (as === "line") return lines.length === 1 && last !== "";
-  if (as === "json" || as === "json-string") return lines.length === 1 && isJsonLine(last);
+  if (as === "json") return lines.length === 1 && isJson(last);
   if (as === "env") return /^INTEG_(CLIENT_SECRET|API_KEY)=./.test(last);
   return isCut;
 }

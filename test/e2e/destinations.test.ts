@@ -94,7 +94,7 @@ describe("bytes", () => {
   it.each<[string, readonly string[], (s: string) => RegExp]>([
     ["raw", [], () => /^(sbx_us_cs_\w+)$/],
     ["line", ["--secret-format", "line"], () => /^(sbx_us_cs_\w+)\n$/],
-    ["json-string", ["--secret-format", "json-string"], () => /^"(sbx_us_cs_\w+)"\n$/],
+    ["json-string", ["--secret-format", "json-string"], () => /^"(sbx_us_cs_\w+)"$/],
     ["env, named", ["--secret-env", "ID=client_id,TOKEN=secret"], () => /^ID=\S+\nTOKEN=(sbx_us_cs_\w+)\n$/],
     [
       "a template",

@@ -47,7 +47,11 @@ export const addSecretOptions = sharedOptions((command) =>
         .argParser(inOrder),
     )
     .option("--secret-env <names>", "Variables for the file or command before it: NAME=field,…", inOrder)
-    .option("--secret-check-command <command>", "Print what the command before it stored, to be compared", inOrder)
+    .option(
+      "--secret-check-command <command>",
+      "Print the secret that the command before it stored, to be compared",
+      inOrder,
+    )
     .addOption(
       command
         .createOption("--secret-check <how>", "What the check before it does: print the secret, or only exit with 0")

@@ -29,7 +29,7 @@ describe("renderSecret", () => {
     ["line", client, "canary-8f2e6b\n"],
     ["json", client, '{"client_id":"cid_1","client_secret":"canary-8f2e6b"}\n'],
     ["json", key, '{"id":"key_1","secret":"canary-8f2e6b"}\n'],
-    ["json-string", client, '"canary-8f2e6b"\n'],
+    ["json-string", client, '"canary-8f2e6b"'],
     ["env", client, "INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=canary-8f2e6b\n"],
     ["env", key, "INTEG_API_KEY=canary-8f2e6b\n"],
     [

@@ -1,0 +1,56 @@
+// What a check after a command may print: the secret, in whatever format the command got it, and nothing else.
+import { describe, expect, it } from "vitest";
+import { commandDestination } from "../../../src/secrets/command.ts";
+import type { SecretFormat } from "../../../src/secrets/destination.ts";
+import { renderSecret } from "../../../src/secrets/secret-format.ts";
+import { canary, client, delivery, key } from "./a-secret.ts";
+import { endOf } from "./a-store.ts";
+
+const formats: readonly SecretFormat[] = [
+  "raw",
+  "line",
+  "json",
+  "json-string",
+  "env",
+  "env:TOKEN=secret",
+  'template:{"token":"{secret}"}',
+];
+
+/** @param printed in the words of `printf` */
+function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
+  const command = "cat > /dev/null";
+  const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;
+  const tools = { env: { PATH: process.env.PATH, PRINTED: printed }, onStderr: () => {} };
+  return endOf(() => commandDestination({ command, as, check }, tools).deliver(secret, delivery));
+}
+
+const refused = /^undelivered: .*something other than the secret/;
+
+describe.each(formats)("a check of %s", (as) => {
+  it.each([
+    ["the secret", canary],
+    ["the secret and a newline", `${canary}\n`],
+  ])("passes with %s", async (_what, printed) => {
+    expect(await checked(as, printed)).toBe("delivered");
+    expect(await checked(as, printed, key)).toBe("delivered");
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["a newline", "\n"],
+    ["two newlines after it", `${canary}\n\n`],
+    ["a carriage return after it", `${canary}\r\n`],
+    ["its beginning", canary.slice(0, -1)],
+    ["more", `${canary}x`],
+    ["it twice", `${canary}\n${canary}`],
+    ["space before it", ` ${canary}`],
+    ["another of its length", "x".repeat(canary.length)],
+  ])("fails with %s", async (_what, printed) => {
+    expect(await checked(as, printed)).toMatch(refused);
+  });
+
+  it("fails with the text that was delivered, unless that is the secret", async () => {
+    const text = renderSecret(client, as, delivery.origin);
+    expect(await checked(as, text)).toMatch(as === "raw" || as === "line" ? /^delivered$/ : refused);
+  });
+});
