@@ -418,6 +418,10 @@ export class World {
         await this.turns.turn(process, "lease", () => free(id));
         return lease(findEntry(sorted(), id));
       },
+      tryLease: async (id: string) => {
+        await this.turns.turn(process, "try lease");
+        return free(id) ? lease(findEntry(sorted(), id)) : null;
+      },
       extendLeases: async () => {},
       holdsLeases: () => true,
       isShared: false,
