@@ -38,9 +38,9 @@ export class Workplace {
     return (await answer.json()).microseconds / 1e6;
   }
 
-  /** @param list `rows` in all, `delayMs` before each page */
-  baseUrl({ rows, delayMs = 0 }) {
-    return `http://127.0.0.1:${this.port}/${rows}/${delayMs}`;
+  /** @param list `rows` in all, `delayMs` before each page, the `kind` of row (page-server.mjs) */
+  baseUrl({ rows, delayMs = 0, kind = "usual" }) {
+    return `http://127.0.0.1:${this.port}/${rows}/${delayMs}/${kind}`;
   }
 
   bareNode() {
@@ -85,7 +85,7 @@ done`;
     const lines = [`user = "apikey:${key}"`];
     for (let page = 0; page * limit < list.rows; page += 1)
       lines.push(`url = "${base}${page === 0 ? "" : `&page_token=${tokenOf(page)}`}"`);
-    const file = join(this.folder, `curl-${list.rows}-${list.delayMs ?? 0}`);
+    const file = join(this.folder, `curl-${list.rows}-${list.delayMs ?? 0}-${list.kind ?? "usual"}`);
     writeFileSync(file, `${lines.join("\n")}\n`);
     return file;
   }

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
 import { journal } from "./journal-section.mjs";
+import { lists } from "./lists-section.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
 import { team } from "./team.mjs";
 
@@ -11,7 +12,7 @@ import { team } from "./team.mjs";
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
-export const sections = { startUp, walk, latency, memory, table, journal, team };
+export const sections = { startUp, walk, lists, latency, memory, table, journal, team };
 
 /** Start-up, and one page of 25 rows, against a Node that does nothing. */
 async function startUp({ workplace, plan }) {

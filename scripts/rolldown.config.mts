@@ -88,7 +88,9 @@ const together: readonly Group[] = [
   },
   {
     name: "undici",
-    files: ["transport", "connections", "network-error", "reception"].map((name) => `api/http/${name}`),
+    files: ["transport", "connections", "network-error", "receive-space", "reception"].map(
+      (name) => `api/http/${name}`,
+    ),
     packages:
       "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
   },

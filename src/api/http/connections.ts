@@ -6,6 +6,7 @@ import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
 import { Failure } from "../../errors.ts";
 import { NoConnection } from "./network-error.ts";
+import { ReceiveSpace } from "./receive-space.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
 /** Proxy settings as the environment spells them. There is none for plain http: it never leaves this machine. */
@@ -26,6 +27,8 @@ type Connect = BuildConnector.connector;
 /** A way to one origin that carries one request at a time, and connects again if the last connection was closed. */
 export interface Connection {
   readonly dispatcher: Dispatcher;
+  /** Called before a request is dispatched. @param isHeadWhole whether the head of its answer was read */
+  expect(isHeadWhole: () => boolean): void;
   destroy(): void;
 }
 
@@ -64,13 +67,16 @@ export class ConnectionPool {
 /** Makes ready to send to a target; the connection itself is made with the first request. */
 async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
-  const connect = trackSockets(buildConnector({ ...connectOptions, ca }), sockets);
   const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
+  // Through a proxy one socket stands behind another.
+  const space = httpsProxy ? undefined : new ReceiveSpace();
+  const connect = trackSockets(buildConnector({ ...connectOptions, ca, onread: space?.onread }), { sockets, space });
   const dispatcher = httpsProxy
     ? await openThroughProxy({ httpsProxy, noProxy: proxy?.noProxy ?? "" }, { connect, sockets, ca })
     : new Client(target.origin, { ...clientOptions, connect: guard(connect, "direct") });
   return {
     dispatcher,
+    expect: (isHeadWhole) => space?.expect(isHeadWhole),
     destroy() {
       dispatcher.destroy().catch(() => {});
       // A connection that is still being made would outlive its client, and keep the process from ending.
@@ -85,11 +91,17 @@ const connectOptions = { rejectUnauthorized: true, timeout: 0 };
 /** `maxHeaderSize`: the most that an answer's head may have, bytes. The times are the exchange's own. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-function trackSockets(connect: Connect, sockets: Set<Socket>): Connect {
+interface Tracking {
+  readonly sockets: Set<Socket>;
+  readonly space?: ReceiveSpace | undefined;
+}
+
+function trackSockets(connect: Connect, { sockets, space }: Tracking): Connect {
   return (options, callback) => {
     // The socket is given back immediately, before it is connected; the types do not say so.
     const socket: unknown = connect(options, callback);
     if (isSocket(socket)) {
+      space?.serve(socket);
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     }
@@ -128,7 +140,9 @@ async function openThroughProxy(
   const { default: EnvHttpProxyAgent } = await import("undici/lib/dispatcher/env-http-proxy-agent.js");
   const { default: connectMethod } = await import("undici/lib/api/api-connect.js");
   const clientFactory = (origin: URL, options: { connect: Connect }): Dispatcher =>
-    Object.assign(new Client(origin, { connect: trackSockets(options.connect, sockets) }), { connect: connectMethod });
+    Object.assign(new Client(origin, { connect: trackSockets(options.connect, { sockets }) }), {
+      connect: connectMethod,
+    });
   const factory = (origin: URL, options: Client.Options & { connect: Connect }): Dispatcher =>
     new Client(origin, {
       ...options,

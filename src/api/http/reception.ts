@@ -36,6 +36,11 @@ export class Reception {
     return this.#sent;
   }
 
+  /** True when the answer's status and headers were read. */
+  get hasHead(): boolean {
+    return this.#head !== undefined;
+  }
+
   /** Called when a connection stands and the next thing is to write to it. */
   onConnect(abort: (error?: Error) => void): void {
     // A second time would be a second sending, which is not decided here.

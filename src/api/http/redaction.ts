@@ -91,9 +91,22 @@ function hexOf(value: number, digits: number): string {
     .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
+/** The secrets of the last request that carried nothing but its authorization: a walk asks with the same for every page. */
+let last: { readonly authorization: string; readonly secrets: readonly string[] } | undefined;
+
 /** What a request carried as a credential, in the forms in which it may be said back; the longest first. */
-function secretsOf({ headers, body, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
+function secretsOf({ headers, body, secrets }: Parameters<typeof withoutEchoes>[0]): readonly string[] {
   const authorization = headerOf(headers, "authorization") ?? "";
+  if (body !== undefined || secrets !== undefined) return secretsIn({ authorization, body, secrets });
+  if (last?.authorization !== authorization) last = { authorization, secrets: secretsIn({ authorization }) };
+  return last.secrets;
+}
+
+interface Carried extends Pick<ExchangeRequest, "body" | "secrets"> {
+  readonly authorization: string;
+}
+
+function secretsIn({ authorization, body, secrets = [] }: Carried): string[] {
   const [scheme = "", value = ""] = authorization.split(" ", 2);
   const found = [value, ...(/^basic$/i.test(scheme) ? passwordOf(value) : []), ...exchanged(body), ...secrets];
   return [...new Set(found)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);

@@ -58,6 +58,7 @@ export function createTransport(options: TransportOptions): Transport {
         const headers = { "accept-encoding": "identity", ...request.headers, "user-agent": options.userAgent };
         const path = target.prefix + request.path;
         const reset = fresh || undefined;
+        connection.expect(() => reception.hasHead);
         connection.dispatcher.dispatch({ origin: target.origin, method, path, headers, body, reset }, reception);
       }
       return logEnd(withoutEchoes(request, await decoded(await exchange, maxBytes)));
