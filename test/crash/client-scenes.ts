@@ -9,7 +9,7 @@ import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from
 import { command, jsonFile, type Place, profile, rawFile, standardOutput, three } from "./secret-places.ts";
 
 /** A command, and how its account comes to be as it must. */
-export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled"> {
+export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "isOwn"> {
   /** Makes what the command needs, in an empty account. */
   arrange(at: Home, account: Account): Promise<Arranged>;
   /** Where the secret is asked to go; a file where nothing else is said. */

@@ -2,12 +2,12 @@
 // file or network calls, as a recorded run made it; a *fault* is what happens there; an *audit* compares what was said with
 // what the service holds, at once and again when everything was recovered. Each fault has a home of its own.
 //
-// INTEG_TEST_FULL=1 hits all points, otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
+// INTEG_TEST_FULL=1 hits all points (INTEG_TEST_PART=2/6 the second sixth of them), otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { isFull } from "../support/sample.ts";
+import { isFull, partOf } from "../support/sample.ts";
 import {
   countedAgain,
   failing,
@@ -98,6 +98,8 @@ export interface Scene {
   readonly code?: number;
   /** How it ends where the kill hits a process of its own instead: the call is that one's. */
   readonly childKilled?: number;
+  /** Only its own calls are points, and not those of the programs that it starts. */
+  readonly isOwn?: boolean;
   /** What recovery asks the service may be old: so long is waited once, after all runs, before the first recovery. */
   readonly settleMs?: number;
   stage(options?: StageOptions): Promise<Stage>;
@@ -127,7 +129,7 @@ export function nameOfFault({ point, errno, forever }: Fault): string {
 export async function pointsOf(scene: Scene): Promise<Point[]> {
   const stage = await scene.stage();
   try {
-    const { ended, points } = await record((under) => stage.at.integ(stage.words, { under }));
+    const { ended, points } = await record((under) => stage.at.integ(stage.words, { under }), scene);
     expect(ended.code, ended.stderr).toBe(scene.code ?? 0);
     return points;
   } finally {
@@ -213,11 +215,12 @@ export function failuresAt(points: readonly Point[]): Fault[] {
 const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
 
 async function runUnder(
+  scene: Scene,
   stage: Stage,
   { point, errno, forever }: Fault,
 ): Promise<{ ended: Ended; hits: number; sentAfter: readonly string[] }> {
   if (errno === undefined) {
-    const ended = await stage.at.integ(stage.words, { under: killedAt(point) });
+    const ended = await stage.at.integ(stage.words, { under: killedAt(point, scene) });
     return { ended, hits: wasKilled(ended) ? 1 : 0, sentAfter: [] };
   }
   const fault = { call: point.call, errno, when: `${point.nth}${forever ? "+" : ""}` };
@@ -234,7 +237,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   try {
     // A connection that fails from then on is tried again for two minutes otherwise; nothing else changes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
-    const { ended, hits, sentAfter } = await runUnder(stage, fault);
+    const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && ended.code !== scene.childKilled) {
       stage.remove();
       return undefined;
@@ -263,7 +266,7 @@ export async function playEach(
   scene: Scene,
   { all, sample, figure }: { all: readonly Fault[]; sample: readonly Fault[]; figure?: string },
 ): Promise<number> {
-  const faults = isFull ? all : sample;
+  const faults = isFull ? partOf(all) : sample;
   if (countsOnly) console.log(`count: ${scene.name}: ${all.length}`);
   if (countsOnly) return 0;
   const findings = new Findings();

@@ -1,14 +1,22 @@
 // SIGKILL at every call between the deliveries to three and to five places, secret stores among them, then recovery: every place
 // has the current secret, Vault has each secret once, and the old client was not revoked before that.
+import { spawnSync } from "node:child_process";
+import { opensslAbsent } from "../support/certificates.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { deliveryPoints, killTest } from "./harness.ts";
 import { storePlaces } from "./store-places.ts";
 
-if (sodiumAbsent) console.warn(`skipped: deliveries to stores, killed: ${sodiumAbsent}`);
+const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
+const scene = clientScenes();
+const { withFile, withAll, withCluster } = storePlaces();
+
+if (sodiumAbsent) console.warn(`skipped: deliveries to GitHub, killed: ${sodiumAbsent}`);
 else {
-  const scene = clientScenes();
-  const { withFile, withAll } = storePlaces();
   killTest(scene(rotateTo(withFile)), { sample: 5, of: deliveryPoints });
   killTest(scene({ ...rotateTo(withAll), childKilled: 12 }), { sample: 5, of: deliveryPoints });
 }
+
+if (kubectlAbsent) console.warn(`skipped: deliveries to Kubernetes, killed: ${kubectlAbsent}`);
+// kubectl by itself makes more calls than all the rest, and has nothing to recover.
+else killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, of: deliveryPoints });

@@ -1,15 +1,23 @@
 // Secret stores among the places of a secret, with servers of their own: each is looked at from its own side.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { type Place, rawFile, three } from "./secret-places.ts";
 
 const path = "secret/apps/ci";
 
+const secretName = "apps/ci";
+
 export class Stores {
   #vault: VaultServer | undefined;
   #github: GitHubServer | undefined;
+  #cluster: KubernetesServer | undefined;
+  #config: string | undefined;
   /** Where the program finds a server instead of at its own address, such as a proxy. */
   readonly leads = new Map<"vault" | "github", (origin: string) => Promise<string>>();
 
@@ -41,7 +49,27 @@ export class Stores {
     });
   }
 
+  /** The same with a cluster, which has a key of somebody else in the Secret. */
+  async arrangeCluster(at: Home): Promise<void> {
+    await this.arrange(at);
+    this.#cluster ??= await startKubernetes();
+    this.#config ??= mkdtempSync(join(tmpdir(), "integ-kubectl-"));
+    const { cluster } = this;
+    cluster.calm();
+    cluster.forgetSecrets();
+    cluster.put(secretName, "other", "kept", "argocd");
+    const config = join(this.#config, "config");
+    writeFileSync(config, cluster.config);
+    at.env.KUBECONFIG = config;
+  }
+
+  get cluster(): KubernetesServer {
+    return this.#cluster!;
+  }
+
   async close(): Promise<void> {
+    await this.#cluster?.close();
+    if (this.#config !== undefined) rmSync(this.#config, { recursive: true });
     await this.#vault?.close();
     await this.#github?.close();
   }
@@ -50,6 +78,10 @@ export class Stores {
   inVault(): string | undefined {
     const held = this.vault.current(path)?.client_secret;
     return typeof held === "string" ? held : undefined;
+  }
+
+  inCluster(): string | undefined {
+    return this.cluster.secret(secretName)?.["client-secret"];
   }
 
   inGitHub(): string | undefined {
@@ -64,14 +96,29 @@ export class Stores {
     return [
       ...doubled.map(() => "a second version of one secret in Vault"),
       ...versions.filter(({ fields }) => fields.other !== "kept").map(() => "a field of somebody else was changed"),
+      ...(this.#cluster && this.cluster.secret(secretName)?.other !== "kept"
+        ? ["a key of somebody else was changed"]
+        : []),
     ];
   }
 }
 
-const storeWords = ["--secret-to", `vault:${path}#client_secret`, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
+const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+
+/** What all of them hold: nothing if one has nothing, "" if they differ. */
+function same(secrets: readonly (string | undefined)[]): string | undefined {
+  if (secrets.includes(undefined)) return undefined;
+  return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
+}
 
 /** @returns places of which some are stores; their servers end with the file of tests */
-export function storePlaces(): { readonly stores: Stores; readonly withFile: Place; readonly withAll: Place } {
+export function storePlaces(): {
+  readonly stores: Stores;
+  readonly withFile: Place;
+  readonly withAll: Place;
+  readonly withCluster: Place;
+} {
   const stores = new Stores();
   afterAll(() => stores.close());
   const beside = (place: Place, name: string): Place => ({
@@ -82,17 +129,22 @@ export function storePlaces(): { readonly stores: Stores; readonly withFile: Pla
       await place.arrange?.(at, account);
       await stores.arrange(at);
     },
-    delivered: (at, printed) => {
-      const secrets = [place.delivered(at, printed), stores.inVault(), stores.inGitHub()];
-      if (secrets.includes(undefined)) return undefined;
-      return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
-    },
+    delivered: (at, printed) => same([place.delivered(at, printed), stores.inVault(), stores.inGitHub()]),
     wrong: () => stores.wrong(),
     tokens: () => [stores.vault.root, stores.github.token],
     keepsTrace: true,
   });
   return {
     stores,
+    withCluster: {
+      ...rawFile,
+      name: "a file, Vault and Kubernetes",
+      words: [...rawFile.words, ...vaultWords, "--secret-to", `k8s:${secretName}#client-secret`],
+      arrange: (at) => stores.arrangeCluster(at),
+      delivered: (at, printed) => same([rawFile.delivered(at, printed), stores.inVault(), stores.inCluster()]),
+      wrong: () => stores.wrong(),
+      tokens: () => [stores.vault.root, stores.cluster.token],
+    },
     withFile: beside(rawFile, "a file, Vault and GitHub"),
     withAll: beside(three, "a file, a command, a profile, Vault and GitHub"),
   };

@@ -49,14 +49,16 @@ function traceFile(): string {
 /**
  * Records every file and network call of a run.
  * @param run starts the program under the given words, to its end
+ * @param options.isOwn the calls of other programs that it starts are left out
  * @returns the points of the main thread in the order of time, then those that only other threads reach
  */
 export async function record(
   run: (under: readonly string[]) => Promise<Ended>,
+  { isOwn = false }: { readonly isOwn?: boolean | undefined } = {},
 ): Promise<{ ended: Ended; points: Point[] }> {
   const file = traceFile();
   try {
-    const ended = await run(["strace", "-f", "-o", file, "-e", `trace=${filesAndNetwork.join(",")}`]);
+    const ended = await run(["strace", "-f", ...leave(isOwn), "-o", file, "-e", `trace=${filesAndNetwork.join(",")}`]);
     return { ended, points: pointsOf(readFileSync(file, "latin1")) };
   } finally {
     rmSync(file, { force: true });
@@ -86,9 +88,27 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
+/** A program that is started is left alone from then on. */
+function leave(isOwn: boolean): string[] {
+  return isOwn ? ["-b", "execve"] : [];
+}
+
 /** Words before the program that kill it at a point. (No seccomp filter: with it strace loses the signal.) */
-export function killedAt({ call, nth }: Point): string[] {
-  return ["strace", "-f", "-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
+export function killedAt(
+  { call, nth }: Point,
+  { isOwn = false }: { readonly isOwn?: boolean | undefined } = {},
+): string[] {
+  return [
+    "strace",
+    "-f",
+    ...leave(isOwn),
+    "-o",
+    "/dev/null",
+    "-e",
+    `trace=${call}`,
+    "-e",
+    `inject=${call}:signal=KILL:when=${nth}`,
+  ];
 }
 
 /**
