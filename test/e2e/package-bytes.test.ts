@@ -27,8 +27,11 @@ interface Surroundings {
   readonly uid?: number;
 }
 
-const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
-const packed = "integ-0.1.0.tgz";
+const { files, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  files: string[];
+  version: string;
+};
+const packed = `integ-${version}.tgz`;
 
 /** The sources and the packages that are bundled, in another folder; the tools stay where they are. */
 function cloneInto(folder: string): void {
