@@ -103,7 +103,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
     lines: [
       ["status", "Show what is unfinished, due and about to expire", () => import("./commands/policy/status.ts")],
       ["plan", "Show what a policy needs, and change nothing", () => import("./commands/policy/plan.ts")],
-      ["apply", "Make a policy true: create, rotate and revoke", () => import("./commands/policy/apply.ts")],
+      ["apply", "Apply a policy: create, rotate and revoke", () => import("./commands/policy/apply.ts")],
       {
         name: "adopt",
         summary: "Adopt existing credentials into a policy",

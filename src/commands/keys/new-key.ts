@@ -7,7 +7,7 @@ import { Failure } from "../../errors.ts";
 
 export const addKeyOptions = sharedOptions((command) =>
   command
-    .option("--name <name>", "1 to 255 characters; usually names the integration that owns the key")
+    .option("--name <name>", "Name of the key, 1 to 255 characters; usually the integration that owns it")
     .option("--expires-at <time>", "Expiry: ISO 8601 with a zone, or never")
     .option("--expires-in <duration>", "Lifetime instead of --expires-at, such as 90d")
     .addOption(

@@ -99,7 +99,7 @@ describe("the document for programs", () => {
     ]);
     expect(document.environment).toContainEqual({
       name: "INTEG_PROFILE",
-      meaning: "profile to act as",
+      meaning: "Profile to act as",
       flag: "--profile",
     });
     expect(document.exit_codes).toContainEqual({ code: 7, kind: "outcome_unknown", when: expect.any(String) });
