@@ -29,6 +29,8 @@ export type SingleDestination =
       readonly kind: "command";
       /** Distinguishes another command from this one; absent in entries of earlier versions. */
       readonly mark?: string;
+      /** How a check after it was to see the secret; absent if none was asked for, and in entries of earlier versions. */
+      readonly check?: "output" | "exit";
     }
   | {
       readonly kind: "file";
@@ -96,7 +98,7 @@ function isSingle(value: Record<string, unknown>): value is SingleDestination & 
     case "stdout":
       return true;
     case "command":
-      return isTextOrNone("mark");
+      return isTextOrNone("mark") && isTextOrNone("check");
     case "profile":
       return isText("name") && isText("profileId");
     case "file":

@@ -280,9 +280,14 @@ function requestJson(text: string): string {
   return text;
 }
 
-/** The entry as `journal show --json` shows it: the row of the list, with its history last. */
-export function publicHistory(entry: Entry, history: readonly object[], holder?: object): string {
-  return `${publicEntry(entry, holder).slice(0, -1)},"history":${JSON.stringify(history)}}`;
+/** The entry as `journal show --json` shows it: the row of the list, with its destinations and its history last. */
+export function publicHistory(
+  entry: Entry,
+  { destinations, history }: { readonly destinations: readonly object[]; readonly history: readonly object[] },
+  holder?: object,
+): string {
+  const more = JSON.stringify({ destinations, history });
+  return `${publicEntry(entry, holder).slice(0, -1)},${more.slice(1)}`;
 }
 
 /**

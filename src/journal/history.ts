@@ -1,7 +1,7 @@
 // The records of one entry as its history, and whether each stands on the one before.
 import { type Actor, readActor } from "./actor.ts";
 import type { Finding } from "./finding.ts";
-import { isObject } from "./entry-destination.ts";
+import { type EntryDestination, isObject, readDestination } from "./entry-destination.ts";
 import { chainOf, hashOfRecord, type Slice } from "./record.ts";
 
 /** What a step of an entry's work left: when, as what, by whom. */
@@ -10,6 +10,8 @@ export interface Step {
   readonly state: string;
   /** null in records of earlier versions. */
   readonly actor: Actor | null;
+  /** Where the secret was to go by then. */
+  readonly destination?: EntryDestination | undefined;
 }
 
 function parsed({ bytes, start, end }: Slice): Record<string, unknown> {
@@ -28,11 +30,12 @@ export function stepOfContent(content: string): Step {
 }
 
 function stepIn({ now, by }: Record<string, unknown>): Step {
-  const { updated_at, state } = isObject(now) ? now : {};
+  const { updated_at, state, destination } = isObject(now) ? now : {};
   return {
     at: typeof updated_at === "string" ? updated_at : "",
     state: typeof state === "string" ? state : "",
     actor: readActor(by),
+    destination: readDestination(destination),
   };
 }
 

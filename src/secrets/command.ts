@@ -37,7 +37,11 @@ function notSeen(why: string, more = ""): Failure {
 
 /** A command as the place for a secret. */
 export function commandDestination(target: CommandTarget, tools: CommandTools): SingleDestinationPlace {
-  const record: RecordOf<"command"> = { kind: "command", mark: commandMark(target) };
+  const record: RecordOf<"command"> = {
+    kind: "command",
+    mark: commandMark(target),
+    ...(target.check && { check: target.check.by }),
+  };
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
     if (target.check?.command.trim() === "") throw new Failure("usage", "--secret-check-command is empty.");

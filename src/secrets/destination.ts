@@ -6,6 +6,7 @@ import type {
   SecretFormat,
   SingleDestination,
 } from "../journal/entry-destination.ts";
+import { storeKinds } from "./store-kinds.ts";
 
 export type { DestinationProgress, SecretFormat };
 
@@ -93,24 +94,42 @@ interface DestinationDescription {
   readonly name: string;
   /** Where a delivered secret is, as a sentence. */
   readonly delivered?: string;
+  /** What showed that it arrived. */
+  readonly proof: string;
   /** What leads there again, if the journal keeps enough of it. */
   readonly option?: DestinationOption;
   /** A later process can see there, on this machine alone, whether the secret has arrived. */
   readonly leavesTrace: boolean;
 }
 
+const commandProofs = {
+  none: "the command ended with 0",
+  exit: "the check ended with 0",
+  output: "the check printed the secret",
+} as const;
+
+function storeProof(to: string): string {
+  return Object.entries(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1].proof ?? "written";
+}
+
 /** What can be said of a remembered destination. */
 export function describeDestination(record: SingleRecord): DestinationDescription {
   switch (record.kind) {
     case "stdout":
-      return { name: "standard output", leavesTrace: false };
+      return { name: "standard output", proof: "written", leavesTrace: false };
     case "command":
-      return { name: "a command", delivered: "The secret was given to the command.", leavesTrace: false };
+      return {
+        name: "a command",
+        delivered: "The secret was given to the command.",
+        proof: commandProofs[record.check ?? "none"],
+        leavesTrace: false,
+      };
     case "file": {
       const { path, as, force } = record;
       return {
         name: path,
         delivered: `The secret is in ${path}, readable by you alone.`,
+        proof: "written and synced",
         option: { kind: "file", path, as, force },
         leavesTrace: true,
       };
@@ -119,6 +138,7 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
       return {
         name: `profile ${record.name}`,
         delivered: `The secret is the credential of profile ${record.name} now.`,
+        proof: "stored",
         option: { kind: "profile", name: record.name },
         leavesTrace: true,
       };
@@ -127,6 +147,7 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
       return {
         name: to,
         delivered: `The secret is in ${to}.`,
+        proof: storeProof(to),
         option: { kind: "store", to, before: { facts, proof } },
         leavesTrace: false,
       };

@@ -168,6 +168,67 @@ describe("proof", () => {
   });
 });
 
+describe("journal show", () => {
+  interface Row {
+    readonly address: string;
+    readonly state: string;
+    readonly proof: string | null;
+    readonly at: string | null;
+  }
+  async function shown(at: Home, id: string): Promise<Row[]> {
+    const { stdout } = await integHere(at, ["journal", "show", id, "--json"]);
+    return (JSON.parse(stdout) as { destinations: Row[] }).destinations;
+  }
+
+  it("has the state, the proof and the time of each destination, of a rotation too, before and after a claim", async () => {
+    const at = await home();
+    const id = await old(at);
+    const check = ["--secret-check-command", "cat kept"];
+    const to = ["--secret-file", "a.secret", "--secret-command", "exit 1", ...check, "--secret-profile", "target"];
+    expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
+    const { parent } = creationIn(at);
+    const before = await shown(at, parent!);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(before).toEqual([
+      { address: at.path("a.secret"), state: "delivered", proof: "written and synced", at: time },
+      { address: "a command", state: "failed", proof: null, at: time },
+      { address: "profile target", state: "delivered", proof: "stored", at: time },
+    ]);
+    const claimed = await integHere(at, ["journal", "claim", parent!, "--secret-command", "cat > kept", ...check]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    const after = await shown(at, parent!);
+    expect(after.map(({ state, proof }) => [state, proof])).toEqual([
+      ["delivered", "written and synced"],
+      ["delivered", "the check printed the secret"],
+      ["delivered", "stored"],
+    ]);
+    expect([after[0]!.at, after[2]!.at]).toEqual([before[0]!.at, before[2]!.at]);
+    expect(after[1]!.at! > before[1]!.at!).toBe(true);
+    const table = (await integHere(at, ["journal", "show", parent!, "-o", "table"])).stdout;
+    expect(table).toMatch(/\n\nDESTINATION +DELIVERY +PROOF +AT\n/);
+    expect(table).toMatch(new RegExp(`${at.path("a.secret")} +delivered +written and synced +${before[0]!.at}`));
+    expect(table).toMatch(/a command +delivered +the check printed the secret/);
+  });
+
+  it("has that of a single one: pending, failed, delivered; and none of a change without a secret", async () => {
+    const at = await home();
+    await service.fault("POST /v1/oauth_clients status=503");
+    expect((await create(at, "--secret-file", "a.secret", "--retry-for", "0")).code).toBe(7);
+    const { id } = creationIn(at);
+    expect(await shown(at, id)).toMatchObject([{ state: "pending", proof: null, at: null }]);
+    await service.calm();
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+    expect(await shown(at, id)).toMatchObject([{ state: "delivered", proof: "written and synced" }]);
+    const failed = await create(at, "--new", "--secret-command", "exit 1");
+    expect(failed.code).toBe(12);
+    expect(await shown(at, creationIn(at).id)).toMatchObject([{ address: "a command", state: "failed" }]);
+    const { resource_id } = creationIn(at);
+    expect((await integHere(at, ["oauth-clients", "revoke", resource_id!, "--yes"])).code).toBe(0);
+    const revocation = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
+    expect(await shown(at, revocation.id)).toEqual([]);
+  });
+});
+
 describe("several", () => {
   const toAll = ["--secret-file", "a.secret", "--secret-command", "cat > b.secret", "--secret-profile", "target"];
 

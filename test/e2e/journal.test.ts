@@ -82,8 +82,12 @@ describe("who did what, and when", () => {
     expect(made.code).toBe(0);
     const list = await integHere(at, ["journal", "list", "--all", "--json"]);
     const row = JSON.parse(list.stdout).data[0];
-    const { history, ...rest } = JSON.parse((await integHere(at, ["journal", "show", row.id, "--json"])).stdout);
+    const shown = await integHere(at, ["journal", "show", row.id, "--json"]);
+    const { history, destinations, ...rest } = JSON.parse(shown.stdout);
     expect(rest).toEqual(row);
+    expect(destinations).toEqual([
+      { address: at.path("s"), state: "delivered", proof: "written and synced", at: row.updated_at },
+    ]);
     expect(history.map(({ state }: { state: string }) => state)).toEqual(["open", "open", "open", "done"]);
     expect(history[0]).toEqual({
       at: row.created_at,

@@ -1,6 +1,9 @@
 import { publicEntry, publicHistory } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
+import type { Context } from "../../context.ts";
+import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
+import { deliveriesOf, deliveriesView } from "./deliveries.ts";
 import { entryView, heldEntryView, historyView } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 
@@ -15,18 +18,27 @@ export const command = defineVerb({
   async run(context, { args: [id] }) {
     const journal = await context.journal();
     const entry = await journal.find(id);
-    const history = await journal.history(entry.id);
+    const history = (await journal.history(entry.id)).map(({ at, state, actor }) => ({ at, state, actor }));
+    const destinations = await deliveriesOf(journal, entry);
     const holder = (await journal.holders()).get(entry.id);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
-    await output.resource(isTable ? publicEntry(entry, holder) : publicHistory(entry, history, holder), {
-      ...(holder === undefined ? entryView : heldEntryView),
-      isRead: true,
-    });
+    await output.resource(
+      isTable ? publicEntry(entry, holder) : publicHistory(entry, { destinations, history }, holder),
+      {
+        ...(holder === undefined ? entryView : heldEntryView),
+        isRead: true,
+      },
+    );
     if (!isTable) return;
-    await output.text("\n");
-    const steps = output.list(historyView);
-    await steps.page(pageOf(history.map((step) => JSON.stringify(step))));
-    await steps.end({ nextPageToken: null, hasMore: false });
+    if (destinations.length > 0) await table(context, deliveriesView, destinations);
+    await table(context, historyView, history);
   },
 });
+
+async function table({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {
+  await output.text("\n");
+  const list = output.list(view);
+  await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
+  await list.end({ nextPageToken: null, hasMore: false });
+}

@@ -1,0 +1,66 @@
+// Where an entry's secret was to go, and how far each delivery came.
+import { type Entry, isSettled } from "../../journal/entry.ts";
+import type { EntryDestination } from "../../journal/entry-destination.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { ListView } from "../../output/formats/format.ts";
+import { describeDestination, type DestinationProgress, isSamePlace } from "../../secrets/destination.ts";
+
+interface DeliveryRow {
+  readonly address: string;
+  readonly state: DestinationProgress["state"];
+  /** What showed that the secret arrived; null if it has not. */
+  readonly proof: string | null;
+  /** When the delivery succeeded or failed, ISO 8601 UTC. */
+  readonly at: string | null;
+}
+
+export const deliveriesView: ListView = {
+  columns: [
+    { path: "address", heading: "destination" },
+    { path: "state", heading: "delivery", kind: "status" },
+    { path: "proof", heading: "proof" },
+    { path: "at", heading: "at", kind: "time" },
+  ],
+  singular: "destination",
+  plural: "destinations",
+};
+
+/** The deliveries of an entry's secret; those of a rotation are its creation's. */
+export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
+  const holder = (await creationOf(journal, entry)) ?? entry;
+  const steps = await journal.history(holder.id);
+  return progressIn(holder, holder.detail).map(({ state, at: place }) => {
+    const { name, proof } = describeDestination(place);
+    let [before, since]: [string | undefined, string | null] = [undefined, null];
+    for (const step of steps) {
+      const now = progressIn(step, holder.detail).find(({ at }) => isSamePlace(at, place))?.state;
+      if (now !== before) [before, since] = [now, step.at];
+    }
+    return {
+      address: name,
+      state,
+      proof: state === "delivered" ? proof : null,
+      at: state === "pending" || before !== state ? null : since,
+    };
+  });
+}
+
+async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
+  const creation = entry.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
+  if (entry.operation !== "oauth_client.rotate" && entry.operation !== "access_key.rotate") return undefined;
+  const { currentChild } = await import("../../changes/overlap.ts");
+  return currentChild(journal, entry, creation);
+}
+
+/** Each of several has its own state; a single one has that of the work. */
+function progressIn(
+  { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
+  { differs }: Entry["detail"],
+): readonly DestinationProgress[] {
+  if (!destination) return [];
+  if (destination.kind === "several") return destination.places;
+  // What is not what was asked for has its secret delivered anyway.
+  const isDelivered = state === "done" || (state === "unusable" && differs !== undefined);
+  const isFailed = isSettled(state) || state === "undelivered" || state === "secret_lost";
+  return [{ at: destination, state: isDelivered ? "delivered" : isFailed ? "failed" : "pending" }];
+}
