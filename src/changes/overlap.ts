@@ -14,6 +14,7 @@ import {
   placesOf,
   WatchedDestination,
 } from "../secrets/destination.ts";
+import { assertProfileHasIt } from "./own-profile.ts";
 import { type Proof, proofIn, type Successor } from "./revocation.ts";
 import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
@@ -326,11 +327,12 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
 async function successorOf(
-  { lease }: RotationWork,
+  work: RotationWork,
   contract: RotationContract,
   about: { readonly newId: string; readonly watched: WatchedDestination; readonly child: Entry },
 ): Promise<Successor> {
-  const { detail } = lease.entry;
+  assertProfileHasIt(work, { oldId: contract.oldId, noun: contract.noun, ...about });
+  const { detail } = work.lease.entry;
   const proof = proofIn(detail);
   const { newId, watched, child } = about;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);

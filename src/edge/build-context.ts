@@ -12,8 +12,9 @@ import { Failure } from "../errors.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput } from "../output/output.ts";
 import type { Terminal } from "../output/terminal.ts";
-import type { ActiveProfile } from "../profiles/profile.ts";
-import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
+import type { ActiveProfile, Profile } from "../profiles/profile.ts";
+import type { ProfileStore } from "../profiles/store.ts";
+import type { RecordOf, RememberedDestination, SingleRecord } from "../secrets/destination.ts";
 import type { OpenHttp } from "../secrets/store.ts";
 
 export interface Request {
@@ -244,6 +245,7 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
     async reread(record) {
       return (await remembered(record)).reread();
     },
+    profileWith: async (id) => profileWith(await profiles.store(), id),
     async mask(secret, receipt) {
       if (env.GITHUB_ACTIONS !== "true") return;
       const { checkMask, maskLines } = await import("../secrets/stdout.ts");
@@ -252,6 +254,13 @@ export function buildSecrets({ env, terminal, settings, profiles, cut, tellNote,
     },
     fromStdin: (what) => readSecret(terminal, what),
   };
+}
+
+function profileWith(store: ProfileStore, id: string): RecordOf<"profile"> | undefined {
+  const idOf = ({ credential }: Profile): string | undefined =>
+    credential?.kind === "client_credentials" ? credential.client_id : credential?.key_id;
+  const found = store.list().find((profile) => idOf(profile) === id);
+  return found && { kind: "profile", name: found.name, profileId: found.id };
 }
 
 /** Waits; ends with the signal's reason when it is aborted. */

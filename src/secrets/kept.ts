@@ -9,7 +9,7 @@ import { replaceFile } from "../disk/atomic-write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import { removeFile, syncFolder } from "../disk/write.ts";
-import type { OneTimeSecret, ProofKeys, SingleRecord } from "./destination.ts";
+import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
 import { shell } from "../next-step.ts";
 
@@ -213,6 +213,8 @@ export interface SecretKeeping {
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** The secret that a finished delivery left readable (a file, a profile), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
+  /** The profile of this machine that authenticates with a client or key. @param id of the key, or the client's `client_id` */
+  profileWith(id: string): Promise<RecordOf<"profile"> | undefined>;
   /** The machine and the folder where secrets are kept until they are claimed. */
   readonly place: string;
   /** Reserves space for the secret before it exists, so that a disk that fills up later cannot lose it. */

@@ -24,7 +24,7 @@ import {
   widerScopes,
   wrongsOf,
 } from "./policy-scenes.ts";
-import { RewindableService } from "./power-loss-service.ts";
+import { RewindableService } from "../support/rewindable-service.ts";
 import { enter, killedStates, type KilledState } from "./power-loss-states.ts";
 import { recordFiles } from "./power-loss-trace.ts";
 

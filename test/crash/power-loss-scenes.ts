@@ -10,7 +10,7 @@ import { type ClientWork, createWords } from "./client-scenes.ts";
 import { Findings, undisturbed } from "./harness.ts";
 import { KeyStage, type KeyWork } from "./key-scenes.ts";
 import type { FileOperation, Image } from "./power-loss-disk.ts";
-import type { RewindableService } from "./power-loss-service.ts";
+import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
 /** What a cut left, to be looked at. */

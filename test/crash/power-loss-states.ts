@@ -11,7 +11,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 import type { PowerScene, PowerStage } from "./power-loss-scenes.ts";
-import type { Moment, RewindableService } from "./power-loss-service.ts";
+import type { Moment, RewindableService } from "../support/rewindable-service.ts";
 import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 
 export interface CutState extends State {

@@ -29,7 +29,7 @@ import {
   refusal,
   revocation,
 } from "./power-loss-scenes.ts";
-import { RewindableService } from "./power-loss-service.ts";
+import { RewindableService } from "../support/rewindable-service.ts";
 import { afterKill, type CutState, enter, isSecretSynced, record, type Recorded } from "./power-loss-states.ts";
 import { recordFigure } from "../support/figures.mjs";
 

@@ -1,7 +1,8 @@
 // In which other world a recovery may run: every variable and flag, profiles, folders, clocks, hosts, the journal by another path.
-import { cpSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import type { Home } from "../support/program.ts";
-import { type Dimension, shifted, type Table } from "./recovery-table-cells.ts";
+import { type Dimension, shifted } from "./recovery-table-cells.ts";
+import type { Table } from "./recovery-table-operations.ts";
 
 const day = 24 * 60 * 60_000;
 const otherOrganization = "00000000-0000-4000-8000-000000000000";
@@ -74,6 +75,18 @@ export const variables: Readonly<Record<string, Dimension>> = {
 
 const flag = (...words: string[]): Dimension => ({ words: () => words });
 
+/** A person sends the secret of the named entry elsewhere. One that is a profile's own credential goes to the profile or nowhere. */
+const toFile = (...words: string[]): Dimension => ({
+  ...flag("--secret-file", "another", ...words),
+  refuses: /replaces the credential of profile/,
+  isElsewhere: true,
+});
+const toCommand = (...words: string[]): Dimension => ({
+  ...flag("--secret-command", "cat > another", ...words),
+  refuses: /replaces the credential of profile/,
+  isElsewhere: true,
+});
+
 /** The flags of `journal recover` and of every command. */
 export const flags: Readonly<Record<string, Dimension>> = {
   "--profile": flag("--profile", "other"),
@@ -91,18 +104,18 @@ export const flags: Readonly<Record<string, Dimension>> = {
   "--wait": flag("--wait", "1s"),
   "--now": { words: () => ["--now"], refuses: /no overlap/i },
   "--replace-lost-secret": flag("--replace-lost-secret"),
-  "--secret-file": flag("--secret-file", "another"),
-  "--secret-command": flag("--secret-command", "cat > another"),
+  "--secret-file": toFile(),
+  "--secret-command": toCommand(),
   // Another account's, and one that is not there.
   "--secret-profile": { ...flag("--secret-profile", "other"), refuses: /cannot become|belongs to/ },
   "--secret-to": { ...flag("--secret-to", "keychain:integ-table/secret"), refuses: /keychain/ },
   "--escrow": { ...flag("--escrow", "age1another"), refuses: /escrow/i },
-  "--secret-format": flag("--secret-file", "another", "--secret-format", "line"),
-  "--secret-env": flag("--secret-file", "another", "--secret-format", "env", "--secret-env", "A=secret"),
-  "--secret-check-command": flag("--secret-command", "cat > another", "--secret-check-command", "cat another"),
-  "--secret-check": flag("--secret-command", "cat > x", "--secret-check-command", "true", "--secret-check", "exit"),
-  "--secret-command-timeout": flag("--secret-command", "cat > another", "--secret-command-timeout", "9s"),
-  "--force": flag("--secret-file", "another", "--force"),
+  "--secret-format": toFile("--secret-format", "line"),
+  "--secret-env": toFile("--secret-format", "env", "--secret-env", "A=secret"),
+  "--secret-check-command": toCommand("--secret-check-command", "cat another"),
+  "--secret-check": toCommand("--secret-check-command", "true", "--secret-check", "exit"),
+  "--secret-command-timeout": toCommand("--secret-command-timeout", "9s"),
+  "--force": toFile("--force"),
 };
 
 const edit =
@@ -130,6 +143,7 @@ function undone(before: (table: Table, at: Home) => unknown, more: Omit<Dimensio
       await before(table, at);
     },
     undo(_table, at) {
+      rmSync(at.path("config"), { recursive: true });
       cpSync(kept!, at.path("config"), { recursive: true });
     },
   };

@@ -462,6 +462,7 @@ export class World {
       return effect();
     };
     return {
+      profileWith: async () => undefined,
       completeDelivery: (record) =>
         step("complete delivery", () => {
           if (record.kind !== "file" || record.reserved === undefined) return false;

@@ -1,5 +1,6 @@
 import { addDryRun } from "../options/dry-run.ts";
-import { recover, worstOf, type Recovered } from "../../changes/recovery.ts";
+import { isForProfile } from "../../changes/own-profile.ts";
+import { recover, rootOf, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth } from "../../changes/workbench.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
@@ -66,6 +67,7 @@ export const command = defineVerb({
       for (const entry of oldestFirst) steps.push(...(await recoverySteps(journal, entry, choice)));
       return showSteps(context, steps);
     }
+    for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
     const taken = new TakenPlaces();
     const table = context.output.liveTable(
       "Recovering",
@@ -122,6 +124,19 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
       },
     );
   }
+}
+
+/** @throws Failure `usage` if the secret of a profile's own credential is sent elsewhere: the profile would be locked out */
+async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: { to }, isNamed }: RecoveryOptions) {
+  if (!isNamed || to.length === 0) return;
+  const { id, operation, state, profile, destination } = await rootOf(journal, entry.id);
+  const isRotation = operation.endsWith(".rotate") && !isSettled(state);
+  if (!isRotation || !isForProfile(destination, profile) || destination?.kind === "several") return;
+  if (to.some((option) => option.kind === "profile" && option.name === profile)) return;
+  throw new Failure("usage", `The rotation ${id} replaces the credential of profile ${profile}.`, {
+    meaning: "Nothing was sent. If the new secret goes elsewhere, the profile is locked out.",
+    hint: `Add --secret-profile ${profile}, or leave out the other destination.`,
+  });
 }
 
 /** @throws Failure `usage` for what is not an address of a store, before anything is sent for any entry */

@@ -52,8 +52,10 @@ export function claimOptions({ destination }: Entry, typed: SecretOptions): Secr
     const places = destination.places.map(({ state, at }) => ({ state, at: lookedAtAnew(at) }));
     return { ...typed, remembered: { ...destination, places } };
   }
-  const isToStore = destination?.kind === "store" && typed.to.length === 0;
-  const option = isToStore ? describeDestination(lookedAtAnew(destination)).option : undefined;
+  // A secret for a profile is of no use on a screen, and the profile waits for it.
+  const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
+  const option =
+    isRemembered && typed.to.length === 0 ? describeDestination(lookedAtAnew(destination)).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
 }
 

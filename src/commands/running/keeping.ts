@@ -11,6 +11,7 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
     completeDelivery: (record, facts) => secrets.completeDelivery(record, facts),
     removeReserve: (record, entry, options) => secrets.removeReserve(record, entry, options),
     reread: (record) => secrets.reread(record),
+    profileWith: (id) => secrets.profileWith(id),
     place: undelivered.place,
     reserve: async (entry) => undelivered.reserve(entry),
     keep: async (entry, secret) => undelivered.keep(entry, secret),

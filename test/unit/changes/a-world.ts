@@ -353,6 +353,10 @@ export class AWorld {
   #secrets(): SecretKeeping {
     return {
       escrow: async () => false,
+      profileWith: async (id) => {
+        const [name] = [...this.profiles].find(([, its]) => its.id === id) ?? [];
+        return name === undefined ? undefined : { kind: "profile", name, profileId: name };
+      },
       completeDelivery: async (record, { clientId, id }) => {
         if (record.kind === "store")
           return rememberedStore(record, { open: async () => this.#store(), keys: this.#keys() }).completeDelivery({});

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Recovered, worstOf } from "../../../src/changes/recovery.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
+import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
@@ -17,6 +18,35 @@ function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
     );
   return { world, act };
 }
+
+describe("a recovery to another destination", () => {
+  it.each(["create", "rotate"] as const)("of a %s, never revokes a client whose secret a profile has", async (name) => {
+    let delivered = 0;
+    for (let crashAt = 1; ; crashAt += 1) {
+      const world = new AWorld({ destination: "profile" });
+      world.account.has("client", "oc_old");
+      const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
+      const mayReplace = async (): Promise<boolean> => true;
+      world.crashAt = crashAt;
+      const ended = await world.run<unknown>((bench) => {
+        const options = { destination: world.destination(), waitMs: 0, mayReplace, mayRevokeUnproven: mayReplace };
+        const old = { id: "oc_old", ...request, status: "active" };
+        return name === "create"
+          ? createOAuthClient(bench, request, { ...options, conclude: async () => {} })
+          : rotateOAuthClient(bench, { old, request: { overlapMs: 0, keepOld: false } }, options);
+      });
+      if (ended.kind !== "crash") break;
+      world.crashAt = Number.POSITIVE_INFINITY;
+      const held = [...world.profiles.values()].map(({ secret }) => secret);
+      delivered += held.length;
+      await world.recover({ destinationOf: async () => world.destination("file"), mayReplace });
+      const works = world.account.clients.filter(({ status }) => status === "active").map(({ secret }) => secret);
+      expect(works, `crash at ${crashAt}`).toEqual(expect.arrayContaining(held));
+      expect(world.broken).toEqual([]);
+    }
+    expect(delivered).toBeGreaterThan(0);
+  });
+});
 
 describe("the account of an entry", () => {
   it.each([

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
-import type { RegionDescription, Service } from "../support/service.ts";
+import type { RegionDescription, Service } from "./service.ts";
 
 /** The service after the n-th request of a run; the first is the one before any. */
 export interface Moment {
@@ -58,6 +58,11 @@ export class RewindableService implements Service {
     } finally {
       unsubscribe("integ:sandbox:answer", take);
     }
+  }
+
+  /** As it stands. */
+  moment(): Moment {
+    return { state: this.#state(), met: this.#met };
   }
 
   async rewind({ state, met }: Moment): Promise<void> {
