@@ -23,6 +23,8 @@ export interface EntryFilter {
   readonly replaces?: string;
   /** Those that made, changed or revoked that client or key; a `client_id` counts too. */
   readonly resource?: string;
+  /** Those that are work for the item of a policy with that name. */
+  readonly item?: string;
   /** At most so many of them, the newest. */
   readonly limit?: number;
 }
@@ -44,11 +46,12 @@ export function fits(entry: Entry, filter: EntryFilter, history: () => readonly 
   return actor === undefined || history().some((step) => step.actor !== null && isActor(step.actor, actor));
 }
 
-function isRelated(entry: Entry, { ids, parent, replaces, resource }: EntryFilter): boolean {
+function isRelated(entry: Entry, { ids, parent, replaces, resource, item }: EntryFilter): boolean {
   return (
     (ids === undefined || ids.includes(entry.id)) &&
     (parent === undefined || entry.parent === parent) &&
     (replaces === undefined || entry.replaces === replaces) &&
-    (resource === undefined || resourcesOf(entry).includes(resource))
+    (resource === undefined || resourcesOf(entry).includes(resource)) &&
+    (item === undefined || entry.detail.policy_name === item)
   );
 }

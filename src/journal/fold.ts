@@ -66,6 +66,8 @@ interface Slot {
   /** How many of them stand in the part before. */
   readonly earlier: number;
   entry: Entry | undefined;
+  /** Names of the entry, once it was looked for by one. */
+  names: readonly string[] | undefined;
 }
 
 /** What a fold took in itself of an entry. */
@@ -209,7 +211,8 @@ export class Fold implements FoldFacts {
     const own: string[] = [];
     for (const [id, slot] of this.#slots) {
       slot.entry ??= this.#entryOf(slot);
-      if (slot.entry && namesOf(slot.entry).includes(name)) own.push(id);
+      slot.names ??= slot.entry && namesOf(slot.entry);
+      if (slot.names?.includes(name)) own.push(id);
     }
     return this.#among(own, this.earlier?.named(name));
   }
@@ -284,7 +287,7 @@ function mayBeUnsettled({ records }: Slot): boolean {
 
 function slotFor({ record, offset }: PlacedRecord): Slot {
   const { intent, format, sequence: last = 0 } = record;
-  return { intent, format, last, records: [{ record, offset }], earlier: 1, entry: undefined };
+  return { intent, format, last, records: [{ record, offset }], earlier: 1, entry: undefined, names: undefined };
 }
 
 function slotFrom(records: readonly PlacedRecord[]): Slot | undefined {
@@ -300,6 +303,7 @@ function grow(slot: Slot, placed: PlacedRecord): void {
   slot.last = placed.record.sequence ?? slot.last;
   slot.format = Math.max(slot.format, placed.record.format);
   slot.entry = undefined;
+  slot.names = undefined;
 }
 
 /** Of an earlier version only a repeated record is found. */

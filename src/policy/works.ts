@@ -75,7 +75,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
 }
 
 /** Steps of larger work, revocations and rotations in place leave the item's client or key what it is. */
-function workIn(entry: Entry): Work | undefined {
+export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
   const kind = operation.startsWith("access_key.") ? "access_key" : "oauth_client";

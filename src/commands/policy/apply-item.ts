@@ -20,7 +20,7 @@ import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import type { ClientItem, KeyItem } from "../../policy/policy.ts";
-import { type WorkScope, itemKey, worksByName } from "../../policy/works.ts";
+import { isOf, type WorkScope, workIn } from "../../policy/works.ts";
 import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
 import type { Destination, SecretOptions } from "../../secrets/destination.ts";
@@ -51,12 +51,14 @@ export interface ItemOutcome {
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, known } = options;
-  const key = itemKey(item);
-  const ours = (entries: readonly Entry[]): Entry[] =>
-    worksByName(entries, scope)
-      .get(key)
-      ?.works.map(({ entry }) => entry) ?? [];
-  const named = namedJournal(bench.journal, { name: item.name, known, ours });
+  const current = decision.current?.id;
+  const continued = step.do === "finish" ? step.entry : undefined;
+  const isWork = (entry: Entry): boolean => {
+    const found = isOf(entry, scope) ? workIn(entry) : undefined;
+    const isNamed = entry.detail.policy_name === item.name || entry.id === continued;
+    return found?.kind === item.kind && (isNamed || (found.old !== undefined && found.old === current));
+  };
+  const named = namedJournal(bench.journal, { name: item.name, known, current, continued, isWork });
   const work: ItemWork = {
     decision,
     options,
@@ -65,8 +67,8 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   };
   try {
     const isElsewhere = step.do === "finish" ? !(await resume(work, step.entry)) : void (await begin(work));
-    if (isElsewhere) return { result: "elsewhere", entry: await newestWork(work) };
-    const entry = await newestWork(work);
+    if (isElsewhere) return { result: "elsewhere", entry: await named.newest() };
+    const entry = await named.newest();
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -97,11 +99,6 @@ function benchFor(
       busy: () => () => {},
     },
   };
-}
-
-async function newestWork({ bench, options, decision }: ItemWork): Promise<Entry | undefined> {
-  const works = worksByName(await bench.journal.entries(), options.scope);
-  return works.get(itemKey(decision.item))?.works[0]?.entry;
 }
 
 async function destinationOf(
@@ -259,7 +256,7 @@ async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
   const other = await work.named.newestElsewhere();
   if (other !== undefined) return { result: "elsewhere", entry: other };
   await countFailure(work, failure);
-  return { result: "failed", failure, entry: await newestWork(work) };
+  return { result: "failed", failure, entry: await work.named.newest() };
 }
 
 /** Failures that say nothing of the item: the service could not be reached, or a person ended the run. */

@@ -12,30 +12,35 @@ export interface NamedJournal {
   readonly begun: ReadonlySet<string>;
   /** The newest work for the item that another process began meanwhile; one that gave way to this one is none. */
   newestElsewhere(): Promise<Entry | undefined>;
+  /** The newest work for the item, by any process. */
+  newest(): Promise<Entry | undefined>;
 }
 
-/**
- * @param item.known ids of the entries that were there when the work was planned
- */
-export function namedJournal(
-  journal: Journal,
-  item: {
-    readonly name: string;
-    readonly known: ReadonlySet<string>;
-    /** Those of all entries that are work for this item. */
-    readonly ours: (entries: readonly Entry[]) => readonly Entry[];
-  },
-): NamedJournal {
+export interface JournalItem {
+  readonly name: string;
+  /** Ids of the entries that were there when the work was planned. */
+  readonly known: ReadonlySet<string>;
+  /** The client or key that the item has: who replaces it works for the item too. */
+  readonly current: string | undefined;
+  /** The entry that is continued. */
+  readonly continued: string | undefined;
+  /** Whether an entry that is named so, or names what the item has, is work for it. */
+  readonly isWork: (entry: Entry) => boolean;
+}
+
+export function namedJournal(journal: Journal, item: JournalItem): NamedJournal {
   const begun = new Set<string>();
-  const others = async (): Promise<Entry[]> => {
-    const entries = await journal.entries();
-    const isNew = (entry: Entry): boolean =>
-      isRoot(entry) && !item.known.has(entry.id) && !begun.has(entry.id) && !gaveWay(entry);
-    const added = new Set(
-      entries.filter(isNew).filter(({ detail }) => (detail.policy_name ?? item.name) === item.name),
-    );
-    return added.size === 0 ? [] : item.ours(entries).filter((entry) => added.has(entry));
+  const works = async (): Promise<Entry[]> => {
+    const named = await journal.select({ all: true, item: item.name });
+    const replacing = item.current === undefined ? [] : await journal.select({ all: true, resource: item.current });
+    const continued = item.continued === undefined ? [] : await journal.select({ all: true, ids: [item.continued] });
+    const unnamed = [...replacing, ...continued].filter(({ detail }) => detail.policy_name === undefined);
+    return [...named, ...unnamed].filter(item.isWork).sort((a, b) => (a.id < b.id ? 1 : -1));
   };
+  const others = async (): Promise<Entry[]> =>
+    (await works()).filter(
+      (entry) => isRoot(entry) && !item.known.has(entry.id) && !begun.has(entry.id) && !gaveWay(entry),
+    );
   // In a file ids are in the order of admission. Not so in a team's journal: a process with a higher id may have looked before
   // this entry was there, and have started. One with a lower id gives way immediately; of all others it has to be seen.
   const rivalOf = async ({ id: own }: Entry): Promise<Entry | undefined> => {
@@ -65,6 +70,7 @@ export function namedJournal(
   return {
     begun,
     newestElsewhere: async () => (await others())[0],
+    newest: async () => (await works())[0],
     journal: new Proxy(journal, {
       get(target, key) {
         if (key === "admit") return admit;

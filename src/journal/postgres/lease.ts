@@ -3,6 +3,7 @@
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import { type Entry, type EntryProgress, isSettled, resourcesOf } from "../entry.ts";
+import { itemName } from "../names.ts";
 import type { EntryLease } from "../journal.ts";
 import { recordContent, recordHash } from "../record.ts";
 import { journalFailure } from "./failures.ts";
@@ -60,9 +61,10 @@ export function plain(text: string | null | undefined): string | null {
   return text?.replaceAll("\0", "\ufffd") ?? null;
 }
 
-/** The clients and keys that an entry names, as a column keeps them. */
+/** What an entry is looked for by, as a column keeps it: the clients and keys that it names, and the item of a policy. */
 export function resourcesIn(entry: Entry): (string | null)[] {
-  return resourcesOf(entry).map(plain);
+  const { policy_name: item } = entry.detail;
+  return [...resourcesOf(entry), ...(item === undefined ? [] : [itemName(item)])].map(plain);
 }
 
 export class PostgresLease implements EntryLease {

@@ -1,5 +1,6 @@
 // Which entries a list is to show, as a question to the server. Pure.
 import { type EntryFilter, isOfUnsettled } from "../filter.ts";
+import { itemName } from "../names.ts";
 import { plain } from "./lease.ts";
 import type { Tables } from "./schema.ts";
 
@@ -9,7 +10,7 @@ export function selectionOf(
   { entries, records }: Pick<Tables, "entries" | "records">,
   page: { readonly below?: string | undefined; readonly limit?: number } = {},
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const { states, operation, profile, account, actor, since, ids, parent, replaces, resource } = filter;
+  const { states, operation, profile, account, actor, since, ids, parent, replaces, resource, item } = filter;
   const limit = Math.min(filter.limit ?? Number.POSITIVE_INFINITY, page.limit ?? Number.POSITIVE_INFINITY);
   const conditions: string[] = [];
   const values: unknown[] = [];
@@ -28,6 +29,7 @@ export function selectionOf(
   if (parent !== undefined) add((place) => `parent = ${place}`, parent);
   if (replaces !== undefined) add((place) => `replaces = ${place}`, replaces);
   if (resource !== undefined) add((place) => `resources @> ARRAY[${place}]`, plain(resource));
+  if (item !== undefined) add((place) => `resources @> ARRAY[${place}]`, itemName(item));
   if (page.below !== undefined) add((place) => `id < ${place}`, page.below);
   const names = "actor_user, actor_host, actor_user || '@' || actor_host, actor_run";
   if (actor !== undefined)

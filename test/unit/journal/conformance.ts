@@ -456,7 +456,8 @@ function histories(engine: JournalEngine): void {
     };
     const first = await made({}, { state: "done", resource_id: "oc_1", detail: { client_id: "cid_1" } });
     const old_client = "oc_1";
-    const rotation = await made({ operation: "oauth_client.rotate", detail: { old_client } }, { state: "pending" });
+    const detail = { old_client, policy_name: "reporting" };
+    const rotation = await made({ operation: "oauth_client.rotate", detail }, { state: "pending" });
     const step = await made({ parent: rotation }, { state: "secret_lost", resource_id: "oc_2" });
     const other = await made({ parent: rotation, replaces: step }, { state: "done", resource_id: "oc_3" });
     const ids = async (filter: EntryFilter): Promise<string[]> =>
@@ -470,6 +471,9 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, resource: "cid_1" })).toEqual([first]);
     expect(await ids({ all: true, resource: "oc_1", operation: "oauth_client.rotate" })).toEqual([rotation]);
     expect(await ids({ all: true, resource: "oc" })).toEqual([]);
+    expect(await ids({ all: true, item: "reporting" })).toEqual([rotation]);
+    expect(await ids({ all: true, item: "oc_1" })).toEqual([]);
+    expect(await ids({ all: true, resource: "reporting" })).toEqual([]);
     expect(await ids({ all: true, ids: [first, other, "0000000000"] })).toEqual([other, first]);
     expect(await ids({ ids: [first, rotation] })).toEqual([rotation]);
     expect(await ids({ all: true, limit: 2 })).toEqual([other, step]);

@@ -16,7 +16,7 @@ import { merge, pagesOf, type Rows, rowsOfPage } from "./rows.ts";
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 const pageBytes = 4096;
 const rowBytes = rowsOfPage * 16;
-const formatOfIndex = 1;
+const formatOfIndex = 2;
 const digestBytes = pageBytes - rowBytes;
 const pagesAtOnce = 64;
 const pagesKept = 128;

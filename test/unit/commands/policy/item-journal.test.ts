@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { namedJournal } from "../../../../src/commands/policy/item-journal.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
+import type { EntryFilter } from "../../../../src/journal/filter.ts";
 import type { EntryLease, Intent, Journal } from "../../../../src/journal/journal.ts";
 
 const entry = (id: string, change: Partial<Entry> = {}): Entry =>
@@ -22,13 +23,19 @@ function journalWith(rival: Entry, { isShared = true } = {}) {
   } as unknown as EntryLease;
   const journal = {
     isShared,
-    entries: async () => [...entries],
+    select: async ({ item }: EntryFilter) => (item === undefined ? [] : [...entries].toReversed()),
     admit: async () => {
       entries.push(entry("m"), rival);
       return { kind: "new", lease, alongside: [{ entry: rival.id }] };
     },
   } as unknown as Journal;
-  const named = namedJournal(journal, { name: "a", known: new Set(), ours: (all) => all });
+  const named = namedJournal(journal, {
+    name: "a",
+    known: new Set(),
+    current: undefined,
+    continued: undefined,
+    isWork: () => true,
+  });
   const own = (): Entry => entries.find(({ id }) => id === "m")!;
   return { change, own, admitted: named.journal.admit({ detail: {} } as Intent) };
 }
