@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
-import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
+import { journalOf, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Ended, Home } from "../support/program.ts";
 import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
@@ -22,10 +22,8 @@ export interface Watched {
   printed: string;
   /** The client that a rotation is to replace. */
   readonly old?: { readonly id: string };
-}
-
-export function journalOf(at: Home): ReadEntry[] {
-  return readJournal(at.path("state", "journal.ndjson"));
+  /** The client was there before the command, or may have been. */
+  readonly isMade?: boolean | undefined;
 }
 
 /** Right after the run, before anybody repairs anything. @returns the delivered secret, where there is one */
@@ -66,7 +64,7 @@ const codesOf = {
 
 /** Compares the exit code with what the service holds. A process that was killed said nothing. */
 export async function auditExit(
-  { at, account, findings, where, old }: Watched,
+  { at, account, findings, where, old, isMade }: Watched,
   { ended, secret, isUnshown }: { ended: Ended; secret: string | undefined; isUnshown: boolean },
 ): Promise<void> {
   const { code, stderr } = ended;
@@ -76,7 +74,7 @@ export async function auditExit(
   const isWhole = made.length === 1 && secret !== undefined && secret !== "";
   if (code === 0 && !isWhole)
     findings.falseSuccesses.push(`${where}: ${made.length} clients, secret ${secret ? "there" : "missing"}`);
-  if (codesOf.nothing.has(code) && made.length > 0 && !isWhole)
+  if (codesOf.nothing.has(code) && made.length > 0 && !isWhole && !isMade)
     findings.falseSuccesses.push(
       `${where}: nothing was done, it says, and ${made.length} clients are there: ${stderr}`,
     );

@@ -1,7 +1,7 @@
 // The OAuth-client commands that are disturbed, each with what stands before it in an otherwise empty account.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
-import { readJournal } from "../support/journal-file.ts";
+import { journalOf } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from "./client-audit.ts";
@@ -24,6 +24,8 @@ export interface Arranged {
   readonly delivered?: string;
   /** Standard output so far. */
   readonly printed?: string;
+  /** The client was there before the command. */
+  readonly isMade?: boolean;
 }
 
 /** A service that is started again now and then, so that what it remembers stays small. */
@@ -69,9 +71,9 @@ export class ClientStage implements Stage {
 
   async audit({ findings, where, ended, fault }: Run): Promise<void> {
     const { at, account } = this;
-    const { old, delivered, printed = "" } = this.arranged;
+    const { old, delivered, printed = "", isMade } = this.arranged;
     const place = this.#work.place ?? rawFile;
-    this.#watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
+    this.#watched = { at, account, findings, where, old, place, isMade, printed: printed + ended.stdout };
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
@@ -201,8 +203,8 @@ export const claim: ClientWork = {
   arrange: async (at, account) => {
     const { code, stderr } = await undisturbed(at, [...createWords(account, brokenCommand)]);
     if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
-    const [entry] = readJournal(at.path("state", "journal.ndjson"));
-    return { words: ["journal", "claim", entry!.id, ...rawFile.words] };
+    const [entry] = journalOf(at);
+    return { words: ["journal", "claim", entry!.id, ...rawFile.words], isMade: true };
   },
 };
 
@@ -213,7 +215,7 @@ export const claimRotation: ClientWork = {
     const old = await account.make(["entity:read"]);
     const { code, stderr } = await undisturbed(at, ["oauth-clients", "rotate", old.id, ...brokenCommand.words]);
     if (code !== 12) throw new Error(`a broken destination ended with ${code}: ${stderr}`);
-    const rotation = readJournal(at.path("state", "journal.ndjson")).find(({ parent }) => parent !== null)!.parent!;
+    const rotation = journalOf(at).find(({ parent }) => parent !== null)!.parent!;
     return { words: ["journal", "claim", rotation, ...rawFile.words], old };
   },
 };
@@ -242,9 +244,9 @@ export const claimUnnamed: ClientWork = {
   arrange: async (at, account) => {
     await cutNextAnswer(account);
     const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
-    const [entry] = readJournal(at.path("state", "journal.ndjson"));
+    const [entry] = journalOf(at);
     if (code !== 12 || entry?.resource_id !== null) throw new Error(`a cut answer ended with ${code}: ${stderr}`);
-    return { words: ["journal", "claim", entry.id, ...rawFile.words] };
+    return { words: ["journal", "claim", entry.id, ...rawFile.words], isMade: true };
   },
 };
 
@@ -252,5 +254,5 @@ async function lost(at: Home, account: Account, drop: "before" | "after"): Promi
   await account.service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
   const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
   if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
-  return { words: ["journal", "recover", "--replace-lost-secret"] };
+  return { words: ["journal", "recover", "--replace-lost-secret"], isMade: drop === "after" };
 }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { KeysDesk, secretIn } from "../e2e/keys-desk.ts";
-import { readJournal, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
+import { journalOf, unsettledIn } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
 import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
@@ -32,10 +32,6 @@ export interface KeyWork {
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
   /** The same once nothing is left to do. */
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
-}
-
-function journalOf(at: Home): ReadEntry[] {
-  return readJournal(at.path("state", "journal.ndjson"));
 }
 
 function delivered(at: Home): string | undefined {

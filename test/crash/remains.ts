@@ -3,9 +3,9 @@
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Account } from "../support/account.ts";
+import { journalOf } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
 import { killedAt, nameOf, type Point, wasKilled } from "../support/strace.ts";
-import { journalOf } from "./client-audit.ts";
 import type { ClientScene } from "./client-scenes.ts";
 
 /** Ids of clients and of entries, and keys. */

@@ -1,11 +1,10 @@
-// A team's journal under faults: many processes with host names of their own, connections cut at every message in both
-// directions, a server that is killed, holders that stand still for longer than their lease. `npm test` plays samples.
+// A team's journal under faults: many processes with host names of their own, a server that is killed, holders that stand still
+// for longer than their lease. `npm test` plays samples; team-kill.test.ts has what happens at each message.
 import { spawnSync } from "node:child_process";
-import { createServer, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
-import { addressAt, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
 import { ended, Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -30,8 +29,8 @@ async function team(): Promise<string> {
   return schema;
 }
 
-function machine(schema: string, hosts = `127.0.0.1:${server.port}`): Home {
-  const home = new Home({ ...service.env, PGPASSWORD: role.password, INTEG_JOURNAL: addressAt(hosts, schema) });
+function machine(schema: string): Home {
+  const home = new Home({ ...service.env, PGPASSWORD: role.password, INTEG_JOURNAL: server.address(schema) });
   onTestFinished(() => home.remove());
   return home;
 }
@@ -108,38 +107,6 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
     },
   );
 
-  it("connections cut at every message, in both directions: nothing is sent without a committed record", {
-    timeout: 3_600_000,
-  }, async () => {
-    const schema = await team();
-    const proxy = await startProxy();
-    onTestFinished(() => proxy.close());
-    await account.clear();
-    expect((await machine(schema, `127.0.0.1:${proxy.port}`).integ(create("--secret-file", "s", "--new"))).code).toBe(
-      0,
-    );
-    const whole = proxy.passed();
-    let cuts = 0;
-    for (const side of ["request", "response"] as const) {
-      const step = isFull ? 1 : Math.ceil(whole[side] / 6);
-      for (let at = 0; at < whole[side]; at += step) {
-        await account.clear();
-        proxy.cut(side, at);
-        const home = machine(schema, `127.0.0.1:${proxy.port}`);
-        const one = await home.integ(create("--secret-file", "s", "--new"));
-        cuts += 1;
-        const where = `${side} ${at}: ${one.code} ${one.stderr}`;
-        expect([0, 11], where).toContain(one.code);
-        expect(await unrecorded(schema), where).toEqual([]);
-        expect((await account.live()).length, where).toBe(one.code === 0 ? 1 : 0);
-        home.remove();
-      }
-    }
-    const verified = await machine(schema).integ(["journal", "verify"]);
-    expect(verified.code, verified.stdout).toBe(0);
-    recordFigure("team", { cuts, violations: 0 }, "cut connections to PostgreSQL");
-  });
-
   it("a server that is killed and started again keeps what it acknowledged", { timeout: 3_600_000 }, async () => {
     const schema = await team();
     const rounds = isFull ? 40 : 3;
@@ -209,58 +176,3 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
     recordFigure("team", { holders: rounds, violations: 0 }, "holders stopped past their lease");
   });
 });
-
-interface Proxy {
-  readonly port: number;
-  /** Cuts the connection before that message of that side, once. */
-  cut(side: "request" | "response", at: number): void;
-  /** Messages of the last connections together, by side. */
-  passed(): { request: number; response: number };
-  close(): void;
-}
-
-/** Between integ and PostgreSQL; what arrives at once counts as one message. */
-async function startProxy(): Promise<Proxy> {
-  let count = { request: 0, response: 0 };
-  let planned: { side: "request" | "response"; at: number } | undefined;
-  const open = new Set<Socket>();
-  const listener = createServer((near) => {
-    const far = connect(server.port, "127.0.0.1");
-    const both = [near, far];
-    for (const socket of both) {
-      open.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        open.delete(socket);
-        for (const one of both) one.destroy();
-      });
-    }
-    const pass = (from: Socket, to: Socket, side: "request" | "response"): void => {
-      from.on("data", (bytes: Buffer) => {
-        if (planned?.side === side && planned.at === count[side]) {
-          planned = undefined;
-          for (const one of both) one.destroy();
-          return;
-        }
-        count[side] += 1;
-        to.write(bytes);
-      });
-    };
-    pass(near, far, "request");
-    pass(far, near, "response");
-  });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  const address = listener.address();
-  return {
-    port: typeof address === "object" && address ? address.port : 0,
-    cut(side, at) {
-      count = { request: 0, response: 0 };
-      planned = { side, at };
-    },
-    passed: () => ({ ...count }),
-    close() {
-      for (const socket of open) socket.destroy();
-      listener.close();
-    },
-  };
-}

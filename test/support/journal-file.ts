@@ -1,7 +1,9 @@
-// The journal as a stranger reads it: one file, a record a line, the last sound record of an entry counts. Shares nothing
-// with the program, so that it cannot share a mistake.
+// The journal as a stranger reads it: one file, a record a line, the last sound record of an entry counts; or the tables of a
+// team's journal. Shares nothing with the program, so that it cannot share a mistake.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { askPsql } from "./postgres.ts";
+import type { Home } from "./program.ts";
 
 export interface ReadEntry {
   readonly id: string;
@@ -28,6 +30,18 @@ export function readJournal(path: string): ReadEntry[] {
     if (record) entries.set(record.id, record);
   }
   return [...entries.values()];
+}
+
+/** The entries of a home's journal, oldest first. */
+export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
+  const { INTEG_JOURNAL: address = "", PGPASSWORD: password = "" } = at.env;
+  if (!address.startsWith("postgresql:")) return readJournal(at.path("state", "journal.ndjson"));
+  // No character of JSON is a line's end.
+  const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
+  return lines.filter(Boolean).map((line) => {
+    const { intent, now } = JSON.parse(`{${line}}`) as { intent: object; now: object };
+    return { ...intent, ...now } as ReadEntry;
+  });
 }
 
 function soundRecord(line: string): ReadEntry | undefined {

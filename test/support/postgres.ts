@@ -32,6 +32,15 @@ function newestFolder(): string | undefined {
 const binaries = newestFolder();
 const isRoot = process.geteuid?.() === 0;
 
+/** What `psql` prints for a query, a row a line. */
+export function askPsql(
+  address: string,
+  { password, text }: { readonly password: string; readonly text: string },
+): string {
+  const env = { PATH: process.env.PATH ?? "", PGPASSWORD: password };
+  return execFileSync(join(binaries!, "psql"), ["-X", "-A", "-t", "-c", text, address], { encoding: "utf8", env });
+}
+
 /** PostgreSQL does not run as the superuser: it runs as its own user then. */
 const account = isRoot ? accountOf("postgres") : undefined;
 

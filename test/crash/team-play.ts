@@ -1,0 +1,155 @@
+// Plays the scenes of the harness with the journal in PostgreSQL, and lets something happen before any one message between the
+// program, PostgreSQL and the service.
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, expect } from "vitest";
+import { Crossing, type Passage } from "../support/crossing.ts";
+import { journalOf, unsettledIn } from "../support/journal-file.ts";
+import { addressAt, PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, ended } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { spread } from "../support/strace.ts";
+import { keepJournalsIn } from "../support/team-journal.ts";
+import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
+
+/** So short that a lease which a killed process left, and what it may have sent, is over before keys are recovered. */
+const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
+export const leaseMs = 3500;
+
+export interface Disturbance {
+  /** For the figures, such as `killed`. */
+  readonly name: string;
+  /** The messages that it happens at; all where nothing else is said. */
+  readonly links?: readonly Passage["link"][];
+  /** Counts the messages of PostgreSQL's protocol one by one, instead of what is sent together. */
+  readonly byMessage?: boolean;
+  /** @returns whether the message goes on */
+  act(process: { kill(signal: NodeJS.Signals): unknown }): "cut" | "pass" | Promise<"cut" | "pass">;
+  /** Once the command has ended. */
+  after?(): Promise<void>;
+}
+
+/** A PostgreSQL for the homes of a file of tests, and what stands before it. */
+export class TeamDesk {
+  readonly #crossing = new Crossing();
+  #server: PostgresServer | undefined;
+
+  constructor(options: { readonly settings?: readonly string[] } = {}) {
+    beforeAll(async () => {
+      this.#server = await PostgresServer.start(options);
+      keepJournalsIn({ address: this.#server.address(), password: role.password });
+    });
+    afterAll(async () => {
+      keepJournalsIn(undefined);
+      await this.#crossing.close();
+      await this.#server?.remove();
+    });
+  }
+
+  get server(): PostgresServer {
+    if (this.#server === undefined) throw new Error("the server is started before the first test");
+    return this.#server;
+  }
+
+  stage(scene: Scene): Promise<Stage> {
+    return scene.stage({ through: this.#crossing.through });
+  }
+
+  /** Runs the command of a stage, and something at one of its messages. */
+  async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
+    // Its tables are made first: what comes now is the command's alone.
+    await at.integ(["journal", "init"]);
+    const port = await this.#crossing.portTo("journal", this.server.port);
+    const journal = at.env.INTEG_JOURNAL!.replace(
+      addressAt(`127.0.0.1:${this.server.port}`),
+      addressAt(`127.0.0.1:${port}`),
+    );
+    const child = at.start(words, { env: { ...shortLease, INTEG_JOURNAL: journal } });
+    const plan = number === undefined ? undefined : { at: number, act: () => what.act(child) };
+    this.#crossing.watch({ plan, byMessage: what.byMessage });
+    const end = await ended(child, { timeoutMs: 120_000 });
+    const isDone = this.#crossing.isDone;
+    const passed = this.#crossing.passed();
+    await what.after?.();
+    return { ended: end, passed: isDone ? passed : [] };
+  }
+
+  /** The messages of an undisturbed run, by their numbers. */
+  async passages(scene: Scene, what: Disturbance): Promise<Passage[]> {
+    const stage = await this.stage(scene);
+    try {
+      const { ended: end, passed } = await this.run(stage, what);
+      expect(end.code, end.stderr).toBe(scene.code ?? 0);
+      return passed;
+    } finally {
+      stage.remove();
+    }
+  }
+
+  /** Plays the scene once for each message; nothing may be found. */
+  async playEach(scene: Scene, what: Disturbance, sample: number): Promise<void> {
+    const passages = await this.passages(scene, what);
+    const all = passages.flatMap(({ link }, number) => (what.links?.includes(link) === false ? [] : [number]));
+    const numbers = isFull ? all : spread(aroundService(passages, all), sample + 2).slice(1, -1);
+    const findings = new Findings();
+    const missed: string[] = [];
+    const ways: Record<string, number> = {};
+    const left: (() => Promise<string>)[] = [];
+    let isAnyOpen = false;
+    const finish = async (): Promise<void> => {
+      for (const recover of left.splice(0)) {
+        const way = await recover();
+        ways[way] = (ways[way] ?? 0) + 1;
+      }
+    };
+    for (const number of numbers) {
+      const { link, side } = passages[number]!;
+      const where = `${scene.name}, ${what.name} at message ${number} (${side} of the ${link})`;
+      const recover = await this.#play(scene, { what, number, where, findings });
+      if (recover) left.push(recover.go);
+      else missed.push(where);
+      isAnyOpen ||= recover?.isOpen === true;
+      if (scene.settleMs === undefined) await finish();
+    }
+    if (scene.settleMs !== undefined && isAnyOpen) await wait(scene.settleMs);
+    await finish();
+    console.log(
+      `team: ${scene.name}, ${what.name} at ${numbers.length - missed.length} of ${all.length} messages; ${JSON.stringify(ways)}; ${findings.figures}`,
+    );
+    expect(findings.all).toEqual([]);
+    // The last message or two of a run may come after what it waits for.
+    expect(missed.length, missed.join(", ")).toBeLessThanOrEqual(2);
+  }
+
+  async #play(
+    scene: Scene,
+    { what, number, where, findings }: { what: Disturbance; number: number; where: string; findings: Findings },
+  ): Promise<{ readonly isOpen: boolean; readonly go: () => Promise<string> } | undefined> {
+    const stage = await this.stage(scene);
+    try {
+      const { ended: end, passed } = await this.run(stage, what, number);
+      if (passed.length === 0) {
+        stage.remove();
+        return undefined;
+      }
+      const run = { findings, where: `${where}, ${endOf(end)}`, ended: end, recoveries: 3 };
+      await stage.audit(run);
+      const open = unsettledIn(journalOf(stage.at)).filter(({ state }) => state !== "waiting");
+      if (end.code === 0 && open.length > 0 && !/warning/.test(end.stderr))
+        findings.falseSuccesses.push(`${run.where}: done, and the journal has it as ${open[0]!.state}`);
+      return { isOpen: open.length > 0, go: () => stage.recover(run).finally(() => stage.remove()) };
+    } catch (error) {
+      stage.remove();
+      throw error;
+    }
+  }
+}
+
+/** A sample has no message of the connection's beginning: nothing is done by then. */
+function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
+  const [first, last] = [
+    passages.findIndex(({ link }) => link === "service"),
+    passages.findLastIndex(({ link }) => link === "service"),
+  ];
+  const near = first < 0 ? [] : all.filter((number) => number >= first - 4 && number <= last + 8);
+  return near.length > 0 ? near : [...all];
+}

@@ -1,0 +1,135 @@
+// Stands between the program and what it speaks to, PostgreSQL and the service, and counts what passes: so that something can
+// happen before any one of these messages, exactly. What was to pass then is lost with its connection, or waits.
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+
+type Side = "request" | "response";
+
+export interface Passage {
+  readonly link: "journal" | "service";
+  readonly side: Side;
+}
+
+/** `cut`: the connection ends before it; `pass`: it goes on. */
+type Verdict = "cut" | "pass";
+
+interface Plan {
+  readonly at: number;
+  readonly act: () => Verdict | Promise<Verdict>;
+}
+
+export class Crossing {
+  readonly #servers = new Map<string, Server>();
+  readonly #open = new Set<Socket>();
+  #byMessage = false;
+  #passages: Passage[] = [];
+  #plan: Plan | undefined;
+
+  /** A port of this machine that leads to that one. */
+  async portTo(link: Passage["link"], port: number): Promise<number> {
+    const name = `${link}:${port}`;
+    const there = this.#servers.get(name);
+    if (there) return (there.address() as AddressInfo).port;
+    const server = createServer((near) => this.#carry(link, near, connect(port, "127.0.0.1")));
+    this.#servers.set(name, server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** An origin that leads to a service's. */
+  readonly through = async (origin: string): Promise<string> =>
+    `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
+
+  /**
+   * Counts from now on, on new connections.
+   * @param options.byMessage each message of PostgreSQL's protocol, instead of each change of the direction
+   */
+  watch({
+    plan,
+    byMessage = false,
+  }: {
+    readonly plan?: Plan | undefined;
+    readonly byMessage?: boolean | undefined;
+  }): void {
+    this.#passages = [];
+    this.#plan = plan;
+    this.#byMessage = byMessage;
+  }
+
+  /** What has passed since, and no plan any more. */
+  passed(): Passage[] {
+    this.#plan = undefined;
+    return this.#passages;
+  }
+
+  /** True where what was planned has happened. */
+  get isDone(): boolean {
+    return this.#plan === undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#open) socket.destroy();
+    await Promise.all([...this.#servers.values()].map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+
+  #carry(link: Passage["link"], near: Socket, far: Socket): void {
+    const both = [near, far];
+    const end = (): void => {
+      for (const socket of both) socket.destroy();
+    };
+    for (const socket of both) {
+      this.#open.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        this.#open.delete(socket);
+        end();
+      });
+    }
+    let last: Side | undefined;
+    const isSplit = this.#byMessage && link === "journal";
+    const pass = (from: Socket, to: Socket, side: Side): void => {
+      const parts = isSplit ? messages(side) : (bytes: Buffer) => [bytes];
+      let before = Promise.resolve();
+      const one = async (part: Buffer): Promise<void> => {
+        const isCounted = isSplit || last !== side;
+        last = side;
+        const verdict = isCounted ? await this.#count({ link, side }) : "pass";
+        if (verdict === "cut") end();
+        else if (!to.destroyed) to.write(part);
+      };
+      from.on("data", (bytes: Buffer) => {
+        for (const part of parts(bytes)) before = before.then(() => one(part));
+      });
+      from.on("end", () => void before.then(() => to.end()));
+    };
+    pass(near, far, "request");
+    pass(far, near, "response");
+  }
+
+  #count(passage: Passage): Verdict | Promise<Verdict> {
+    const number = this.#passages.push(passage) - 1;
+    const plan = this.#plan;
+    if (plan?.at !== number) return "pass";
+    this.#plan = undefined;
+    return plan.act();
+  }
+}
+
+/** Splits a connection of PostgreSQL into its messages; the first one of a client has no letter before its length. */
+function messages(side: Side): (bytes: Buffer) => Buffer[] {
+  let rest = Buffer.alloc(0);
+  let isFirst = side === "request";
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    const whole: Buffer[] = [];
+    for (;;) {
+      const letter = isFirst ? 0 : 1;
+      if (rest.length < letter + 4) return whole;
+      const length = letter + rest.readUInt32BE(letter);
+      if (rest.length < length) return whole;
+      whole.push(rest.subarray(0, length));
+      rest = rest.subarray(length);
+      isFirst = false;
+    }
+  };
+}
