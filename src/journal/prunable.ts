@@ -24,8 +24,10 @@ function nameOf({ base_url }: Entry, resource: string): string {
 }
 
 /** The client or key that exists by an entry's work, as far as the entry itself says. */
-function madeBy({ operation, state, resource_id }: Entry): string | undefined {
-  if (operation.endsWith(".revoke") || (state !== "done" && state !== "abandoned")) return undefined;
+function madeBy({ operation, state, resource_id, detail }: Entry): string | undefined {
+  // What differs from the request exists, and was neither revoked nor said not to work.
+  const exists = state === "done" || state === "abandoned" || (state === "unusable" && detail.differs !== undefined);
+  if (operation.endsWith(".revoke") || !exists) return undefined;
   return resource_id ?? undefined;
 }
 

@@ -153,7 +153,7 @@ test("prune and admissions at once lose nothing", async () => {
   const admissions = Array.from({ length: 4 }, (_, number) =>
     runToEnd(
       driver,
-      task(path, number % 2 === 0, { times: 12, fresh: true, ...(number < 2 ? { states: ["done"] } : {}) }),
+      task(path, number % 2 === 0, { times: 12, fresh: true, ...(number < 2 ? { states: ["refused"] } : {}) }),
     ),
   );
   const prunes = Array.from({ length: 6 }, (_, number) =>

@@ -18,7 +18,7 @@ export interface Task {
   readonly times?: number;
   readonly waitMs?: number;
   /** States to record after each admission, in order. */
-  readonly states?: readonly ("unknown" | "done")[];
+  readonly states?: readonly ("unknown" | "done" | "refused")[];
   /** Goes on to the next state where one cannot be recorded. */
   readonly stubborn?: boolean;
   /** Looked for, in vain, right before the work: where a trace of system calls begins to matter. */

@@ -174,7 +174,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
       const journal = new FileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });
-      for (const state of ["done", "open", "done"] as const) {
+      for (const state of ["refused", "open", "refused"] as const) {
         const { lease } = await journal.admit(intentOf("the same"), { fresh: true });
         await lease.record({ state });
         await lease.release();
@@ -198,7 +198,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       await journal.prune(0);
       expect(await journal.entries(), where).toEqual(open);
       const { lease } = await journal.admit(intentOf("another"));
-      await lease.record({ state: "done" });
+      await lease.record({ state: "refused" });
       await lease.release();
       await journal.prune(0);
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);

@@ -490,17 +490,17 @@ function histories(engine: JournalEngine): void {
 function pruning(engine: JournalEngine): void {
   test("settled entries that are old go, whole works at a time", async () => {
     const store = await engine.store();
-    const settle = async (changes: Partial<Intent>, state: "done" | "open"): Promise<string> => {
+    const settle = async (changes: Partial<Intent>, state: "refused" | "done" | "open"): Promise<string> => {
       const { lease } = await store.open().admit(intent(changes), { fresh: true });
       if (state !== "open") await lease.record({ state });
       await lease.release();
       return lease.entry.id;
     };
-    await settle({}, "done");
-    const lost = await settle({}, "done");
+    await settle({}, "refused");
+    const lost = await settle({}, "refused");
     const replacement = await settle({ replaces: lost }, "open");
     const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
-    await settle({ parent: rotation }, "done");
+    await settle({ parent: rotation }, "refused");
     const driven = await store.open().admit(intent(), { fresh: true });
     await driven.lease.record({ state: "done" });
     const later = store.open({ now: () => Date.now() + 365 * 86_400_000 });

@@ -39,6 +39,11 @@ describe("an old settled entry", () => {
     ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
     ["that is done and does not name what it made stays", [{ ...key, resource_id: null }], ""],
     ["of a client that is replaced or unusable goes", [{ ...client, state: "unusable" }], "c"],
+    [
+      "of a client that differs from the request stays",
+      [{ ...client, state: "unusable", detail: { differs: "x" } }],
+      "",
+    ],
     ["of a rotated client goes, its successor's stays", [client, rotates(), successor], "c"],
     ["of a rotation whose old client was kept stays", [client, rotates({ keep_old: true }), successor], ""],
     ["of a rotation goes with its successor's revocation", [client, rotates(), successor, last], "cxyz"],

@@ -263,17 +263,17 @@ test("entries of a newer format are shown and never changed", async () => {
 test("prune forgets settled entries that are old, whole works at a time, and a standing journal notices", async () => {
   const path = journalPath();
   const standing = new FileJournal(path, { now: clock(), actor: ada });
-  const settle = async (changes: Parameters<typeof intent>[0], state: "done" | "open"): Promise<string> => {
+  const settle = async (changes: Parameters<typeof intent>[0], state: "refused" | "done" | "open"): Promise<string> => {
     const { lease } = await standing.admit(intent(changes), { fresh: true });
     if (state !== "open") await lease.record({ state });
     await lease.release();
     return lease.entry.id;
   };
-  const gone = await settle({}, "done");
-  const lost = await settle({}, "done");
+  const gone = await settle({}, "refused");
+  const lost = await settle({}, "refused");
   const replacement = await settle({ replaces: lost }, "open");
   const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
-  const child = await settle({ parent: rotation }, "done");
+  const child = await settle({ parent: rotation }, "refused");
   const driven = await standing.admit(intent(), { fresh: true });
   await driven.lease.record({ state: "done" });
   const other = new FileJournal(path, { now: () => Date.UTC(2027, 0, 1), actor: ada });

@@ -59,7 +59,7 @@ describe.runIf(loadKernelLock()?.hasRanges)("a journal with a second name in ano
   test("it is not written anew as another file", async () => {
     const { one, path } = await twoPaths(linkSync);
     const lease = (await one.admit(intent(), { fresh: true })).lease;
-    await lease.record({ state: "done" });
+    await lease.record({ state: "refused" });
     await lease.release();
     const before = readFileSync(path);
     await expect(one.prune(-1e9)).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe.runIf(loadKernelLock()?.hasRanges)("a journal with a second name in ano
 test("prune waits for nobody who holds an entry by a path that it cannot see", async () => {
   const { one, other, id, path } = await twoPaths(linkSync);
   const settled = (await one.admit(intent(), { fresh: true })).lease;
-  await settled.record({ state: "done" });
+  await settled.record({ state: "refused" });
   await settled.release();
   const lease = await other.lease(id);
   unlinkSync(path); // as a mount in another namespace, which has no name here
