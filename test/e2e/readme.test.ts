@@ -1,5 +1,6 @@
 // What the documents show is what happens: the README's session is played again, word for word, and every command that any
 // document tells a reader to type is one that the program knows.
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,17 +8,26 @@ import { readCommandLine } from "../../src/edge/command-line.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-const documents = [
-  "README.md",
-  "SECURITY.md",
-  "docs/recovery.md",
-  "docs/ci.md",
-  "docs/sandbox.md",
-  "docs/scripting.md",
-  "docs/quick-start.md",
-  "docs/contracts.md",
-];
+/** Every page but those that are printed from the program or from tests. */
+const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
+  .trim()
+  .split("\n")
+  .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
+
+describe("errors that a page shows", () => {
+  const shown = documents.flatMap((name) =>
+    [...read(name).matchAll(/^```[a-z]*\n([\s\S]*?)^```/gm)]
+      .flatMap(([, block]) => block!.split("\n"))
+      .filter((line) => /^(?:Error|integ): |^ {2}(?:Next|Fix): /.test(line))
+      .map((line) => [name, line] as const),
+  );
+
+  it.each(shown)("%s: %s", (_name, line) => {
+    const golden = settled(read("test/e2e/errors.golden.txt")).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
+    expect(golden).toContain(settled(line).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY"));
+  });
+});
 
 describe("the README's session", () => {
   let service: Service;
@@ -67,7 +77,9 @@ function settled(text: string): string {
 
 /** The commands in the blocks of code of a document, without their comments, pipes and redirections. */
 function commandsOf(name: string): string[][] {
-  const blocks = [...read(name).matchAll(/^```[a-z]*\n([\s\S]*?)^```/gm)].map((match) => match[1]!);
+  const blocks = [...read(name).matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
+    .filter(([, language]) => language !== "sql")
+    .map(([, , block]) => block!);
   const lines = blocks.flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   return lines.flatMap((line) => {
     const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(line.replace(/^Error: .*/, ""));
@@ -75,6 +87,16 @@ function commandsOf(name: string): string[][] {
     if (!found || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });
+}
+
+/** The commands that stand in a sentence. */
+function commandsInProse(name: string): string[][] {
+  const prose = read(name).replaceAll(/^[ \t]*```[\s\S]*?^[ \t]*```/gm, "");
+  return [...prose.matchAll(/`integ ([^`]+)`/g)]
+    .map(([, words]) => words!.replaceAll(/\s+/g, " "))
+    .filter((words) => !/^<noun>|^__complete|…$/.test(words))
+    .map((words) => words.replaceAll("<topic>", "output").replaceAll(/<([\w-]+)>/g, "$1"))
+    .map(wordsOf);
 }
 
 /** The words of a simple command, as a shell reads them; it ends at a pipe, a redirection or a comment. */
@@ -87,13 +109,19 @@ function wordsOf(line: string): string[] {
   return words;
 }
 
-describe.each(documents)("%s", (name) => {
-  const commands = commandsOf(name);
+const pages = documents.map((name) => ({ name, commands: [...commandsOf(name), ...commandsInProse(name)] }));
 
-  it("shows commands", () => expect(commands.length).toBeGreaterThan(1));
+it("shows commands on most pages", () => {
+  const count = pages.reduce((sum, { commands }) => sum + commands.length, 0);
+  console.log(`commands of the documents that are parsed: ${count} on ${documents.length} pages`);
+  expect(count).toBeGreaterThan(150);
+});
 
+describe.each(pages.filter(({ commands }) => commands.length > 0))("$name", ({ commands }) => {
   it.each(commands.map((words) => [words.join(" "), words] as const))("integ %s", async (_line, words) => {
-    const typed = await readCommandLine(words, { width: 80, version: "0.0.0" });
+    // A sentence names a command without what it needs.
+    const isName = words.length <= 2 && words[0] !== "help" && words.every((word) => /^[a-z-]+$/.test(word));
+    const typed = await readCommandLine(isName ? ["help", ...words] : words, { width: 80, version: "0.0.0" });
     expect("help" in typed && typed.toStderr).toBe(false);
   });
 });
