@@ -24,6 +24,7 @@ const guides: readonly Guide[] = [
   { page: "docs/quick-start.md" },
   { page: "docs/contracts.md" },
   { page: "docs/recovery.md" },
+  { page: "docs/policy.md", codes: [[/plan/, 10]] },
 ];
 
 let service: Service;
@@ -45,9 +46,12 @@ afterAll(async () => {
 /** The lines of a page's blocks of code that type integ, continued lines joined. */
 function commandsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
-  const blocks = [...text.matchAll(/^```(?:sh)?\n([\s\S]*?)^```/gm)].map(([, block]) => block!);
+  const blocks = [...text.matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
+    .filter(([, language]) => language === "" || language === "sh")
+    .map(([, , block]) => block!);
   return blocks
     .flatMap((block) => block.replaceAll("\\\n", " ").split("\n"))
+    .map((line) => line.trim())
     .filter((line) => /(^|[|(] ?|\$ )integ (?!…|.* …$)/.test(line));
 }
 
@@ -83,6 +87,8 @@ async function newHome(page: string): Promise<Home> {
     expect((await add("admin", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
     expect((await add("ci", await desk.makeKey({ name: "ci" }))).code).toBe(0);
   }
+  if (page === "docs/policy.md")
+    expect((await add("prod", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
   return at;
 }
 
@@ -92,9 +98,21 @@ const create = (home: Home, ...more: string[]) =>
     { env: {} },
   );
 
+async function newClient(at: Home): Promise<string> {
+  const { stdout } = await create(at, "--secret-file", "client.secret", "--json");
+  return (JSON.parse(stdout) as { id: string }).id;
+}
+
 async function entryIn(home: Home, state: string): Promise<string> {
   const { stdout } = await home.integ(["journal", "list", "--state", state, "--json"]);
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
+}
+
+/** The policy that the page shows, for the service account that is here. */
+function writePolicy(at: Home): void {
+  const [, policy = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy.md"), "utf8")) ?? [];
+  const lines = policy.replaceAll(/^ {3}/gm, "").replace("sa_reporting", service.eu.service_account_id);
+  writeFileSync(at.path("integ.yaml"), lines);
 }
 
 /** What has to be there before a command, and what its examples are called here. */
@@ -112,10 +130,14 @@ async function arranged(at: Home, line: string): Promise<string> {
   if (/keys (list|audit)|api \/api\/v1/.test(text)) await legacySettings(at);
   if (text.includes("oac_1")) {
     await at.integ(["profiles", "edit", "prod", "--token-endpoint", eu.token_endpoint]);
-    const { stdout } = await create(at, "--secret-file", "client.secret", "--json");
-    text = text.replace("oac_1", (JSON.parse(stdout) as { id: string }).id);
+    text = text.replace("oac_1", await newClient(at));
   }
-  if (text.includes("ak_1")) text = text.replace("ak_1", (await desk.makeKey({ name: "replaced" })).id);
+  if (/\bak_1\b/.test(text)) text = text.replace("ak_1", (await desk.makeKey({ name: "replaced" })).id);
+  if (text.includes("policy check")) writePolicy(at);
+  if (text.includes("oc_123")) text = text.replace("oc_123", await newClient(at));
+  if (text.includes("ak_123")) text = text.replace("ak_123", (await desk.makeKey({ name: "by-hand" })).id);
+  // Without a terminal the answer to its question is an option.
+  if (/integ (apply|adopt) /.test(`${text} `)) text += " --yes";
   if (text.includes("--replace-lost-secret")) {
     await fault("POST /v1/oauth_clients drop=after times=1");
     expect((await create(at, "--secret-file", "lost.secret", "--retry-for", "0")).code).toBe(7);
