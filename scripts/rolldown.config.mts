@@ -81,7 +81,9 @@ const together: readonly Group[] = [
       "api/entities-and-cohorts",
       "api/auth/authorization",
       ...["attempt", "caller", "exchange", "redaction", "request-rules", "retry"].map((name) => `api/http/${name}`),
-      ...["json-body", "json-scanner", "page-scanner"].map((name) => `api/json/${name}`),
+      ...["json-body", "json-scanner", "page-scanner", "row-scanner", "row-scanner-code"].map(
+        (name) => `api/json/${name}`,
+      ),
       "output/formats/json",
       "output/row-page",
     ],

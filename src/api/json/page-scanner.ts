@@ -18,6 +18,7 @@ import {
   skipSpace,
   space,
 } from "./json-scanner.ts";
+import { type Members, scanUsualRows } from "./row-scanner.ts";
 
 /** A page that keeps the envelope rule (§2.1). */
 export interface ScannedPage {
@@ -28,6 +29,8 @@ export interface ScannedPage {
   readonly hasMore: boolean;
   /** No white space stands in `data` outside of strings: rows are compact, and one comma apart. */
   readonly isTight: boolean;
+  /** Where the rows' members stand, if it was found out. They are overwritten when the next page is scanned. */
+  readonly members?: Members | undefined;
 }
 
 /**
@@ -50,6 +53,7 @@ interface Envelope {
   spans: Uint32Array;
   count: number;
   isTight: boolean;
+  members?: Members;
   object?: unknown;
   hasRows?: boolean;
   nextPageToken?: unknown;
@@ -91,6 +95,11 @@ function scanMember(body: Buffer, from: number, { key, envelope }: { key: string
 
 function scanRows(body: Buffer, from: number, envelope: Envelope): number {
   if (body[from] !== openBracket) throw new BrokenBody('"data" of the page is not an array');
+  const usual = scanUsualRows(body, from + 1);
+  if (usual !== undefined) {
+    Object.assign(envelope, { spans: usual.spans, count: usual.count, members: usual.members });
+    return usual.end;
+  }
   const spacesBefore = countOfSpaces();
   let at = skipSpace(body, from + 1);
   if (body[at] === closeBracket) return at + 1;
@@ -121,10 +130,11 @@ function grown(spans: Uint32Array): Uint32Array {
 }
 
 /** The consistency rule of §2.1. */
-function checkEnvelope({ object, hasRows, nextPageToken, hasMore, spans, count, isTight }: Envelope): ScannedPage {
+function checkEnvelope(envelope: Envelope): ScannedPage {
+  const { object, hasRows, nextPageToken, hasMore, spans, count, isTight, members } = envelope;
   if (object !== "list") throw new BrokenBody('"object" of the page is not "list"');
   if (!hasRows) throw new BrokenBody('the page has no "data"');
-  const rows = { spans: spans.subarray(0, count * 2), count, isTight };
+  const rows = { spans: spans.subarray(0, count * 2), count, isTight, members };
   if (nextPageToken === undefined) throw new BrokenBody('the page has no "next_page_token"');
   if (hasMore === true && typeof nextPageToken === "string" && nextPageToken !== "")
     return { ...rows, nextPageToken, hasMore };

@@ -1,0 +1,159 @@
+// Rows found by WebAssembly: the code is what its text says, it takes every usual page, and it gives the members of every row.
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { afterEach, expect, test, vi } from "vitest";
+import wabt from "wabt";
+import { scanUsualRows } from "../../../../src/api/json/row-scanner.ts";
+import { parseJson, textOf } from "../../../../src/output/json-text.ts";
+import { sampled } from "../../../support/sample.ts";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.resetModules();
+});
+
+const folder = "src/api/json";
+
+test("row-scanner-code.ts is row-scanner.wat", async () => {
+  const { parseWat } = await wabt();
+  const module = parseWat("row-scanner.wat", readFileSync(`${folder}/row-scanner.wat`), { simd: true });
+  module.validate();
+  const { buffer } = module.toBinary({});
+  const lines = (
+    Buffer.from(buffer)
+      .toString("base64")
+      .match(/.{1,110}/g) ?? []
+  ).map((line) => `  "${line}"`);
+  const text = `// Printed from row-scanner.wat by \`npm run docs\`.\n\n/** The module in base64. */\nexport const code =\n${lines.join(" +\n")};\n`;
+  await expect(text).toMatchFileSnapshot(`../../../../${folder}/row-scanner-code.ts`);
+});
+
+const blanks = " ".repeat(33_000);
+
+/** @param rows without white space outside of strings */
+function scan(rows: string): ReturnType<typeof scanUsualRows> & { readonly body: Buffer } {
+  const body = Buffer.from(`[${rows}]${blanks}`);
+  const found = scanUsualRows(body, 1);
+  if (found === undefined) throw new Error("not taken");
+  return { ...found, body };
+}
+
+/** Names and values of each row, as they stand there. */
+function membersOf(rows: string): string[][] {
+  const { body, members, count, spans, end } = scan(rows);
+  expect(end).toBe(Buffer.byteLength(rows) + 2);
+  expect(spans.length).toBe(count * 2);
+  return Array.from({ length: count }, (_, row) => {
+    const first = (members.ranges[row * 2] ?? 0) & 0x7fffffff;
+    const after = members.ranges[row * 2 + 1] ?? 0;
+    const texts: string[] = [];
+    for (let at = first * 4; at < after * 4; at += 4)
+      texts.push(
+        `"${body.toString("utf8", members.places[at], members.places[at + 1])}"`,
+        body.toString("utf8", members.places[at + 2], members.places[at + 3]),
+      );
+    return texts;
+  });
+}
+
+/** The same by the parser that keeps every text. */
+function expectedOf(rows: string): string[][] {
+  const tree = parseJson(`[${rows}]`);
+  if (tree.root.kind !== "array") throw new Error("no array");
+  return tree.root.items.map((row) =>
+    row.kind === "object"
+      ? row.members.flatMap(({ keyNode, value }) => [textOf(tree, keyNode), textOf(tree, value)])
+      : [],
+  );
+}
+
+const row = fc.dictionary(fc.string({ maxLength: 40 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 6 });
+
+test("every usual page is taken, and each member stands where a full parse has it", () => {
+  fc.assert(
+    fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), (rows) => {
+      const text = rows.map((value) => JSON.stringify(value)).join(",");
+      expect(membersOf(text)).toEqual(expectedOf(text));
+    }),
+    { numRuns: sampled(2000) },
+  );
+});
+
+test.each([
+  "{}",
+  '{"a":1},{},{"a":1}',
+  '{"a":"","a":"b","":0}',
+  `{"${"k".repeat(100)}":"${"v".repeat(1000)}"},{"${"k".repeat(99)}l":-0.5e-7}`,
+  '{"a":"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83D","b":[{},[],[[1]],{"c":{}}]}',
+  '{"a":true,"b":false,"c":null,"d":0,"e":-1,"f":10.25,"g":1E5,"h":2e+3}',
+])("the members of %s", (rows) => {
+  expect(membersOf(rows)).toEqual(expectedOf(rows));
+});
+
+test("a row says whether its names are those of the row before", () => {
+  const key = "k".repeat(40);
+  const rows = `{"a":1,"b":2},{"a":"x","b":{}},{"b":1,"a":2},{"b":1},{"b":1,"a":2},{},{},{"${key}":1},{"${key}":2},{"${key}x":1},{"${key.slice(1)}l":1},{"${key.slice(1)}l":1}`;
+  const { members, count } = scan(rows);
+  const differs = Array.from({ length: count }, (_, at) => (members.ranges[at * 2] ?? 0) >>> 31);
+  expect(differs).toEqual([1, 0, 1, 1, 1, 1, 0, 1, 0, 1, 1, 0]);
+});
+
+test.each([
+  ["white space between rows", '[{"a":1} ,{}]'],
+  ["white space in a row", '[{"a": 1}]'],
+  ["no row", "[]"],
+  ["more rows than a page has", `[${"{},".repeat(5000)}{}]`],
+  ["more members than rows have", `[{${'"a":1,'.repeat(70_000)}"a":1}]`],
+])("%s: left to the other scanner", (_, text) => {
+  expect(scanUsualRows(Buffer.from(text + blanks), 1)).toBeUndefined();
+});
+
+test.each([
+  '[{"a":"',
+  '[{"a":1',
+  '[{"a":tru',
+  '[{"a":"\\',
+  '[{"a":"\\u12',
+  '[{"a":',
+  "[{",
+  '[{"a":[',
+  '[{"a":1},',
+  '[{"a":1}',
+])("%s is not read beyond its end, whatever an earlier page left there", (text) => {
+  const filler = "x".repeat(33_000);
+  const before = Buffer.from(`[{"a":"${filler}${'"}]'.repeat(50)}`);
+  scanUsualRows(before, 1);
+  const cut = Buffer.from(`[{"b":"${filler}"},${text.slice(1)}`);
+  expect(scanUsualRows(cut, 1)).toBeUndefined();
+});
+
+test("a control character is seen at every place of a string, and nothing else is taken for one", () => {
+  for (let place = 0; place < 40; place += 1)
+    for (let byte = 0; byte < 256; byte += 1) {
+      const text = Buffer.from(`[{"a":"${"x".repeat(40)}"}]${blanks}`);
+      text[7 + place] = byte;
+      const isTaken = byte >= 0x20 && byte !== 0x22 && byte !== 0x5c;
+      expect(scanUsualRows(text, 1) !== undefined, `${byte} at ${place}`).toBe(isTaken);
+    }
+});
+
+test("pages of every length up to a large one, each longer or shorter than the one before", () => {
+  for (const length of [40_000, 3_000_000, 33_000, 7_000_000, 50_000]) {
+    const { count, end } = scan(`{"a":"${"é".repeat(length / 2)}"},{"b":1}`);
+    expect([count, end]).toEqual([2, length + 18]);
+  }
+  expect(scanUsualRows(Buffer.from(`[{"a":"${"x".repeat(9_000_000)}"}]`), 1)).toBeUndefined();
+});
+
+test("a processor that cannot run the code reads pages the other way", async () => {
+  const refuse = vi.fn(() => {
+    throw new Error("no SIMD");
+  });
+  vi.stubGlobal("WebAssembly", { Module: refuse });
+  const { scanPage } = await import("../../../../src/api/json/page-scanner.ts");
+  const page = scanPage(
+    Buffer.from(`{"object":"list","data":[{"a":1},{"b":2}],"next_page_token":null,"has_more":false}${blanks}`),
+  );
+  expect(page).toMatchObject({ count: 2, members: undefined, isTight: true });
+  expect(refuse).toHaveBeenCalledOnce();
+});
