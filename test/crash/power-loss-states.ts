@@ -112,13 +112,15 @@ export function* killedStates(
 ): Generator<KilledState, void> {
   const seen = new Set<string>();
   const sameState = moments.map(({ state }) => moments.findIndex((other) => other.state === state));
+  const places = placesOf(steps, moments);
+  const sent = new Set<number>();
   let image = start;
-  let [sent, answered] = [0, 0];
+  let answered = 0;
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // A request on its way may have arrived.
-    for (let met = answered; met <= sent; met += 1) {
+    // A request on its way may have arrived, in the order in which the service answered.
+    for (let met = answered; met === answered || sent.has(met); met += 1) {
       const moment = moments[met]!;
       const fingerprint = `${disk} ${sameState[met]} ${isEnded}`;
       if (seen.has(fingerprint)) continue;
@@ -129,9 +131,21 @@ export function* killedStates(
     const step = steps[done];
     if (step === undefined) return;
     if (!("nth" in step)) image = imageAfter(image, step);
-    else if (step.kind === "sent") sent = step.nth;
-    else answered = step.nth;
+    else if (step.kind === "sent") sent.add(places.get(step.nth)!);
+    else answered = Math.max(answered, places.get(step.nth)!);
   }
+}
+
+/** Which moment of the service each request led to: of several on their way the one that left first may be answered last. */
+function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
+  const places = new Map<number, number>();
+  for (const step of steps) {
+    if (step.kind !== "answered") continue;
+    const place = moments.findIndex(({ requestId }) => requestId !== undefined && requestId === step.requestId);
+    if (place < 0) throw new Error(`the response to request ${step.nth} is none of the service's`);
+    places.set(step.nth, place);
+  }
+  return places;
 }
 
 /**

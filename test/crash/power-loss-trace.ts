@@ -8,8 +8,10 @@ import { type FileOperation, type Image, readImage } from "./power-loss-disk.ts"
 
 export type Step =
   | FileOperation
-  /** A request left, or its response arrived: the n-th of the run. */
-  | { readonly kind: "sent" | "answered"; readonly nth: number };
+  /** A request left: the n-th of the run. */
+  | { readonly kind: "sent"; readonly nth: number }
+  /** The response to the n-th request arrived. */
+  | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
 /** Those that no model of a power cut is written for are traced too, so that they are met aloud. */
 const calls =
@@ -95,7 +97,8 @@ class Reader {
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  #answered = 0;
+  /** By socket: the request that left there and was not answered. */
+  readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {
     this.#folder = folder;
@@ -156,7 +159,9 @@ class Reader {
     const bytes = Buffer.concat(stringsIn(args)).subarray(0, result);
     const open = this.#open.get(fd);
     if (!open) {
-      if (requestLine.test(bytes.toString("latin1"))) this.steps.push({ kind: "sent", nth: (this.#sent += 1) });
+      if (!requestLine.test(bytes.toString("latin1"))) return;
+      this.steps.push({ kind: "sent", nth: (this.#sent += 1) });
+      this.#waiting.set(fd, this.#sent);
       return;
     }
     const given = name.startsWith("pwrite") ? Number(/, (\d+)$/.exec(args)![1]) : undefined;
@@ -168,9 +173,12 @@ class Reader {
   }
 
   #received({ args, fd }: Call): void {
-    if (this.#open.has(fd) || this.#answered >= this.#sent) return;
-    if (!stringsIn(args)[0]?.toString("latin1").startsWith("HTTP/1.1 ")) return;
-    this.steps.push({ kind: "answered", nth: (this.#answered += 1) });
+    const nth = this.#open.has(fd) ? undefined : this.#waiting.get(fd);
+    if (nth === undefined) return;
+    const text = stringsIn(args)[0]?.toString("latin1") ?? "";
+    if (!text.startsWith("HTTP/1.1 ")) return;
+    this.#waiting.delete(fd);
+    this.steps.push({ kind: "answered", nth, requestId: /^request-id: *(\S+)/im.exec(text)?.[1] });
   }
 
   #named(name: string, args: string): void {

@@ -11,6 +11,12 @@ import type { RegionDescription, Service } from "./service.ts";
 export interface Moment {
   readonly state: string;
   readonly met: readonly unknown[];
+  /** Of its last response. */
+  readonly requestId?: string | undefined;
+}
+
+interface Answered {
+  readonly response: { writeHead: (status: number, headers: Readonly<Record<string, string>>) => unknown };
 }
 
 interface Control {
@@ -47,14 +53,23 @@ export class RewindableService implements Service {
 
   /** Keeps every moment of a run. */
   async record<T>(run: () => Promise<T>): Promise<{ readonly value: T; readonly moments: readonly Moment[] }> {
-    const states = [this.#state()];
-    const take = (): void => void states.push(this.#state());
+    const states = [{ state: this.#state(), requestId: undefined as string | undefined }];
+    const take = (message: unknown): void => {
+      const moment = { state: this.#state(), requestId: undefined as string | undefined };
+      states.push(moment);
+      const { response } = message as Answered;
+      const { writeHead } = response;
+      response.writeHead = (status, headers) => {
+        moment.requestId = headers["Request-Id"];
+        return writeHead.call(response, status, headers);
+      };
+    };
     const before = this.#met;
     subscribe("integ:sandbox:answer", take);
     try {
       const value = await run();
       const { requests } = (await this.#ask("GET")) as Control;
-      return { value, moments: states.map((state, nth) => ({ state, met: [...before, ...requests.slice(0, nth)] })) };
+      return { value, moments: states.map((one, nth) => ({ ...one, met: [...before, ...requests.slice(0, nth)] })) };
     } finally {
       unsubscribe("integ:sandbox:answer", take);
     }
