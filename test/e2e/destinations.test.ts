@@ -1,5 +1,5 @@
 // Where a secret goes: byte for byte, proven, and to several places at once, before the old credential is revoked.
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -226,6 +226,68 @@ describe("journal show", () => {
     expect((await integHere(at, ["oauth-clients", "revoke", resource_id!, "--yes"])).code).toBe(0);
     const revocation = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
     expect(await shown(at, revocation.id)).toEqual([]);
+  });
+});
+
+describe("a file that had the secret and has lost it", () => {
+  const ways: readonly [string, (path: string) => void][] = [
+    ["removed", (path) => rmSync(path)],
+    ["changed in place", (path) => writeFileSync(path, "x".repeat(statSync(path).size))],
+    [
+      "replaced",
+      (path) => {
+        writeFileSync(`${path}.new`, "other");
+        renameSync(`${path}.new`, path);
+      },
+    ],
+  ];
+
+  it.each(ways)("is not said to have it after it was %s", async (what, lose) => {
+    const at = await home();
+    const id = await old(at);
+    const file = at.path("a.secret");
+    const gone = `The secret was delivered to ${file}, and is no longer there.`;
+    const is = `The secret is in ${file}`;
+    const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
+    expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
+    lose(file);
+    const { parent } = creationIn(at);
+    const claimed = await integHere(at, ["journal", "claim", parent!, "--secret-command", "cat > b.secret"]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect(claimed.stderr).toContain(gone);
+    expect(claimed.stderr).not.toContain(is);
+    const recovered = await integHere(at, ["journal", "recover", "--yes"]);
+    expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringContaining("was delivered to")]);
+    expect(recovered.stderr).not.toContain(is);
+    const key = ["--idempotency-key", `key-${crypto.randomUUID()}`, "--secret-file", "c.secret"];
+    const created = await create(at, ...key);
+    expect(created.stderr).toContain(`The secret is in ${at.path("c.secret")}`);
+    lose(at.path("c.secret"));
+    const again = await create(at, ...key);
+    // Another file in its place is refused before anything is looked up.
+    if (what === "replaced") expect(again.code).toBe(2);
+    else expect([again.code, again.stderr]).toEqual([0, expect.stringContaining("was delivered to")]);
+    expect(again.stderr).not.toContain("The secret is in");
+  });
+
+  it("gets it again from a claim that names it", async () => {
+    const at = await home();
+    const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
+    expect((await create(at, ...to)).code).toBe(12);
+    rmSync(at.path("a.secret"));
+    const entry = creationIn(at).id;
+    const claimed = await integHere(at, [
+      "journal",
+      "claim",
+      entry,
+      "--secret-file",
+      "a.secret",
+      "--secret-command",
+      "cat > b",
+    ]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    expect([text(at, "a.secret"), states(at)]).toEqual([text(at, "b"), ["delivered", "delivered"]]);
+    expect(claimed.stderr).toContain(`The secret is in ${at.path("a.secret")}, readable by you alone.`);
   });
 });
 

@@ -83,7 +83,7 @@ describe("oauth-clients rotate", () => {
     expect(claimed.stdout).toContain(service.us.service_account_id);
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect(recovered.code).toBe(0);
-    expect(recovered.stderr).toContain(place);
+    expect(recovered.stderr).toContain(`The secret was delivered to ${at.path("new.secret")}.`);
     expect(recovered.stderr).not.toContain("given to the command");
     expect(await live()).not.toContain(id);
   });

@@ -19,14 +19,15 @@ import {
   isSamePlace,
   type OneTimeSecret,
   type SecretOptions,
+  type SingleRecord,
 } from "../../secrets/destination.ts";
 import { askDestination } from "../options/asked-destination.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { showMade, whereSecretIs } from "../running/change.ts";
+import { secretSeenIn, showMade, whereSecretWent } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { keepingOf } from "../running/keeping.ts";
-import { claimOptions } from "./remembered-destination.ts";
+import { claimOptions, leadsTo } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
@@ -46,13 +47,15 @@ export const command = defineVerb({
       const kept = await keptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
-      const isThere = lease.entry.destination?.kind === "several" && (await completeDelivery(context, lease));
+      const isThere = await lookedAtSeveral(context, lease, { typed, kept });
+      const had = placesWithSecret(lease.entry);
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
       const chosen = { ...asked, ...issuedAs(lease.entry) };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
-      if (isThere || (await isThereAlready(context, lease, destination))) return await settle(context, lease, kept);
+      if (isThere || (await isThereAlready(context, lease, { destination, kept })))
+        return await settle(context, lease, { kept, had });
       const place = await reserveDestination(context, lease, { destination, isKept: true });
       await lease.record({ destination: { ...place } });
       try {
@@ -64,7 +67,7 @@ export const command = defineVerb({
       } finally {
         await giveBackRoom(context, destination);
       }
-      await settle(context, lease, kept, { isShown: destination.isStdout });
+      await settle(context, lease, { kept, had, isShown: destination.isStdout });
     } finally {
       await lease.release();
     }
@@ -112,13 +115,49 @@ async function giveBackRoom(context: Context, destination: Destination): Promise
   }
 }
 
+/**
+ * Of several destinations: finds what had arrived at them. A file that has lost the secret since is delivered to again if
+ * it is named.
+ * @returns true if all have it
+ */
+async function lookedAtSeveral(
+  context: Context,
+  lease: EntryLease,
+  { typed, kept }: { readonly typed: SecretOptions; readonly kept: OneTimeSecret },
+): Promise<boolean> {
+  const { destination } = lease.entry;
+  if (destination?.kind !== "several") return false;
+  const places = [];
+  for (const place of destination.places) {
+    const isAsked =
+      place.state === "delivered" && typed.to.some((option) => leadsTo(option, place.at, context.settings.cwd));
+    const isLost =
+      isAsked && place.at.kind === "file" && (await secretSeenIn(context.secrets, place.at)) !== kept.secret;
+    places.push(isLost ? ({ ...place, state: "failed" } as const) : place);
+  }
+  if (places.some(({ state }, index) => state !== destination.places[index]?.state))
+    await lease.record({ destination: { ...destination, places } });
+  return completeDelivery(context, lease);
+}
+
+function placesWithSecret({ destination }: Entry): SingleRecord[] {
+  if (destination?.kind !== "several") return [];
+  return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
+}
+
 /** True where a delivery that failed at its very end, or a claim that a crash cut short, put the secret into that file. */
-async function isThereAlready(context: Context, lease: EntryLease, { record: asked }: Destination): Promise<boolean> {
+async function isThereAlready(
+  context: Context,
+  lease: EntryLease,
+  { destination: { record: asked }, kept }: { readonly destination: Destination; readonly kept: OneTimeSecret },
+): Promise<boolean> {
   const record = lease.entry.destination;
   if (record === null || record.kind === "several" || asked.kind === "several" || asked.kind === "command")
     return false;
   if (record.kind === "profile" || !isSamePlace(record, asked)) return false;
   if (!(await context.secrets.completeDelivery(record, {}))) return false;
+  // Without the key of its digest a file is known by its identity, and may have been changed since.
+  if (record.kind === "file" && (await secretSeenIn(context.secrets, record)) !== kept.secret) return false;
   context.output.note(`The secret is in ${describeDestination(record).name} already.`);
   return true;
 }
@@ -129,11 +168,21 @@ async function isThereAlready(context: Context, lease: EntryLease, { record: ask
 async function settle(
   context: Context,
   lease: EntryLease,
-  kept: OneTimeSecret,
-  { isShown = false } = {},
+  about: {
+    readonly kept: OneTimeSecret;
+    /** What had it before this claim. */
+    readonly had: readonly SingleRecord[];
+    readonly isShown?: boolean;
+  },
 ): Promise<void> {
+  const { kept, had, isShown = false } = about;
   const { id } = lease.entry;
   const wasUnnamed = isUnnamed(lease.entry);
+  const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
+  // Looked at while the key of its digest is there.
+  const place = isShown
+    ? undefined
+    : await whereSecretWent(context, { ...lease.entry, state: "done" }, { known: kept.secret, isNew });
   try {
     await settleClaimed(await context.journal(), lease);
     await (await keepingOf(context)).destroyKept(id, { keepsProof: lease.entry.parent !== null });
@@ -144,7 +193,6 @@ async function settle(
       `The secret is delivered, but that could not be recorded or its copy not destroyed. ${error.message}`,
     );
   }
-  const place = isShown ? undefined : whereSecretIs({ ...lease.entry, state: "done" });
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
   if (wasUnnamed)

@@ -6,7 +6,14 @@ import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/values.ts";
-import { mayReplace, mayRevokeUnproven, mentionDamage, whereSecretIs, workbenchOf } from "../running/change.ts";
+import {
+  mayReplace,
+  mayRevokeUnproven,
+  mentionDamage,
+  whereSecretIs,
+  whereSecretWent,
+  workbenchOf,
+} from "../running/change.ts";
 import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
@@ -242,7 +249,7 @@ async function tellPlaces(context: Context, journal: Journal, results: readonly 
     const { old_client: old = entry.detail.old_key } = entry.detail;
     if (due !== undefined && old !== undefined)
       context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, context.clock.now()));
-    const place = whereSecretIs(entry) && whereSecretIs(creation ?? entry);
+    const place = whereSecretIs(entry) && (await whereSecretWent(context, creation ?? entry));
     if (place) context.output.note(`${entry.id}: ${place}`);
   }
 }

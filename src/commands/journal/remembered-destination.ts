@@ -65,7 +65,7 @@ function lookedAtAnew(place: SingleRecord): SingleRecord {
 }
 
 /** Whether an option names that very place. @param cwd what a relative path is relative to */
-function leadsTo(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
+export function leadsTo(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
   switch (option.kind) {
     case "file":
       return place.kind === "file" && resolve(cwd, option.path) === place.path;

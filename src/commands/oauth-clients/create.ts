@@ -15,6 +15,7 @@ import {
   showMade,
   showRequest,
   whereSecretIs,
+  whereSecretWent,
   actingAs,
   mentionUnsettled,
   tellPlan,
@@ -100,7 +101,7 @@ async function conclude(context: Context, end: CreationEnd, at: Conclusion): Pro
     context.output.note("The secret of this client was delivered before: this is its receipt, which has none.");
   if (end.kind === "delivered" && at.chosen.destination.isStdout) return;
   await showReceipt(context, end.receipt, { withSecret: false });
-  const place = whereSecretIs(end.entry);
+  const place = end.kind === "delivered" ? whereSecretIs(end.entry) : await whereSecretWent(context, end.entry);
   if (place) context.output.note(place);
 }
 

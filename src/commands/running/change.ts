@@ -10,7 +10,7 @@ import { Failure } from "../../errors.ts";
 import type { ClientProof, Entry, KeyExchange } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
-import { describeDestination, placesOf } from "../../secrets/destination.ts";
+import { describeDestination, placesOf, type SingleRecord } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
@@ -224,9 +224,44 @@ export class ShownMeanwhile {
   }
 }
 
-/** A sentence; nothing where the secret was printed with the result. */
+/** Where a secret is that was delivered just now, as sentences; nothing where it was printed with the result. */
 export function whereSecretIs(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   const sentences = placesOf(entry.destination).map((place) => describeDestination(place).delivered);
   return sentences.join(" ") || undefined;
+}
+
+/**
+ * Where a secret went that may have been delivered earlier: it is said to be where it was seen, and a file is looked at.
+ * @param about.known the secret, if it is in hand
+ * @param about.isNew whether a place got it just now
+ */
+export async function whereSecretWent(
+  { secrets }: Pick<Context, "secrets">,
+  entry: Entry,
+  about: { readonly known?: string; readonly isNew?: (place: SingleRecord) => boolean } = {},
+): Promise<string | undefined> {
+  if (entry.state !== "done" || entry.destination === null) return undefined;
+  const sentences: string[] = [];
+  for (const place of placesOf(entry.destination)) {
+    const { name, delivered } = describeDestination(place);
+    const seen = await secretSeenIn(secrets, place);
+    const isSeen = about.isNew?.(place) === true || (about.known !== undefined && seen === about.known);
+    if (delivered === undefined || isSeen || place.kind === "command") sentences.push(delivered ?? "");
+    else if (place.kind === "file" && seen === undefined)
+      sentences.push(`The secret was delivered to ${name}, and is no longer there.`);
+    else sentences.push(`The secret was delivered to ${name}.`);
+  }
+  return sentences.filter((text) => text !== "").join(" ") || undefined;
+}
+
+/** What a file holds of what was delivered there; nothing of other places, or if it cannot be read. */
+export async function secretSeenIn(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
+  if (place.kind !== "file") return undefined;
+  try {
+    return await secrets.reread(place);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
