@@ -2,10 +2,11 @@
 // program, PostgreSQL and the service.
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
-import { Crossing, type Passage } from "../support/crossing.ts";
+import { recordFigure } from "../support/figures.mjs";
+import { Crossing, type Passage, type Verdict } from "../support/crossing.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
-import { addressAt, PostgresServer, role } from "../support/postgres.ts";
-import { type Ended, ended } from "../support/program.ts";
+import { PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, ended, type Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
@@ -23,26 +24,72 @@ export interface Disturbance {
   /** Counts the messages of PostgreSQL's protocol one by one, instead of what is sent together. */
   readonly byMessage?: boolean;
   /** @returns whether the message goes on */
-  act(process: { kill(signal: NodeJS.Signals): unknown }): "cut" | "pass" | Promise<"cut" | "pass">;
+  act(process: { kill(signal: NodeJS.Signals): unknown }): Verdict | Promise<Verdict>;
   /** Once the command has ended. */
   after?(): Promise<void>;
+}
+
+export interface TeamDeskOptions {
+  /** Lines of postgresql.conf. */
+  readonly settings?: readonly string[];
+  /** With a synchronous standby, which takes over in a failover. */
+  readonly hasStandby?: boolean;
 }
 
 /** A PostgreSQL for the homes of a file of tests, and what stands before it. */
 export class TeamDesk {
   readonly #crossing = new Crossing();
+  readonly #settings: readonly string[];
   #server: PostgresServer | undefined;
+  #standby: PostgresServer | undefined;
+  /** Lost its place to its standby. */
+  #former: PostgresServer | undefined;
 
-  constructor(options: { readonly settings?: readonly string[] } = {}) {
+  constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
+    this.#settings = settings;
     beforeAll(async () => {
-      this.#server = await PostgresServer.start(options);
-      keepJournalsIn({ address: this.#server.address(), password: role.password });
+      this.#use(await PostgresServer.start({ settings }));
+      if (hasStandby) await this.#addStandby();
     });
     afterAll(async () => {
       keepJournalsIn(undefined);
       await this.#crossing.close();
-      await this.#server?.remove();
+      for (const server of [this.#former, this.#standby, this.#server]) await server?.remove();
     });
+  }
+
+  #use(server: PostgresServer): void {
+    this.#server = server;
+    keepJournalsIn({ address: server.address(), password: role.password });
+  }
+
+  async #addStandby(): Promise<void> {
+    await this.#former?.remove();
+    this.#former = undefined;
+    this.#standby = await PostgresServer.start({ settings: this.#settings, standbyOf: this.server });
+    await this.#setStandbys("'*'");
+    const state = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'";
+    for (let look = 0; (await this.server.sql(state)).length === 0; look += 1) {
+      if (look > 400) throw new Error("the standby is not synchronous");
+      await wait(25);
+    }
+  }
+
+  async #setStandbys(names: string): Promise<void> {
+    await this.server.sql(`ALTER SYSTEM SET synchronous_standby_names = ${names}`);
+    await this.server.sql("SELECT pg_reload_conf()");
+  }
+
+  /** The server's machine crashes, and its standby takes its place. */
+  async failOver(): Promise<void> {
+    const standby = this.#standby;
+    if (standby === undefined) throw new Error("there is no standby");
+    await this.server.kill();
+    this.#former = this.#server;
+    await standby.promote();
+    this.#standby = undefined;
+    this.#use(standby);
+    await this.#setStandbys("''");
   }
 
   get server(): PostgresServer {
@@ -58,18 +105,21 @@ export class TeamDesk {
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
     // Its tables are made first: what comes now is the command's alone.
     await at.integ(["journal", "init"]);
+    if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
-    const journal = at.env.INTEG_JOURNAL!.replace(
-      addressAt(`127.0.0.1:${this.server.port}`),
-      addressAt(`127.0.0.1:${port}`),
-    );
+    const hosts = [port, ...(this.#standby ? [this.#standby.port] : [])].map((one) => `127.0.0.1:${one}`);
+    const journal = atHosts(at, hosts.join(","));
     const child = at.start(words, { env: { ...shortLease, INTEG_JOURNAL: journal } });
-    const plan = number === undefined ? undefined : { at: number, act: () => what.act(child) };
+    let acting = Promise.resolve<Verdict>("pass");
+    const act = (): Promise<Verdict> => (acting = Promise.resolve(what.act(child)));
+    const plan = number === undefined ? undefined : { at: number, act };
     this.#crossing.watch({ plan, byMessage: what.byMessage });
     const end = await ended(child, { timeoutMs: 120_000 });
     const isDone = this.#crossing.isDone;
     const passed = this.#crossing.passed();
+    await acting;
     await what.after?.();
+    at.env.INTEG_JOURNAL = atHosts(at, `127.0.0.1:${this.server.port}`);
     return { ended: end, passed: isDone ? passed : [] };
   }
 
@@ -112,9 +162,9 @@ export class TeamDesk {
     }
     if (scene.settleMs !== undefined && isAnyOpen) await wait(scene.settleMs);
     await finish();
-    console.log(
-      `team: ${scene.name}, ${what.name} at ${numbers.length - missed.length} of ${all.length} messages; ${JSON.stringify(ways)}; ${findings.figures}`,
-    );
+    console.log(`${scene.name}, ${what.name}: ${JSON.stringify(ways)}`);
+    const hit = numbers.length - missed.length;
+    recordFigure("team", { messages: all.length, hit, violations: findings.count }, `${scene.name}, ${what.name}`);
     expect(findings.all).toEqual([]);
     // The last message or two of a run may come after what it waits for.
     expect(missed.length, missed.join(", ")).toBeLessThanOrEqual(2);
@@ -142,6 +192,10 @@ export class TeamDesk {
       throw error;
     }
   }
+}
+
+function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
+  return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
 /** A sample has no message of the connection's beginning: nothing is done by then. */

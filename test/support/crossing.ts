@@ -11,7 +11,7 @@ export interface Passage {
 }
 
 /** `cut`: the connection ends before it; `pass`: it goes on. */
-type Verdict = "cut" | "pass";
+export type Verdict = "cut" | "pass";
 
 interface Plan {
   readonly at: number;

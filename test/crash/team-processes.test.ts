@@ -1,7 +1,6 @@
-// A team's journal under faults: many processes with host names of their own, a server that is killed, holders that stand still
-// for longer than their lease. `npm test` plays samples; team-kill.test.ts has what happens at each message.
+// Many processes with host names of their own on one journal. `npm test` plays a few rounds; a full run as many of 500 as it can
+// in ten minutes, and says how many.
 import { spawnSync } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
@@ -78,7 +77,9 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
       const [processes, rounds] = isFull ? [16, 500] : [6, 2];
       const schema = await team();
       let made = 0;
-      for (let round = 0; round < rounds; round += 1) {
+      const end = performance.now() + 600_000;
+      let played = 0;
+      for (; played < rounds && performance.now() < end; played += 1) {
         await account.clear();
         const homes = Array.from({ length: processes }, () => machine(schema));
         const all = await Promise.all(
@@ -103,76 +104,7 @@ describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's jo
       expect(rows.filter(({ state }) => state !== "done")).toEqual([]);
       const epochs = `SELECT entry FROM ${schema}.integ_records GROUP BY entry HAVING count(DISTINCT epoch) > 1`;
       expect(await server.sql(epochs, role.name)).toEqual([]);
-      recordFigure("team", { processes, rounds, creations: made, violations: 0 }, "processes on one journal");
+      recordFigure("team", { processes, rounds: played, creations: made, violations: 0 }, "processes on one journal");
     },
   );
-
-  it("a server that is killed and started again keeps what it acknowledged", { timeout: 3_600_000 }, async () => {
-    const schema = await team();
-    const rounds = isFull ? 40 : 3;
-    let kills = 0;
-    for (let round = 0; round < rounds; round += 1) {
-      await account.clear();
-      await service.fault(`POST /v1/oauth_clients latency=${100 + 40 * (round % 10)}ms`);
-      const home = machine(schema);
-      const running = ended(home.start(create("--secret-file", "s", "--new")));
-      const looks = round % 2 === 0 ? 200 : 0;
-      for (let look = 0; look < looks && (await account.creations()).length === 0; look += 1) await sleep(10);
-      await sleep(round * 7);
-      await server.kill();
-      kills += 1;
-      await server.up();
-      const { code, stderr } = await running;
-      await service.calm();
-      expect([0, 11], stderr).toContain(code);
-      expect(await unrecorded(schema), stderr).toEqual([]);
-      const live = (await account.live()).length;
-      expect(live, stderr).toBe(code === 0 ? 1 : 0);
-      const recovered = await home.integ([
-        "journal",
-        "recover",
-        "--yes",
-        "--replace-lost-secret",
-        "--secret-file",
-        "t",
-      ]);
-      expect([0, 7]).toContain(recovered.code);
-    }
-    expect((await machine(schema).integ(["journal", "verify"])).code).toBe(0);
-    recordFigure("team", { kills, "lost records": 0 }, "killed server");
-  });
-
-  it("a holder that stood still past its lease records and sends nothing more", { timeout: 3_600_000 }, async () => {
-    const schema = await team();
-    const rounds = isFull ? 20 : 2;
-    for (let round = 0; round < rounds; round += 1) {
-      await account.clear();
-      await service.fault("POST /v1/oauth_clients latency=1s times=1");
-      const [slow, other] = [machine(schema), machine(schema)];
-      const env = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
-      const child = slow.start(create("--secret-file", "s", "--new", "--retry-for", "30s"), { env });
-      const ending = ended(child, { timeoutMs: 60_000 });
-      for (let look = 0; look < 300 && (await account.creations()).length === 0; look += 1) await sleep(10);
-      child.kill("SIGSTOP");
-      await sleep(4000);
-      const recovered = await other.integ([
-        "journal",
-        "recover",
-        "--secret-file",
-        "t",
-        "--yes",
-        "--replace-lost-secret",
-      ]);
-      expect([0, 7, 9], recovered.stderr).toContain(recovered.code);
-      const newest = async () =>
-        server.sql(`SELECT max(epoch) AS epoch, count(*) AS n FROM ${schema}.integ_records`, role.name);
-      const before = await newest();
-      const sent = (await account.creations()).length;
-      child.kill("SIGCONT");
-      const { stderr } = await ending;
-      expect(await newest(), stderr).toEqual(before);
-      expect((await account.creations()).length, stderr).toBe(sent);
-    }
-    recordFigure("team", { holders: rounds, violations: 0 }, "holders stopped past their lease");
-  });
 });

@@ -1,0 +1,56 @@
+// The server of a team's journal is killed before each statement and each of its answers, and started again; or its
+// synchronous standby takes its place. What was acknowledged is there, and recovery brings the work to its end.
+import { describe, it } from "vitest";
+import { isWithoutPostgres } from "../support/postgres.ts";
+import * as clients from "./client-scenes.ts";
+import type { Scene } from "./harness.ts";
+import * as keys from "./key-scenes.ts";
+import type { Verdict } from "../support/crossing.ts";
+import { type Disturbance, leaseMs, TeamDesk } from "./team-play.ts";
+
+// Both servers would lose the newest commits if integ left the setting as it is.
+const careless = {
+  killed: ["synchronous_commit = off", "wal_writer_delay = 10s"],
+  promoted: ["synchronous_commit = local"],
+};
+
+const client = clients.clientScenes();
+const key = keys.keyScenes();
+const keyCreation: Scene = { ...key(keys.create), settleMs: Math.max(leaseMs, key(keys.create).settleMs ?? 0) };
+
+describe.skipIf(isWithoutPostgres("a team's journal whose server is killed"))("a server that is killed", () => {
+  const desk = new TeamDesk({ settings: careless.killed });
+  let up = Promise.resolve();
+  const killed: Disturbance = {
+    name: "its server killed",
+    links: ["journal"],
+    async act(): Promise<Verdict> {
+      await desk.server.kill();
+      up = desk.server.up();
+      return "cut";
+    },
+    after: () => up,
+  };
+  it.each<[Scene, number]>([
+    [client(clients.create), 3],
+    [client(clients.rotate), 1],
+    [client(clients.recover), 1],
+    [keyCreation, 1],
+  ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, killed, sample));
+});
+
+describe.skipIf(isWithoutPostgres("a team's journal after a failover"))("a standby that is promoted", () => {
+  const desk = new TeamDesk({ settings: careless.promoted, hasStandby: true });
+  const promoted: Disturbance = {
+    name: "its standby promoted",
+    links: ["journal"],
+    async act(): Promise<Verdict> {
+      await desk.failOver();
+      return "cut";
+    },
+  };
+  it.each<[Scene, number]>([
+    [client(clients.create), 2],
+    [keyCreation, 1],
+  ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, promoted, sample));
+});
