@@ -50,12 +50,11 @@ const together: readonly Group[] = [
       "output/visible-text",
       "output/json-text",
       "output/fields",
-      "commands/options/values",
+      "commands/options/global",
       "profiles/json-place",
       "profiles/names",
-      "api/contract-headers",
+      "api/http/request-rules",
       // Who acts: completion opens the journal with it, and without the rest of the edge.
-      "edge/actor",
       "journal/actor",
     ],
   },
@@ -63,9 +62,7 @@ const together: readonly Group[] = [
   { name: "run", files: ["edge/run", "program"] },
   {
     name: "acting",
-    files: ["address", "environment", "resolution", "profile", "active-profile", "shell-command"].map(
-      (name) => `profiles/${name}`,
-    ),
+    files: ["address", "environment", "resolution", "profile", "active-profile"].map((name) => `profiles/${name}`),
   },
   { name: "disk", files: ["disk/"] },
   { name: "stored", files: ["profiles/store", "profiles/profile-file", "profiles/credentials"] },
@@ -80,7 +77,7 @@ const together: readonly Group[] = [
       "api/pages",
       "api/entities-and-cohorts",
       "api/auth/authorization",
-      ...["attempt", "caller", "exchange", "redaction", "request-rules", "retry"].map((name) => `api/http/${name}`),
+      ...["attempt", "caller", "exchange", "redaction", "retry"].map((name) => `api/http/${name}`),
       ...["json-body", "json-scanner", "page-scanner", "row-scanner", "row-scanner-code"].map(
         (name) => `api/json/${name}`,
       ),
@@ -90,9 +87,7 @@ const together: readonly Group[] = [
   },
   {
     name: "undici",
-    files: ["transport", "connections", "network-error", "receive-space", "reception"].map(
-      (name) => `api/http/${name}`,
-    ),
+    files: ["transport", "connections", "receive-space"].map((name) => `api/http/${name}`),
     packages:
       "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
   },

@@ -5,8 +5,8 @@ import { createLegacyAuthorization, createV1Authorization } from "./auth/authori
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
 import type { Tokens } from "./auth/token-exchange.ts";
 import type { Contract } from "./contract.ts";
-import { contractVersion, organizationHeader, versionHeader } from "./contract-headers.ts";
-import { type Cohorts, createCohorts, createEntities, type Entities } from "./entities-and-cohorts.ts";
+import { contractVersion, organizationHeader, versionHeader } from "./http/request-rules.ts";
+import type { Cohorts, Entities } from "./entities-and-cohorts.ts";
 import { type Authorization, Caller } from "./http/caller.ts";
 import type { Exchange, Transport } from "./http/exchange.ts";
 import { parseHttpDate } from "./http/retry.ts";
@@ -61,6 +61,7 @@ export function connect(options: ConnectOptions): Service {
     headers: () => organizationHeader(organizationId),
   });
   const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
+  const lists = once(() => import("./entities-and-cohorts.ts"));
   const contract = once(async () => {
     const callerAs = (who: Authorization): Caller => new Caller({ ...common, authorization: who, headers: () => ({}) });
     return (await import("./contract.ts")).createContract([callerAs(nobody), callerAs(authorization)]);
@@ -75,8 +76,8 @@ export function connect(options: ConnectOptions): Service {
       get: async (id) => (await oauthClients()).get(id),
       revoke: async (id) => (await oauthClients()).revoke(id),
     },
-    entities: createEntities(v1),
-    cohorts: createCohorts(v1),
+    entities: { page: async (request) => (await lists()).createEntities(v1).page(request) },
+    cohorts: { membersPage: async (id, request) => (await lists()).createCohorts(v1).membersPage(id, request) },
     ...legacyResources(legacy),
     contract: { published: async (version) => (await contract()).published(version) },
     raw: { send: async (request) => (await raw()).send(request) },

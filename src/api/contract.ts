@@ -1,9 +1,8 @@
 // What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
 // What stands in the document is untrusted text.
-import { contractVersion } from "./contract-headers.ts";
+import { contractVersion, segment } from "./http/request-rules.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
-import { segment } from "./http/request-rules.ts";
 import { BrokenBody, isObject, type JsonObject } from "./json/json-body.ts";
 import { compareAnswer, type Shape, shapes } from "./contract-answers.ts";
 import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word } from "./contract-document.ts";

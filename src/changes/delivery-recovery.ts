@@ -1,10 +1,9 @@
 // The way back to a secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
-import type { Entry, EntryProgress } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, isSettled, isUnnamed } from "../journal/entry.ts";
 import { keyDifferences, type AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination, SingleRecord, OneTimeSecret, DestinationRecord } from "../secrets/destination.ts";
-import { isInProfile } from "./own-profile.ts";
 import {
   assertAsAsked,
   deliverSecret,
@@ -163,18 +162,6 @@ export async function finishKeyDelivery(
   await lease.record({ destination: { ...record } });
   await deliverSecret(delivery, secret, { prove, learned, isKept: true });
   return true;
-}
-
-// A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
-
-/** True if the entry does not say which client its secret opens: it came in an answer that was cut. */
-export function isUnnamed(entry: Entry): boolean {
-  return entry.operation === "oauth_client.create" && entry.resource_id === null;
-}
-
-/** True if a person has claimed the secret: it is not lost, wherever it went. */
-export function wasClaimed(entry: Entry): boolean {
-  return entry.detail.secret_claimed === true;
 }
 
 /** What a claimed entry becomes: done, or unknown if a receipt has still to name its client. */
@@ -389,4 +376,16 @@ export async function learnedOfKept(
 async function newKeyOf({ journal }: Workbench, { parent }: Entry): Promise<string | undefined> {
   const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
   return rotation?.detail.new_key;
+}
+
+/** A profile that names the client or key has its secret, whatever the entry remembers: it may have been sent elsewhere later. */
+export async function isInProfile(
+  secrets: Pick<SecretKeeping, "profileWith">,
+  lease: EntryLease,
+  { operation, resource_id, detail }: Entry,
+): Promise<boolean> {
+  const id = operation === "oauth_client.create" ? detail.client_id : operation === "access_key.create" && resource_id;
+  const found = id ? await secrets.profileWith(id) : undefined;
+  if (found !== undefined && !isSettled(lease.entry.state)) await lease.record({ destination: found });
+  return found !== undefined;
 }

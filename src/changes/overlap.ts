@@ -14,8 +14,7 @@ import {
   placesOf,
   WatchedDestination,
 } from "../secrets/destination.ts";
-import { assertProfileHasIt } from "./own-profile.ts";
-import { type Proof, proofIn, type Successor } from "./revocation.ts";
+import { assertProfileHasIt, type Proof, proofIn, type Successor } from "./revocation.ts";
 import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
 import { releaseReserved } from "./secret-delivery.ts";

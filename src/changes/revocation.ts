@@ -9,8 +9,10 @@ import { delayBeforeNext, exchanged, wait, readUntilAnswered } from "./sending.t
 import { detailsOf, lastErrorOf, outcomeUnknown, recordAfterwards, type Workbench, madeFor } from "./workbench.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/http/request-rules.ts";
-import { type AccessKey, readAccessKey } from "../api/access-keys.ts";
+import type { AccessKey } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
+import { shell } from "../next-step.ts";
+import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
 
 /** Why a client or key may be revoked. */
 export type RevocationGrounds =
@@ -318,6 +320,7 @@ export async function listedStatus(bench: Workbench, { id, service }: ListedKey)
     const { clock } = bench;
     const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
     const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
+    const { readAccessKey } = await import("../api/access-keys.ts");
     const keys = list.rows.map((row) => readAccessKey(row.value));
     const key = keys.find((found) => found.id === id);
     if (key) return key.status;
@@ -326,4 +329,44 @@ export async function listedStatus(bench: Workbench, { id, service }: ListedKey)
     if (error instanceof Failure) return undefined;
     throw error;
   }
+}
+
+// Secrets that profiles authenticate with: one that a profile has is not lost, and a profile whose own credential is rotated
+// is locked out without the new one.
+
+/** The two credentials of a rotation. */
+interface Replaced {
+  readonly noun: "client" | "key";
+  readonly oldId: string;
+  readonly newId: string;
+  /** The creation of the new one. */
+  readonly child: Entry;
+}
+
+/**
+ * A rotation that was started to replace the credential of its own profile, and whose secret was sent elsewhere later.
+ * @throws Failure `pending`: without the old one the profile could do nothing more
+ */
+export function assertProfileHasIt(
+  { bench, lease }: { readonly bench: Pick<Workbench, "account">; readonly lease: Pick<EntryLease, "entry"> },
+  { noun, oldId, newId, child }: Replaced,
+): void {
+  const { id, profile, destination } = lease.entry;
+  const isTold = [newId, child.detail.client_id].includes(bench.account.keyId ?? bench.account.principal);
+  if (isTold || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
+  const how =
+    noun === "key" ? ["--api-key-stdin", "--api-key-id", newId] : ["--client-id", "<id>", "--client-secret-stdin"];
+  throw new Failure(
+    "pending",
+    `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,
+    {
+      meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
+      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run ${shell`integ journal recover ${id}`}.`,
+    },
+  );
+}
+
+/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
+export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
+  return destination !== null && placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { deviceError, hasNoLinks, isMissing, systemError } from "./error-words.ts";
 import { createPrivateFile, openPrivateFile } from "./private-file.ts";
-import { careful, removeFile, syncFolder, writeAll } from "./write.ts";
+import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
 export interface WriteOptions {
   /**

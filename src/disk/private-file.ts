@@ -10,12 +10,15 @@ import {
   type Stats,
   statSync,
   unlinkSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
 } from "node:fs";
 import { Failure } from "../errors.ts";
-import { fileFailure, isMissing } from "./error-words.ts";
-import { makeFolders } from "./folders.ts";
-import { careful } from "./write.ts";
+import { fileFailure, isMissing, isThereAlready } from "./error-words.ts";
+import { careful, syncFolder } from "./write.ts";
 import { shell } from "../next-step.ts";
+import { dirname, basename, join, sep } from "node:path";
 
 /** Windows has no permission bits. */
 const hasModes = process.platform !== "win32";
@@ -124,4 +127,66 @@ export function readPrivateFile(path: string): string | undefined {
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Makes a folder 0700 with the parents that are missing, one level at a time: Node's recursive mkdir never returns where a
+ * parent exists and takes no folder (`/proc`). What stands at the path already, whatever it is, is left to the caller.
+ * @param options.synced the names of the new folders outlive a power cut
+ */
+export function makeFolders(path: string, { synced = true }: { readonly synced?: boolean } = {}): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (isThereAlready(error)) return;
+    const parent = dirname(path);
+    if (!isMissing(error) || parent === path || isThere(parent)) return refuseUnlessThere(path, error);
+    makeFolders(parent, { synced });
+    return makeFolders(path, { synced });
+  }
+  if (synced) syncFolder(dirname(path));
+}
+
+/** Some systems refuse to make what exists (a read-only disk, another user's parent) with a code of their own. */
+function refuseUnlessThere(path: string, error: unknown): void {
+  if (!isThere(path)) throw error;
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+// Which files are the program's own: nothing that a person exports or keeps may replace the journal or a credential.
+
+/** The path with the links in its folder followed; as it stands where that folder is not there. */
+function realPath(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+
+/**
+ * True where the path is one of these files, under this name or another, lies in one of these folders, or is named after one:
+ * damaged bytes of the journal are kept as `journal.ndjson.damaged-…`.
+ */
+export function isAmong(own: readonly string[], path: string): boolean {
+  const real = realPath(path);
+  return own
+    .map(realPath)
+    .some((mine) => real === mine || [sep, "."].some((mark) => real.startsWith(mine + mark)) || isSameFile(real, mine));
+}
+
+/** A hard link, a mount or the other case of a letter gives one file two names. */
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => {
+    try {
+      return statSync(path, { bigint: true, throwIfNoEntry: false });
+    } catch {
+      // What cannot be checked cannot be written to either.
+      return undefined;
+    }
+  });
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }

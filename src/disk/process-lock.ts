@@ -10,7 +10,7 @@ import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorCode, failedCall, hasNoLinks, isMissing, isThereAlready } from "./error-words.ts";
-import { type KernelLock, loadKernelLock } from "./kernel-lock.ts";
+import { type KernelLock, loadKernelLock, type HeldLock } from "./kernel-lock.ts";
 import {
   canBeLookedAt,
   identify,
@@ -22,14 +22,6 @@ import {
   readOwner,
 } from "./lock-owner.ts";
 import { careful, isAt, writeAll } from "./write.ts";
-
-/**
- * A lock that is held. Releasing it twice does no harm, and never fails: how the work under it ended stays what it is, and
- * what is left of a lock ends with its process.
- */
-export interface HeldLock {
-  release(): void;
-}
 
 export interface OwnedLock extends HeldLock {
   /** False once a person has taken it away, see `takeOver`. */

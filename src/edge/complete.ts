@@ -60,7 +60,7 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
     journalPath: path,
     async entries(filter) {
       const { openJournal } = await import("../journal/open-journal.ts");
-      const { actorOf } = await import("./actor.ts");
+      const { actorOf } = await import("../journal/actor.ts");
       // Of a file alone: names are not asked for over the network.
       const team = { env, home: machine.home, requestMs: 0, leaseMs: 0 };
       return (await openJournal({ path, now: () => Date.now(), actor: actorOf(env), team })).select(filter);

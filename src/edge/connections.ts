@@ -123,8 +123,10 @@ export class EmbeddedSandbox {
 
   readonly #start = once(async () => {
     const { startSandbox } = await import("../sandbox/sandbox.ts");
-    const { throwSandboxFailure } = await import("../commands/sandbox/failure.ts");
-    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch(throwSandboxFailure);
+    this.#running = await startSandbox({ stateDir: this.#stateDir }).catch(async (error: unknown) => {
+      const { throwSandboxFailure } = await import("../commands/sandbox/failure.ts");
+      return throwSandboxFailure(error);
+    });
     return this.#running;
   });
 

@@ -5,15 +5,15 @@ import { addSecretOptions } from "../commands/options/secrets.ts";
 import type { HelpTopic } from "../completion/help-topics.ts";
 import { type EntryState, isSettled } from "../journal/entry.ts";
 import type { secretFormats } from "../secrets/secret-format.ts";
-import { storeKinds } from "../secrets/store-kinds.ts";
-import { isGlobal, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
+import { storeKinds } from "../secrets/destination.ts";
+import { isGlobal, optionDescription, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
 
 /** Paragraphs and lists, from top to bottom. */
 type Text = readonly (string | Section)[];
 
 /** @param program the command tree, whose own options are the global ones */
 export function topicText(topic: HelpTopic, program: Command, columns: number): string {
-  const helper = program.createHelp();
+  const helper = Object.assign(program.createHelp(), { optionDescription });
   helper.prepareContext({ helpWidth: columns });
   const globals = program.options.filter(isGlobal);
   const texts: Readonly<Record<HelpTopic, () => Text>> = {

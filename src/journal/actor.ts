@@ -1,4 +1,5 @@
 // Who made a record: the user and the host, and in CI the address of the run.
+import { hostname, userInfo } from "node:os";
 
 export interface Actor {
   readonly user: string;
@@ -34,4 +35,19 @@ export function readActor(value: unknown): Actor | null {
   const { user, host, run } = value as Partial<Record<keyof Actor, unknown>>;
   if (typeof user !== "string" || typeof host !== "string") return null;
   return typeof run === "string" ? { user, host, run } : { user, host };
+}
+
+// Who is at work here, as the journal's records name it.
+
+export function actorOf(env: Readonly<Record<string, string | undefined>>): Actor {
+  return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };
+}
+
+/** Nothing for a user number without a name, as containers have them. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }

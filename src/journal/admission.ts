@@ -171,3 +171,11 @@ export function assertNoneLost(entries: readonly Entry[]): void {
     nextCommand: nextStep(lost) ?? undefined,
   });
 }
+
+/** The refusal of a journal whose entries are elsewhere now. */
+export function movedAway(path: string, to: string): Failure {
+  return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
+    meaning: "Nothing was sent, nothing changed: a change that is recorded here would be missing there.",
+    hint: `Set INTEG_JOURNAL to ${to}, or the profile's journal (integ profiles edit <name> --journal <address>).`,
+  });
+}

@@ -369,3 +369,15 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   if (operation === "oauth_client.rotate" && detail.keep_old !== true) return detail.old_client;
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
+
+// A secret that is kept on this machine until a person claims it: what it opens, and what its entry becomes then.
+
+/** True if the entry does not say which client its secret opens: it came in an answer that was cut. */
+export function isUnnamed(entry: Entry): boolean {
+  return entry.operation === "oauth_client.create" && entry.resource_id === null;
+}
+
+/** True if a person has claimed the secret: it is not lost, wherever it went. */
+export function wasClaimed(entry: Entry): boolean {
+  return entry.detail.secret_claimed === true;
+}

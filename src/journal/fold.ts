@@ -1,10 +1,9 @@
 // Records become entries: the last sound record of an entry wins, and what contradicts an earlier one is damage.
 import { type Entry, formatVersion, isSettled } from "./entry.ts";
 import type { Damage, Found, Scan } from "./file/scan.ts";
-import { type Step, stepOf } from "./history.ts";
-import { namesOf } from "./names.ts";
+import { type Step, stepOf, hashOfRecord, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
+import { namesOf, type EntryFilter, isOfUnsettled, nameIn } from "./lookup.ts";
 import { readEntry } from "./read-entry.ts";
-import { hashOfRecord, type Slice, type SoundRecord, sameBytes, stateOf } from "./record.ts";
 
 export type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
@@ -323,4 +322,13 @@ function* merged(own: readonly string[], earlier: Iterable<string>): Iterable<st
     yield id;
   }
   yield* own.slice(at);
+}
+
+/** Every entry that may fit, the newest first: as few as possible without reading them. */
+export function candidates(fold: Fold, filter: EntryFilter): Iterable<Entry> {
+  if (filter.ids !== undefined) return fold.entriesOf([...new Set(filter.ids)].sort().toReversed());
+  const name = nameIn(filter);
+  if (name !== undefined) return fold.named(name);
+  if (isOfUnsettled(filter)) return fold.unsettled();
+  return filter.since === undefined ? fold.entries() : fold.since(filter.since);
 }

@@ -3,9 +3,9 @@
 import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
 import type { Entry, EntryProgress } from "./entry.ts";
-import type { EntryFilter } from "./filter.ts";
+import type { EntryFilter } from "./lookup.ts";
 import type { Finding } from "./finding.ts";
-import type { Step } from "./history.ts";
+import type { Step } from "./record.ts";
 import type { EntryRecords, Merged } from "./merge.ts";
 
 export type { Intent } from "./admission.ts";

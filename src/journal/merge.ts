@@ -89,11 +89,3 @@ export function assertOwnKeys(steps: readonly MergeStep[], holderOf: (entry: Ent
     seen.set(key, id);
   }
 }
-
-/** The refusal of a journal whose entries are elsewhere now. */
-export function movedAway(path: string, to: string): Failure {
-  return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
-    meaning: "Nothing was sent, nothing changed: a change that is recorded here would be missing there.",
-    hint: `Set INTEG_JOURNAL to ${to}, or the profile's journal (integ profiles edit <name> --journal <address>).`,
-  });
-}

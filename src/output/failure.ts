@@ -2,7 +2,7 @@
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
-import { wrapped } from "./wrapping.ts";
+import { wrapped } from "./formats/layout.ts";
 import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
 
 export interface FailureStyle {

@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { replaceFile, type WriteOptions } from "../disk/atomic-write.ts";
-import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
-import { isAmong } from "../disk/own-places.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
+import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
+import { isAmong } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell } from "../next-step.ts";

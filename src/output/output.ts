@@ -1,6 +1,6 @@
 // Only `resource`, `document`, `list`, `report` and `text` write to standard output; everything else is for a person, on
 // standard error. A format's module is loaded when there is something to write in it.
-import { createQuestions, type QuestionOptions, type Questions } from "./asking/questions.ts";
+import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { Failure } from "../errors.ts";
 import { ChosenFields, fieldPaths } from "./fields.ts";
 import type {
@@ -17,13 +17,21 @@ import type {
   Sink,
 } from "./formats/format.ts";
 import { parseJson, withNulls } from "./json-text.ts";
-import { type Label, LiveLine, plainProgress, type Progress, silentProgress } from "./live-line.ts";
-import { DrawnTable, type LiveTable, PlainTable } from "./live-table.ts";
+import {
+  type Label,
+  LiveLine,
+  plainProgress,
+  type Progress,
+  silentProgress,
+  DrawnTable,
+  type LiveTable,
+  PlainTable,
+} from "./live-view.ts";
 import { localClock } from "./relative-time.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
-import { wrapped } from "./wrapping.ts";
+import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
 export interface OutputOptions extends QuestionOptions {
@@ -98,6 +106,24 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   yaml: async () => (await import("./formats/yaml.ts")).yaml,
 };
 
+/** What asks is loaded when there is something to ask. */
+function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
+  const { terminal, noInput, yes } = options;
+  const { CI } = terminal.env;
+  const isCi = CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
+  const interactive = !noInput && !isCi && terminal.isTTY.stderr && terminal.isTTY.stdin;
+  const asking = async (): Promise<Asking> =>
+    (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
+  return {
+    interactive,
+    isScreen: terminal.isTTY.stdout,
+    confirm: async (question, how) => yes || (await asking()).confirm(question, how),
+    ask: async (question, how) => (await asking()).ask(question, how),
+    pick: async (question, how) => (await asking()).pick(question, how),
+    pickSome: async (question, how) => (await asking()).pickSome(question, how),
+  };
+}
+
 /** @throws Failure `usage` if `--fields` names nothing */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
@@ -115,7 +141,7 @@ export function createOutput(options: OutputOptions): Output {
     format: options.format,
     typedFormat: options.typedFormat,
     fields: options.fields,
-    ...createQuestions(options, live),
+    ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
     note,
     warn,

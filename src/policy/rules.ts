@@ -5,7 +5,7 @@ import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
 import { checkCreation } from "../api/oauth-client-creation.ts";
 import { validationMessage } from "../errors.ts";
-import { storeKinds } from "../secrets/store-kinds.ts";
+import { storeKinds } from "../secrets/destination.ts";
 import type { ItemDestination, Policy, PolicyItem, RotationRule } from "./policy.ts";
 import type { Path } from "./positions.ts";
 import type { DestinationFile, PolicyFile } from "./schema.ts";

@@ -17,7 +17,7 @@ import {
   type StoredCredential,
 } from "./profile.ts";
 import type { Resolution } from "./resolution.ts";
-import { secretFromCommand, type ShellOptions } from "./shell-command.ts";
+import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { type NextStep, shell } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
@@ -88,8 +88,12 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
     });
   }
   const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";
-  return secretFromCommand(source.command, { ...shellOptions(tools), flag, profile: profile.name });
+  return secretFrom(source.command, { ...shellOptions(tools), flag, profile: profile.name });
 }
+
+/** Few profiles have a command: what runs it is loaded for them. */
+const secretFrom: typeof secretFromCommand = async (command, options) =>
+  (await import("./shell-command.ts")).secretFromCommand(command, options);
 
 function clientCredential(clientId: string, clientSecret: string, oauth: OAuthSettings): Credential {
   return {
@@ -142,7 +146,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
     kind: "exchange_command",
     secret,
     run: (input) =>
-      secretFromCommand(legacy.command, {
+      secretFrom(legacy.command, {
         ...shellOptions(tools),
         input,
         alone: true,

@@ -7,9 +7,9 @@ import { areSameOrigins } from "./address.ts";
 import type { Environment } from "./environment.ts";
 import { type Keychain, openKeychain } from "./keychain.ts";
 import { createFile, replaceFile } from "../disk/atomic-write.ts";
+import { syncFolder } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
-import { syncFolder } from "../disk/write.ts";
 
 /** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays whole until it goes. */
 export interface KeptSecret {

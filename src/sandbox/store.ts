@@ -4,10 +4,10 @@
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
-import { errorCode } from "../disk/error-words.ts";
-import { makeFolders } from "../disk/folders.ts";
-import { waitForLock } from "../disk/process-lock.ts";
 import { writeAll } from "../disk/write.ts";
+import { errorCode } from "../disk/error-words.ts";
+import { makeFolders } from "../disk/private-file.ts";
+import { waitForLock } from "../disk/process-lock.ts";
 import { completed } from "./seed.ts";
 import { factsOf, regions, setFacts, type State, stateOf, type StateRecord, tableNames } from "./state.ts";
 import type { RowChange, Table } from "./table.ts";

@@ -14,8 +14,7 @@ import {
 import { basename, dirname, resolve } from "node:path";
 import { Failure } from "../errors.ts";
 import { causeOf, describeError, fileFailure, systemError } from "../disk/error-words.ts";
-import { isAmong } from "../disk/own-places.ts";
-import { openPrivateFile } from "../disk/private-file.ts";
+import { isAmong, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type {
   Delivery,

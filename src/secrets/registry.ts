@@ -1,8 +1,9 @@
-// All destinations of a one-time secret: built from the options of a command, or from what the journal remembers.
+// All destinations of a one-time secret: built from the options of a command, or from what the journal remembers. Each kind is
+// loaded when it is asked for, before anything is sent.
 import { Failure } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { ProfileStore } from "../profiles/store.ts";
-import { commandDestination, type CommandTools } from "./command.ts";
+import type { CommandTools } from "./command.ts";
 import {
   describeDestination,
   type Destination,
@@ -12,13 +13,12 @@ import {
   type SecretOptions,
   type SingleDestinationPlace,
   type SingleRecord,
+  storeKinds,
+  type StoreScheme,
 } from "./destination.ts";
-import { fileDestination, rememberedFile } from "./file.ts";
-import { profileDestination, type ProfileTools, rememberedProfile } from "./profile.ts";
-import { rememberedSeveral, severalDestinations } from "./several.ts";
-import { outputDestination, type OutputTools } from "./stdout.ts";
-import { type OpenStore, rememberedStore, storeDestination, type StoreTarget, type StoreTools } from "./store.ts";
-import { storeKinds, type StoreScheme } from "./store-kinds.ts";
+import type { ProfileTools } from "./profile.ts";
+import type { OutputTools } from "./stdout.ts";
+import type { OpenStore, StoreTarget, StoreTools } from "./store.ts";
 import { quotedWord } from "../next-step.ts";
 
 export interface DestinationTools
@@ -82,14 +82,15 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
   const typed = await Promise.all(options.to.map((option) => singleDestination(option, options, tools)));
+  const severally = (): Promise<typeof import("./several.ts")> => import("./several.ts");
   if (options.remembered)
-    return rememberedSeveral(options.remembered, typed, async (place) => {
+    return (await severally()).rememberedSeveral(options.remembered, typed, async (place) => {
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : untoldCommand(place);
     });
   const [first, ...others] = typed;
-  if (first === undefined) return outputDestination({ ...tools, fd: tools.stdoutFd });
-  return others.length === 0 ? first : severalDestinations(typed);
+  if (first === undefined) return (await import("./stdout.ts")).outputDestination({ ...tools, fd: tools.stdoutFd });
+  return others.length === 0 ? first : (await severally()).severalDestinations(typed);
 }
 
 /** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
@@ -106,22 +107,25 @@ async function singleDestination(
   tools: DestinationTools,
 ): Promise<SingleDestinationPlace> {
   switch (option.kind) {
-    case "file":
+    case "file": {
       checkFileName(option.path);
+      const { fileDestination } = await import("./file.ts");
       return fileDestination(
         { path: option.path, as: option.as ?? "raw", force: force || option.force === true },
         tools.cwd,
         tools,
       );
+    }
     case "command":
-      return commandDestination(option, { ...tools, commandLimitMs });
+      return (await import("./command.ts")).commandDestination(option, { ...tools, commandLimitMs });
     case "profile": {
       if (option.name === "") throw new Failure("usage", "--secret-profile names no profile.");
       const { issuedBy, note } = tools;
+      const { profileDestination } = await import("./profile.ts");
       return profileDestination({ name: option.name, yields }, { rooms: await tools.profiles(), issuedBy, note });
     }
     case "store":
-      return storeDestination(await openStore(option.to, tools, option.before));
+      return (await import("./store.ts")).storeDestination(await openStore(option.to, tools, option.before));
   }
 }
 
@@ -145,13 +149,16 @@ const untraced: RememberedDestination = {
  * @param from.profiles the stored profiles; asked for only if a profile was the destination
  * @param from.keys for a digest of what was delivered
  */
-export function rememberedDestination(
+export async function rememberedDestination(
   record: SingleRecord,
   { profiles, ...tools }: StoreOpening & { readonly profiles: () => Promise<ProfileStore> },
-): RememberedDestination {
-  if (record.kind === "file") return rememberedFile(record, tools.keys);
-  if (record.kind === "profile") return rememberedProfile(record, profiles);
+): Promise<RememberedDestination> {
+  if (record.kind === "file") return (await import("./file.ts")).rememberedFile(record, tools.keys);
+  if (record.kind === "profile") return (await import("./profile.ts")).rememberedProfile(record, profiles);
   if (record.kind === "store")
-    return rememberedStore(record, { open: () => openStore(record.to, tools, record), keys: tools.keys });
+    return (await import("./store.ts")).rememberedStore(record, {
+      open: () => openStore(record.to, tools, record),
+      keys: tools.keys,
+    });
   return untraced;
 }

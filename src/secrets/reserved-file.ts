@@ -3,9 +3,9 @@
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, lstatSync, readSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { nameFile } from "../disk/atomic-write.ts";
+import { syncFolder, writeAll } from "../disk/write.ts";
 import { fileFailure, isThereAlready, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
-import { syncFolder, writeAll } from "../disk/write.ts";
 
 /** Bytes of zeros written ahead: more than any secret with its receipt. */
 const reserveBytes = 32 * 1024;

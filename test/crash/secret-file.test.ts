@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SingleRecord, RememberedDestination } from "../../src/secrets/destination.ts";
-import { rememberedDestination } from "../../src/secrets/registry.ts";
-import { fileDestination } from "../../src/secrets/file.ts";
+import type { RecordOf, SingleRecord, RememberedDestination } from "../../src/secrets/destination.ts";
+import { fileDestination, rememberedFile } from "../../src/secrets/file.ts";
 import { bundleDriver, temporaryFolder } from "../support/bundle-driver.ts";
 import { callsOf, chosenOf, type Fault, needStrace, pointsOf, runWithFault } from "./driver.ts";
 import { canary, delivery, filesWithCanary, key, modeOf } from "../unit/secrets/a-secret.ts";
@@ -16,13 +15,7 @@ beforeAll(async () => {
 afterAll(() => driver.remove());
 
 const destinationOf = (record: SingleRecord): RememberedDestination =>
-  rememberedDestination(record, {
-    env: {},
-    onStderr: () => {},
-    http: () => Promise.reject(new Error("nothing is sent")),
-    sleep: async () => {},
-    profiles: () => Promise.reject(new Error("no profile is asked for")),
-  });
+  rememberedFile(record as RecordOf<"file">, undefined);
 
 function freshFolder(root: string, force: boolean): string {
   const folder = join(root, "secrets");

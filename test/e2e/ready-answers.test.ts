@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { helpTopics } from "../../src/completion/help-topics.ts";
 import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
-import { readCommandLine } from "../../src/edge/command-line.ts";
+import { readCommandLine } from "../../src/edge/run.ts";
 import { readyAnswer, type ReadyHelp, readyHelpFile } from "../../src/edge/ready-answer.ts";
 import { wholeTree } from "../../src/program.ts";
 import { Home, root } from "../support/program.ts";

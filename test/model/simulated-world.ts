@@ -18,8 +18,7 @@ import {
   newEntry,
 } from "../../src/journal/admission.ts";
 import { type Entry, type EntryProgress, isSettled } from "../../src/journal/entry.ts";
-import { findEntry } from "../../src/journal/entry-id.ts";
-import { type EntryFilter, fits } from "../../src/journal/filter.ts";
+import { findEntry, type EntryFilter, fits } from "../../src/journal/lookup.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../../src/journal/journal.ts";
 import type { Destination, OneTimeSecret, SingleDestinationPlace } from "../../src/secrets/destination.ts";
 import { AnAccount, type Fate, type Made, type Request } from "../unit/changes/an-account.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { newEntry } from "../../src/journal/admission.ts";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
-import { idOf } from "../../src/journal/entry-id.ts";
+import { idOf } from "../../src/journal/lookup.ts";
 import { headerLine, recordContent, recordHash, seal, sumIn } from "../../src/journal/record.ts";
 import { ada, intent } from "../unit/journal/intent.ts";
 

@@ -2,8 +2,14 @@
 import { Failure, type Problem } from "../../errors.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-body.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
-import { type BodyBuffer, type Exchange, type ExchangeRequest, maxPageBytes, type Transport } from "./exchange.ts";
-import type { NetworkErrorReason } from "./network-error.ts";
+import {
+  type BodyBuffer,
+  type Exchange,
+  type ExchangeRequest,
+  maxPageBytes,
+  type Transport,
+  type NetworkErrorReason,
+} from "./exchange.ts";
 import { withoutSecrets } from "./redaction.ts";
 import { parseRetryAfter } from "./retry.ts";
 

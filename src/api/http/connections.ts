@@ -5,7 +5,7 @@ import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
 import { Failure } from "../../errors.ts";
-import { NoConnection } from "./network-error.ts";
+import { NoConnection } from "./exchange.ts";
 import { ReceiveSpace } from "./receive-space.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 

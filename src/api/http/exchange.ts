@@ -1,4 +1,4 @@
-import type { NetworkError, NetworkErrorReason } from "./network-error.ts";
+import type { Advice } from "../../next-step.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -110,4 +110,138 @@ export class BodyBuffer {
     this.#memory.copy(larger, 0, 0, this.#length);
     this.#memory = larger;
   }
+}
+
+/** Why no complete answer of the service came back. */
+
+export type NetworkErrorReason =
+  | "dns"
+  | "refused"
+  | "tls"
+  | "proxy"
+  | "timeout"
+  | "closed" // the connection ended before the full response was there
+  | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
+  | "too_large" // decoded size, nesting or encoding beyond the limits
+  | "redirect" // 3xx: never followed (§5.1 rule 3)
+  | "interrupted" // Ctrl-C or SIGTERM
+  | "unsendable"; // no request could be made: no credential, or a header that HTTP does not allow
+
+export interface NetworkError {
+  readonly reason: NetworkErrorReason;
+  /** Words for the end of a sentence, without full stop, without a secret: the error is about the connection alone. */
+  readonly detail: string;
+  /** The same again may succeed although the reason usually stays (a name server that is busy). */
+  readonly temporary?: boolean;
+  /** What to do about this one, if more is known than the reason says. */
+  readonly hint?: Advice;
+}
+
+/** A connection that was never made. undici would retry for ever if the error's code were one of its own. */
+export class NoConnection extends Error {
+  override readonly name = "NoConnection";
+  readonly stage: "direct" | "proxy";
+  constructor(cause: unknown, stage: "direct" | "proxy") {
+    super("no connection", { cause });
+    this.stage = stage;
+  }
+}
+
+/** @param error what a connection attempt failed with: nothing was sent */
+export function connectError({ cause, stage }: NoConnection): NetworkError {
+  const code = codeOf(cause);
+  if (stage === "proxy" && !isTls(code)) return proxyError(messageOf(cause));
+  if (code === "ENOTFOUND" || code.startsWith("EAI_"))
+    return { reason: "dns", detail: `the host name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
+  if (isTls(code)) return handshakeError(cause);
+  if (code === "ETIMEDOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
+    return { reason: "timeout", detail: "the connection was not made within the time limit" };
+  if (code === "ECONNRESET" || code === "UND_ERR_SOCKET" || code === "EPIPE")
+    return { reason: "refused", detail: "the connection was closed before the request could be sent" };
+  if (code === "ECONNREFUSED" && refusedBy(cause) !== "")
+    return { reason: "refused", detail: `${refusedBy(cause)} refused the connection (${code})` };
+  return { reason: "refused", detail: `no connection: ${messageOf(cause)}` };
+}
+
+/** The addresses that the name stands for, each as tried. */
+function refusedBy(cause: unknown): string {
+  const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const addresses = errors.flatMap((error) => {
+    const { address, port } = error as { address?: unknown; port?: unknown };
+    return typeof address === "string" ? [`${address.includes(":") ? `[${address}]` : address}:${String(port)}`] : [];
+  });
+  return [...new Set(addresses)].join(" and ");
+}
+
+/** @param message undici's: it gives the status of a proxy's answer in no other way */
+function proxyError(message: string): NetworkError {
+  const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
+  if (status === "407")
+    return {
+      reason: "proxy",
+      detail: "the proxy requires a user and password (407)",
+      hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>.",
+    };
+  const why = status === undefined ? message : `it responded with status ${status}`;
+  return { reason: "proxy", detail: `the proxy did not connect: ${why}` };
+}
+
+/** What Node calls a certificate whose authority it does not know. */
+const untrusted: ReadonlySet<string> = new Set([
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_UNTRUSTED",
+]);
+
+function handshakeError(error: unknown): NetworkError {
+  // Through a proxy a certificate of another name comes wrapped.
+  const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
+  return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
+}
+
+function handshakeHint(code: string): Advice | undefined {
+  if (untrusted.has(code))
+    return "Set NODE_EXTRA_CA_CERTS to a file of its certificates, if that authority is your organization's own.";
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
+    return "Check this machine's date; if it is right, ask the service's operator to renew it.";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "Check the host in the address of the profile.";
+  return undefined;
+}
+
+/** @param error what an established connection failed with, after the request was handed to it */
+export function exchangeError(error: unknown): NetworkError {
+  const code = codeOf(error);
+  if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
+  // A cut answer is a parser's error too; undici gives neither of them a code.
+  if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
+    return { reason: "malformed", detail: "the response is not HTTP" };
+  if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };
+  return { reason: "closed", detail: "the connection closed before the full response arrived" };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+function isTls(code: string): boolean {
+  return (
+    /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|CRL_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH)/.test(
+      code,
+    ) ||
+    code === "EPROTO" ||
+    code === "UND_ERR_PRX_TLS" ||
+    code === "ERR_PROXY_TLS"
+  );
+}
+
+function messageOf(error: unknown): string {
+  const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
+  const text = first instanceof Error ? first.message : String(first);
+  // OpenSSL's line: thread, code, library, function, what it was, place.
+  const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
+  return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }

@@ -2,10 +2,22 @@
 // connection, and holds every limit on what comes back.
 import { setFlagsFromString } from "node:v8";
 import { ConnectionPool, type ProxySettings } from "./connections.ts";
-import { type DebugEvent, type Exchange, type ExchangeRequest, maxBodyBytes, type Transport } from "./exchange.ts";
-import { decodeBody, Reception } from "./reception.ts";
+import {
+  type DebugEvent,
+  type Exchange,
+  type ExchangeRequest,
+  maxBodyBytes,
+  type Transport,
+  BodyBuffer,
+  type Headers,
+  connectError,
+  exchangeError,
+  type NetworkError,
+  NoConnection,
+} from "./exchange.ts";
 import { createExchangeLog, withoutEchoes } from "./redaction.ts";
 import { checkWireRequest, parseTarget } from "./request-rules.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface TransportOptions {
   /** Logical base URL → real one. Called for each exchange; whatever it starts, it starts once. */
@@ -95,7 +107,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-interface ReceptionOptions {
+interface RequestParts {
   readonly signal: AbortSignal;
   /** The request changes something. */
   readonly fresh: boolean;
@@ -107,7 +119,7 @@ interface ReceptionOptions {
 /** What one request is answered with, within its time; one that is aborted ends immediately. */
 function receptionOf(
   { method, buffer }: ExchangeRequest,
-  { signal, fresh, maxBytes, options, settled }: ReceptionOptions,
+  { signal, fresh, maxBytes, options, settled }: RequestParts,
 ): { readonly reception: Reception; readonly exchange: Promise<Exchange> } {
   let resolve!: (exchange: Exchange) => void;
   const exchange = new Promise<Exchange>((settle) => (resolve = settle));
@@ -139,4 +151,151 @@ async function decoded(exchange: Exchange, maxBytes: number): Promise<Exchange> 
   if (exchange.kind === "broken" || exchange.headers["content-encoding"] === undefined) return exchange;
   const body = await decodeBody(exchange.body, { encoding: exchange.headers["content-encoding"], maxBytes });
   return Buffer.isBuffer(body) ? { ...exchange, body } : { kind: "broken", sent: true, ...body };
+}
+
+export interface ReceptionOptions {
+  readonly maxBytes: number;
+  /** Where the body is received; one of its own where absent. */
+  readonly buffer?: BodyBuffer | undefined;
+  readonly settle: (exchange: Exchange) => void;
+  /** Asked when the next thing is to write the request: a process may have stood still until then. */
+  readonly maySend?: () => boolean;
+}
+
+/** Turns of the event loop without a byte, after which nothing more stands in the socket: one reads, one makes sure. */
+const quietTurns = 2;
+
+/** The listener of one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
+export class Reception {
+  #sent = false;
+  #settled = false;
+  #head: { status: number; headers: Headers } | undefined;
+  readonly #buffer: BodyBuffer;
+  #length = 0;
+  /** How often something of the response came. */
+  #events = 0;
+  readonly #options: ReceptionOptions;
+
+  constructor(options: ReceptionOptions) {
+    this.#options = options;
+    this.#buffer = options.buffer ?? new BodyBuffer();
+    this.#buffer.clear();
+  }
+
+  /** True from the moment that the request was handed to a connection. */
+  get sent(): boolean {
+    return this.#sent;
+  }
+
+  /** True when the answer's status and headers were read. */
+  get hasHead(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** Called when a connection stands and the next thing is to write to it. */
+  onConnect(abort: (error?: Error) => void): void {
+    // A second time would be a second sending, which is not decided here.
+    if (this.#settled || this.#sent) return abort();
+    if (this.#options.maySend?.() === false) {
+      this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
+      return abort();
+    }
+    this.#sent = true;
+  }
+
+  onHeaders(status: number, raw: Buffer[]): boolean {
+    if (status < 200) return true;
+    this.#events += 1;
+    const headers = parseHeaders(raw);
+    this.#head = { status, headers };
+    if (Number(headers["content-length"]) > this.#options.maxBytes) this.break(this.#tooLarge());
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#settled) return true;
+    this.#events += 1;
+    this.#length += chunk.length;
+    if (this.#length > this.#options.maxBytes) this.break(this.#tooLarge());
+    else this.#buffer.append(chunk);
+    return true;
+  }
+
+  onComplete(): void {
+    if (this.#head) this.#settle({ kind: "response", ...this.#head, body: this.#buffer.bytes() });
+  }
+
+  onError(error: Error): void {
+    this.break(error instanceof NoConnection ? connectError(error) : exchangeError(error));
+  }
+
+  /**
+   * Lets the event loop read what stands in the socket. A peer that sends without a pause is bounded by `maxBytes`.
+   * Nothing is waited for before the request was sent: a connection that is made now would send it too late.
+   */
+  async readArrived(): Promise<void> {
+    for (let quiet = 0; this.#sent && !this.#settled && quiet < quietTurns; ) {
+      const before = this.#events;
+      await nextTurn();
+      quiet = this.#events === before ? quiet + 1 : 0;
+    }
+  }
+
+  /** Ends it before the response is whole. */
+  break(broken: NetworkError): void {
+    const partial = this.#head && { ...this.#head, body: this.#buffer.bytes() };
+    this.#settle({ kind: "broken", sent: this.#sent, ...broken, partial });
+  }
+
+  #settle(exchange: Exchange): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#options.settle(exchange);
+  }
+
+  #tooLarge(): NetworkError {
+    return { reason: "too_large", detail: `the response is larger than ${sizeInWords(this.#options.maxBytes)}` };
+  }
+}
+
+/** Header names in lower case in an object without prototype; repeated ones joined as RFC 9110 §5.3 has it. */
+function parseHeaders(raw: readonly Buffer[]): Headers {
+  const headers: Record<string, string> = Object.create(null);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toString("latin1").toLowerCase();
+    const value = raw[i + 1]!.toString("latin1");
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+  }
+  return headers;
+}
+
+/**
+ * The body as it was before it was encoded. None is asked for; a gzip that some box on the way added is undone all the
+ * same, since an answer to a change is worth reading. Anything else, and more than one, is refused.
+ * @param maxBytes bound on the decoded length: 300 kB may unfold to 1 GB
+ */
+export async function decodeBody(
+  body: Buffer,
+  { encoding, maxBytes }: { readonly encoding: string | undefined; readonly maxBytes: number },
+): Promise<Buffer | NetworkError> {
+  const name = (encoding ?? "").trim().toLowerCase();
+  if (name === "" || name === "identity" || body.length === 0) return body;
+  if (name !== "gzip" && name !== "x-gzip")
+    return { reason: "malformed", detail: "the response has an encoding that was not requested" };
+  const { gunzip } = await import("node:zlib");
+  return new Promise((resolve) => {
+    gunzip(body, { maxOutputLength: maxBytes }, (error, decoded) => {
+      if (!error) resolve(decoded);
+      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+        resolve({ reason: "too_large", detail: `the response expands to more than ${sizeInWords(maxBytes)}` });
+      else resolve({ reason: "malformed", detail: "the response is not valid gzip" });
+    });
+  });
+}
+
+/** A bound on a size as a person reads it: `64 MiB`, exact. @param bytes 0 or more */
+export function sizeInWords(bytes: number): string {
+  const mebibyte = 1024 * 1024;
+  if (bytes >= mebibyte && bytes % mebibyte === 0) return `${bytes / mebibyte} MiB`;
+  return bytes >= 1024 && bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`;
 }

@@ -11,7 +11,7 @@ import {
 import { type Attempt, failureOf, type Salvage } from "../../api/http/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry, EntryProgress } from "../../journal/entry.ts";
+import { type Entry, type EntryProgress, wasClaimed } from "../../journal/entry.ts";
 import type { EntryLease, Admission, Intent } from "../../journal/journal.ts";
 import type { OneTimeSecret, Destination } from "../../secrets/destination.ts";
 import {
@@ -36,7 +36,6 @@ import {
   deliverWhatIsKept,
   findSecret,
   keptUnnamed,
-  wasClaimed,
   formerIds,
   wasMadeElsewhere,
   isPartlyDelivered,

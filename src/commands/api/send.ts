@@ -1,12 +1,11 @@
 // `integ api`: any endpoint, authenticated. What it changes is not journalled.
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Service } from "../../api/connect.ts";
 import type { RawAnswer, RawRequest } from "../../api/raw.ts";
 import { printList } from "../running/list-walk.ts";
 import { whereOf, read, readAnswer } from "../running/read.ts";
-import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { parseJson, printNode } from "../../output/json-text.ts";

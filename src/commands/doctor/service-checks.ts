@@ -7,7 +7,7 @@ import { Failure } from "../../errors.ts";
 import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
-import { entriesOfProfile } from "../running/entry-profile.ts";
+import { entriesOfProfile } from "../running/change.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 export const serviceChecks: readonly Check[] = [

@@ -1,16 +1,10 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { detailsOf } from "../../changes/workbench.ts";
-import {
-  belonging,
-  completeDelivery,
-  isUnnamed,
-  secretFieldOf,
-  settleClaimed,
-} from "../../changes/delivery-recovery.ts";
+import { belonging, completeDelivery, secretFieldOf, settleClaimed } from "../../changes/delivery-recovery.ts";
+import { isUnnamed, isSettled, type Entry } from "../../journal/entry.ts";
 import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { isSettled, type Entry } from "../../journal/entry.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import {
   type Destination,
@@ -21,12 +15,9 @@ import {
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
-import { askDestination } from "../options/asked-destination.ts";
-import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
+import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { secretSeenIn, showMade, whereSecretWent } from "../running/change.ts";
-import { defineVerb } from "../verb.ts";
-import { keepingOf } from "../running/keeping.ts";
+import { secretSeenIn, showMade, whereSecretWent, keepingOf } from "../running/change.ts";
 import { claimOptions, leadsTo } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";

@@ -1,11 +1,10 @@
 import type { Context } from "../../context.ts";
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { isSettled, publicEntry, type Entry, unsettledStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
-import { keepingOf } from "../running/keeping.ts";
-import { defineVerb } from "../verb.ts";
+import { keepingOf } from "../running/change.ts";
 import { entryView } from "./view.ts";
 
 export const command = defineVerb({

@@ -4,8 +4,7 @@ import type { Context } from "../../context.ts";
 import { fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { readExport } from "../../journal/exported.ts";
-import { addDryRun } from "../options/dry-run.ts";
-import { defineVerb } from "../verb.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<file>", "What journal export wrote; - for standard input"),

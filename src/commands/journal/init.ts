@@ -1,5 +1,4 @@
-import { addDryRun } from "../options/dry-run.ts";
-import { defineVerb } from "../verb.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command),

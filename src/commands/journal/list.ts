@@ -1,11 +1,10 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { operations, settledStates, unsettledStates } from "../../journal/entry.ts";
-import type { EntryFilter } from "../../journal/filter.ts";
+import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
-import { parseLifetime } from "../options/values.ts";
-import { mentionDamage } from "../running/change.ts";
-import { entriesOfProfile } from "../running/entry-profile.ts";
+import { parseLifetime } from "../options/global.ts";
+import { mentionDamage, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesView, entriesPage, sharedEntriesView } from "./view.ts";

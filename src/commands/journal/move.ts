@@ -4,8 +4,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { EntryRecords } from "../../journal/merge.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
 import { recordHash } from "../../journal/record.ts";
-import { addDryRun } from "../options/dry-run.ts";
-import { defineVerb } from "../verb.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>

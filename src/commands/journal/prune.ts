@@ -1,7 +1,6 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { parseLifetime } from "../options/values.ts";
-import { defineVerb } from "../verb.ts";
+import { parseLifetime } from "../options/global.ts";
 
 export const command = defineVerb({
   configure: (command) =>

@@ -1,12 +1,14 @@
-import { addDryRun } from "../options/dry-run.ts";
-import { isForProfile } from "../../changes/own-profile.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
+import { isForProfile } from "../../changes/revocation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../changes/recovery.ts";
 import { DiskHealth } from "../../changes/workbench.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
-import { parseDuration } from "../options/values.ts";
+import { parseDuration } from "../options/global.ts";
 import {
+  entriesOfProfile,
+  fittingProfile,
   mayReplace,
   mayRevokeUnproven,
   mentionDamage,
@@ -17,14 +19,12 @@ import {
 import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, tidied } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
-import { entriesOfProfile, fittingProfile } from "../running/entry-profile.ts";
-import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import { type Destination, type SecretOptions } from "../../secrets/destination.ts";
+import type { Destination, SecretOptions } from "../../secrets/destination.ts";
 import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 

@@ -1,7 +1,6 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askEntry } from "../options/known-names.ts";
-import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<id>", "The entry whose lease is to end"),

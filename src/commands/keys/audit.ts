@@ -4,7 +4,7 @@ import type { Caller, Finding, Judgement, Severity, Thresholds } from "./audit-r
 import type { Waived } from "./audit-waivers.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
-import { parseLifetime } from "../options/values.ts";
+import { parseLifetime } from "../options/global.ts";
 import { read, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Row, Rows } from "../../api/json/unknown-list.ts";

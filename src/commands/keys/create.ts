@@ -1,12 +1,10 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../changes/access-key/create.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../changes/workbench.ts";
-import { askDestination } from "../options/asked-destination.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { showRequest, showMade, actingAs, mentionUnsettled, tellPlan, workbenchOf } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
-import { defineVerb } from "../verb.ts";
 import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
 

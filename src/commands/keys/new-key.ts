@@ -1,7 +1,7 @@
 // The flags of an access key that is to be made (§2.4), shared by `create` and `rotate --by-replacement`.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
-import { parseLifetime } from "../options/values.ts";
+import { parseLifetime } from "../options/global.ts";
 import { fullTime } from "../../api/json/iso-time.ts";
 import { Failure } from "../../errors.ts";
 

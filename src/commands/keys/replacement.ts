@@ -7,7 +7,7 @@ import type { Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
-import { parseLifetime } from "../options/values.ts";
+import { parseLifetime } from "../options/global.ts";
 import { mayReplace, ShownMeanwhile, actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
 import { read } from "../running/read.ts";

@@ -1,9 +1,8 @@
 import { keyRevocationIntent, revokeAccessKey } from "../../changes/revocation.ts";
 import { Failure } from "../../errors.ts";
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
-import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 import { tellIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";

@@ -1,13 +1,11 @@
 // `integ keys rotate`: the API's own rotation in place, or one by replacement.
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
 import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, tellIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
-import { askDestination, screenOverlapMs } from "../options/asked-destination.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import { actingAs, showMade, mentionUnsettled, workbenchOf } from "../running/change.ts";
-import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";

@@ -1,7 +1,7 @@
 import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { parseLifetime } from "../options/values.ts";
+import { parseLifetime } from "../options/global.ts";
 import { observe } from "../policy/observe.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { printFindings } from "../running/read.ts";

@@ -8,8 +8,6 @@ import { Failure, validationMessage } from "../../errors.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
-import { newestEntries } from "../options/known-names.ts";
-import { read } from "../running/read.ts";
 
 export const oauthClientView: ResourceView = {
   columns: [
@@ -161,6 +159,7 @@ export async function readClient(
   { oauthClients }: Service,
   typed: string,
 ): Promise<Answered<OAuthClient>> {
+  const { read } = await import("../running/read.ts");
   const asked = (id: string) => read(context, "get the OAuth client", () => oauthClients.get(id));
   try {
     return await asked(typed);
@@ -209,6 +208,7 @@ async function clientsNamed(context: Context, typed: string): Promise<KnownClien
 /** The newest ones. */
 async function clientsMade(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
+  const { newestEntries } = await import("../options/known-names.ts");
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
@@ -216,6 +216,7 @@ async function clientsMade(context: Context): Promise<KnownClient[]> {
 async function requestsMade(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
+  const { newestEntries } = await import("../options/known-names.ts");
   return requestsIn(await newestEntries(await context.journal()), baseUrl);
 }
 

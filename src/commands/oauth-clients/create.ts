@@ -1,4 +1,4 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { creationIntent, createOAuthClient, type CreationEnd } from "../../changes/oauth-client/create.ts";
 // Immediately: a process that can open no more files after the request must still end as it should.
 import { replaceLostSecret } from "../../changes/oauth-client/replace.ts";
@@ -7,9 +7,8 @@ import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { parseDuration } from "../options/values.ts";
-import { askDestination } from "../options/asked-destination.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { parseDuration } from "../options/global.ts";
+import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
   showMade,
@@ -21,7 +20,6 @@ import {
   tellPlan,
   workbenchOf,
 } from "../running/change.ts";
-import { defineVerb } from "../verb.ts";
 import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({

@@ -1,10 +1,9 @@
 import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { mentionUnsettled, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
-import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 import { askClient, clientsIn, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 

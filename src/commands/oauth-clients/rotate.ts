@@ -1,12 +1,11 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
 import type { Rotated } from "../../changes/overlap.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { parseDuration, parseLifetime } from "../options/values.ts";
-import { askDestination, screenOverlapMs } from "../options/asked-destination.ts";
-import { addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
+import { parseDuration, parseLifetime } from "../options/global.ts";
+import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
   mayRevokeUnproven,
@@ -16,7 +15,6 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { overlapNote, whatBecomesOf, withDueTime } from "../running/overlap-words.ts";
-import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 

@@ -3,7 +3,7 @@
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
 import type { Entry, EntryState } from "../../journal/entry.ts";
-import type { EntryFilter } from "../../journal/filter.ts";
+import type { EntryFilter } from "../../journal/lookup.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";

@@ -1,8 +1,7 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { clientAdoption, adoptInto, checkItemName } from "./adoption.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
-import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>

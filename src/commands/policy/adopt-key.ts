@@ -1,9 +1,8 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { keyAdoption, adoptInto, checkItemName } from "./adoption.ts";
 import { askKey } from "../keys/keys.ts";
 import { findKey } from "../keys/find-key.ts";
 import { workbenchOf } from "../running/change.ts";
-import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>

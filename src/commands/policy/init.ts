@@ -1,4 +1,4 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
@@ -8,7 +8,6 @@ import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import { clientsIn } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
-import { defineVerb } from "../verb.ts";
 import { addPolicyFile } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
 

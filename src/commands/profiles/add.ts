@@ -1,8 +1,7 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall, wantsTestCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
-import { defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";
 import { shell } from "../../next-step.ts";

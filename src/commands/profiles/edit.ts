@@ -1,7 +1,6 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { defineVerb } from "../verb.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";

@@ -1,8 +1,7 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({

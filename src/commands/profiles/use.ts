@@ -1,6 +1,5 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { askProfile, everyProfile } from "../options/known-names.ts";
-import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<name>", "The profile that commands use if none is named"),

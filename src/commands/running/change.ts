@@ -1,17 +1,16 @@
 // What every command that changes something does around the change: its workbench, what is said before, what is shown after.
 import type { Service } from "../../api/connect.ts";
-import { contractVersion } from "../../api/contract-headers.ts";
+import { contractVersion } from "../../api/http/request-rules.ts";
 import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
-import { profileOf } from "./entry-profile.ts";
-import { keepingOf } from "./keeping.ts";
-import { readAnswer } from "./read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { ClientProof, Entry, KeyExchange } from "../../journal/entry.ts";
+import { type ClientProof, type Entry, type KeyExchange, type EntryAccount, isOfAccount } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import { describeDestination, placesOf, type SingleRecord } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
+import type { SecretKeeping } from "../../secrets/kept.ts";
+import type { EntryFilter } from "../../journal/lookup.ts";
 
 /** The account of the chosen profile, or the one that an entry was made for: as its profile, under its own version. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
@@ -80,6 +79,7 @@ async function prove(
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, clientAuth };
   // Of the profile that the work was started as, whatever is active now.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
+  const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
     const attempt = await service.tokens.exchangeClient({ clientId, clientSecret, at });
     if (!attempt) throw new Error("a profile with a token endpoint made a connection without one");
@@ -264,4 +264,86 @@ export async function secretSeenIn(secrets: Context["secrets"], place: SingleRec
     if (error instanceof Failure) return undefined;
     throw error;
   }
+}
+
+// Where the secrets of unfinished work are kept: on this machine, and encrypted in a team's journal.
+
+export async function keepingOf(context: Context): Promise<SecretKeeping> {
+  const { secrets } = context;
+  const undelivered = await secrets.undelivered();
+  const { escrow } = await context.journal();
+  const escrowed = new Set(await escrow?.ids());
+  return {
+    completeDelivery: (record, facts) => secrets.completeDelivery(record, facts),
+    removeReserve: (record, entry, options) => secrets.removeReserve(record, entry, options),
+    reread: (record) => secrets.reread(record),
+    profileWith: (id) => secrets.profileWith(id),
+    place: undelivered.place,
+    reserve: async (entry) => undelivered.reserve(entry),
+    keep: async (entry, secret) => undelivered.keep(entry, secret),
+    async escrow(entry, secret) {
+      const ciphertext = escrow && (await secrets.escrow.encrypt(secret));
+      if (ciphertext === undefined) return false;
+      await escrow?.put(entry, ciphertext);
+      escrowed.add(entry);
+      return true;
+    },
+    isKept: (entry) => undelivered.isKept(entry) || escrowed.has(entry),
+    async readKept(entry) {
+      const ciphertext = undelivered.isKept(entry) ? undefined : await escrow?.get(entry);
+      return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext);
+    },
+    async destroyKept(entry, options) {
+      undelivered.destroy(entry, options);
+      if (escrowed.delete(entry)) await escrow?.remove(entry);
+    },
+    release: async (entry) => undelivered.release(entry),
+  };
+}
+
+// Which profile of this machine an entry of the journal belongs to.
+
+/**
+ * The profile as which an entry is finished. In a journal of this machine it is the one that the entry names. In a team's
+ * journal others made entries, with profiles of their own: what counts is the same address, organization and client.
+ */
+export async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
+  const { isShared } = await context.journal();
+  return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
+}
+
+/** The one of the entry's name, then the chosen one, then any other that fits; undefined if none does. */
+export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
+  const { profiles } = context;
+  const stored = (await profiles.store()).list().map(({ name }) => name);
+  const names = [entry.profile, ...stored.filter((name) => name !== entry.profile)];
+  const [ofName, ...others] = names.map((name) => () => profiles.named(name));
+  for (const find of [ofName, () => profiles.active(), ...others]) {
+    const profile = await find?.().catch(onlyFailure);
+    if (profile && isOfAccount(entry, boundTo(profile))) return profile;
+  }
+  return undefined;
+}
+
+/** A profile that cannot be used is not the one that is sought. */
+function onlyFailure(error: unknown): undefined {
+  if (!(error instanceof Failure)) throw error;
+}
+
+function boundTo({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
+  return { base_url: baseUrl, organization_id: organizationId ?? null, principal };
+}
+
+/**
+ * The entries that `--profile <name>` means. In a team's journal the same account has other names on other machines, and the
+ * same name may be another account; a name that only the journal has is that of an entry.
+ */
+export async function entriesOfProfile(
+  { journal, profiles }: Context,
+  name: string | undefined,
+): Promise<Pick<EntryFilter, "profile" | "account">> {
+  if (name === undefined) return {};
+  if (!(await journal()).isShared) return { profile: name };
+  const found = await profiles.named(name).catch(onlyFailure);
+  return found === undefined ? { profile: name } : { account: boundTo(found) };
 }

@@ -4,7 +4,7 @@ import { retryRead } from "../../api/http/retry.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import type { Column, ListView } from "../../output/formats/format.ts";
-import type { Progress } from "../../output/live-line.ts";
+import type { Progress } from "../../output/live-view.ts";
 import { pageOf } from "../../output/row-page.ts";
 
 /**

@@ -1,6 +1,5 @@
-import { addDryRun } from "../options/dry-run.ts";
+import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
-import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
 export const command = defineVerb({

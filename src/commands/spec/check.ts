@@ -1,10 +1,10 @@
 // `integ spec check`: drift of the published contract from what this program speaks (§4.5, §9).
 import { compareContract } from "../../api/contract.ts";
-import { contractVersion } from "../../api/contract-headers.ts";
+import { contractVersion } from "../../api/http/request-rules.ts";
 import { Failure } from "../../errors.ts";
 import { printFindings, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { documentVersion } from "../options/values.ts";
+import { documentVersion } from "../options/global.ts";
 
 const columns = [
   { path: "severity", heading: "severity", kind: "status" },

@@ -1,7 +1,7 @@
 // `integ spec show`: the published machine-readable specification, as the service gives it (§4.5).
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { documentVersion } from "../options/values.ts";
+import { documentVersion } from "../options/global.ts";
 
 export const command = defineVerb({
   configure: (command) =>

@@ -1,9 +1,9 @@
 // What `journal verify` finds in entries: histories with a gap, names of entries that are not there, keys that two of them hold.
 import { formatVersion } from "../entry.ts";
 import type { Fold, Touched } from "../fold.ts";
-import { brokenStep, historyFinding } from "../history.ts";
+import { brokenStep, historyFinding } from "../record.ts";
 import type { Finding } from "../journal.ts";
-import { keyName } from "../names.ts";
+import { keyName } from "../lookup.ts";
 import { digestOfName } from "./index/journal-index.ts";
 import { Numbers } from "./numbers.ts";
 

@@ -1,14 +1,15 @@
 // The journal in a file. Each change of it is made under the file's lock, each entry changed under a lock of its own.
 import { randomInt, randomUUID } from "node:crypto";
-import type { HeldLock, OwnedLock } from "../../disk/process-lock.ts";
+import type { HeldLock } from "../../disk/kernel-lock.ts";
+import type { OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
+import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
-import { entryMeant, newEntryId } from "../entry-id.ts";
-import { type EntryFilter, fits } from "../filter.ts";
-import type { Fold } from "../fold.ts";
-import type { Step } from "../history.ts";
+import { entryMeant, newEntryId, type EntryFilter, fits, keyName } from "../lookup.ts";
+import { type Fold, candidates } from "../fold.ts";
+import { type Step, recordContent } from "../record.ts";
 import type {
   Admission,
   AdmissionChoice,
@@ -21,19 +22,10 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import { keyName } from "../names.ts";
-import { type EntryRecords, type Merged, movedAway } from "../merge.ts";
-import { prunable } from "../prunable.ts";
-import { recordContent } from "../record.ts";
-import { candidates } from "./candidates.ts";
-import { entryLease } from "./entry-lease.ts";
+import type { EntryRecords, Merged } from "../merge.ts";
+import { entryLease, Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { JournalFile, type Reading } from "./journal-file.ts";
-import { Busy, JournalLocks, type LockParts, realLocks } from "./locks.ts";
 import { assertCurrent, isOfItsEntries, journalFailure, nothingSent, takenAway } from "./safety.ts";
-import { markMoved, mergeInto, recordsOf } from "./transfer.ts";
-import { Verification } from "./verify.ts";
-
-const keyOf = admission.keyOf;
 
 export interface FileJournalParts {
   /** milliseconds since 1970 */
@@ -42,6 +34,9 @@ export interface FileJournalParts {
   readonly actor: Actor;
   readonly locks?: LockParts;
 }
+
+/** What only `prune` needs, loaded for it. */
+type PruneParts = typeof import("../prunable.ts") & typeof import("./rewriting.ts");
 
 /** See `Journal`. */
 export class FileJournal implements Journal {
@@ -147,7 +142,7 @@ export class FileJournal implements Journal {
     const { fold } = this.#file.read();
     const resumed = this.#resumeNow(fold, { intent, options });
     if (resumed) return resumed;
-    const key = keyOf(intent, options);
+    const key = admission.keyOf(intent, options);
     if (key === undefined && options.fresh !== true) {
       admission.assertNoneLost(admission.entriesOfRequest(fold.unsettled(), intent, "machine"));
       admission.assertSameAccount(fold.unsettled(), intent, "machine");
@@ -161,7 +156,7 @@ export class FileJournal implements Journal {
     { intent, options }: { readonly intent: Intent; readonly options: AdmissionChoice },
   ): Admission | Busy | undefined {
     assertCurrent(fold, this.path);
-    const key = keyOf(intent, options);
+    const key = admission.keyOf(intent, options);
     if (key !== undefined) {
       const holders = [...fold.named(keyName(intent.base_url, key))];
       const holder = admission.entryOfKey(holders, intent, { key, scope: "machine" });
@@ -270,10 +265,11 @@ export class FileJournal implements Journal {
   close(): void {}
 
   async *records(): AsyncIterable<EntryRecords> {
-    yield* recordsOf(this.#read());
+    yield* (await import("./transfer.ts")).recordsOf(this.#read());
   }
 
   async merge(entries: readonly EntryRecords[]): Promise<Merged> {
+    const { mergeInto } = await import("./transfer.ts");
     return this.#transfer((parts) => mergeInto(parts, entries));
   }
 
@@ -283,6 +279,7 @@ export class FileJournal implements Journal {
 
   async markMoved(to: string | undefined): Promise<void> {
     if (this.#isEmpty()) return;
+    const { markMoved } = await import("./transfer.ts");
     this.#transfer((parts) => markMoved(parts, to));
   }
 
@@ -301,6 +298,7 @@ export class FileJournal implements Journal {
   }
 
   async verify(): Promise<Finding[]> {
+    const { Verification } = await import("./verify.ts");
     try {
       if (this.#file.read().size === 0) return new Verification(this.path).findings(this.#file.read());
       const found: Finding[] = [];
@@ -353,9 +351,10 @@ export class FileJournal implements Journal {
   async prune(olderThanMs: number, options: PruneOptions = {}): Promise<Pruned> {
     try {
       if (this.#file.read().size === 0) return { removed: 0, live: [], keptLive: [] };
+      const parts = { ...(await import("../prunable.ts")), ...(await import("./rewriting.ts")) };
       const lock = this.#locks.holdFile();
       try {
-        return this.#pruneNow(olderThanMs, options);
+        return this.#pruneNow(olderThanMs, { ...options, ...parts });
       } finally {
         lock.release();
       }
@@ -364,7 +363,8 @@ export class FileJournal implements Journal {
     }
   }
 
-  #pruneNow(olderThanMs: number, { includeLive = false, isTrial = false }: PruneOptions): Pruned {
+  #pruneNow(olderThanMs: number, options: PruneOptions & PruneParts): Pruned {
+    const { includeLive = false, isTrial = false, prunable, writtenAnew } = options;
     if (!isTrial) this.#locks.sweep();
     const reading = this.#file.readWhole();
     assertCurrent(reading.fold, this.path);
@@ -378,7 +378,7 @@ export class FileJournal implements Journal {
     if (!isTrial && (going.size > 0 || !isWhole)) {
       const others = this.#locks.holdOthers(leased);
       try {
-        this.#file.replace(reading, going);
+        this.#file.replace(reading, (header) => writtenAnew(reading.fold, { going, header }));
       } finally {
         others.release();
       }

@@ -3,17 +3,15 @@ import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { createFile, removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
-import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { careful, syncFolder, writeAll } from "../../disk/write.ts";
+import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
-import { movedAway } from "../merge.ts";
+import { movedAway } from "../admission.ts";
 import { headerLine, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
-import { type LineStart, type Piece, readBytes, scanPieces } from "./bytes.ts";
+import { type LineStart, type Piece, readBytes, scanPieces, type Damage, type Found } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
-import { writtenAnew } from "./rewriting.ts";
-import type { Damage, Found } from "./scan.ts";
 import { assertCurrent, assertOurs, checkFile, prepareFolder } from "./safety.ts";
 import { shell } from "../../next-step.ts";
 
@@ -336,18 +334,23 @@ export class JournalFile {
   /**
    * Writes the journal again with the records of each entry that stays: aside, synced, renamed. Damaged bytes are set
    * aside first. The caller holds the journal's lock.
-   * @param going ids of the entries that are forgotten.
+   * @param written the lines that stay, behind that header
    */
-  replace(reading: Reading, going: ReadonlySet<string>, movedTo?: string): void {
+  replace(
+    reading: Reading,
+    written: (header: (kept: KeptPart) => string) => Iterable<Uint8Array>,
+    movedTo?: string,
+  ): void {
     this.#assertTrusted();
     try {
-      const { fold } = reading;
-      assertCurrent(fold, this.path);
+      assertCurrent(reading.fold, this.path);
       this.#keepDamage(reading);
       if (reading.torn) this.#keepTorn(reading.torn);
       removeTemporaries(this.path); // of one that was killed here: no one else writes one under this lock
-      const header = (kept: KeptPart): string => this.#header(kept, movedTo);
-      replaceFile(this.path, writtenAnew(fold, { going, header }));
+      replaceFile(
+        this.path,
+        written((kept) => this.#header(kept, movedTo)),
+      );
       this.#index.remove();
     } catch (error) {
       throw this.#noteFailedSync(error);

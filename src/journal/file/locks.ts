@@ -5,22 +5,15 @@
 // file whatever path leads to it. Where the system has no locks on bytes, a journal that has other paths is refused.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { type LockRange, loadKernelLock } from "../../disk/kernel-lock.ts";
+import { type LockRange, loadKernelLock, hasOtherPaths, tryLockRange, type HeldLock } from "../../disk/kernel-lock.ts";
 import { canBeLookedAt, describeOwner, identify, type LockOwner } from "../../disk/lock-owner.ts";
-import {
-  type HeldLock,
-  type LockMeans,
-  type OwnedLock,
-  pauseMs,
-  sweepLocks,
-  takeOver,
-  tryLock,
-} from "../../disk/process-lock.ts";
-import { hasOtherPaths, tryLockRange } from "../../disk/range-lock.ts";
+import { type LockMeans, type OwnedLock, pauseMs, sweepLocks, takeOver, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
-import { numberOf } from "../entry-id.ts";
+import { numberOf } from "../lookup.ts";
 import { nothingSent } from "./safety.ts";
+import type { Entry } from "../entry.ts";
+import type { EntryLease } from "../journal.ts";
 
 /** A running process holds a lock that is wanted. */
 export class Busy {
@@ -253,4 +246,38 @@ export class JournalLocks {
     const locks = names.filter((name) => name.startsWith(start) && name.endsWith(".lock"));
     return new Set(locks.map((name) => name.slice(start.length, -".lock".length)));
   }
+}
+
+interface LeaseParts {
+  readonly now: () => number;
+  /** Puts a record on the disk, or throws and changes nothing. */
+  readonly append: (entry: Entry) => void;
+}
+
+/** @param first as it stands, read after its lock was taken */
+export function entryLease(first: Entry, lock: HeldLock, { now, append }: LeaseParts): EntryLease {
+  let entry = first;
+  // A number is used once, even if its record could not be written: something of it may stand in the file.
+  let { sequence } = first;
+  let isHeld = true;
+  return {
+    get entry() {
+      return entry;
+    },
+    record: async (change) => {
+      if (!isHeld) throw new Error(`journal entry ${entry.id} is recorded after its release`);
+      sequence += 1;
+      const next = { ...entry, ...change, sequence, updated_at: new Date(now()).toISOString() };
+      append(next);
+      entry = next;
+      return next;
+    },
+    note: (change) => {
+      entry = { ...entry, ...change };
+    },
+    release: async () => {
+      isHeld = false;
+      lock.release();
+    },
+  };
 }

@@ -1,8 +1,7 @@
 // What stands in a journal that is written again: every record of each entry that stays, behind a digest of them all.
 import { createHash } from "node:crypto";
 import type { Fold } from "../fold.ts";
-import { historyFindings } from "../history.ts";
-import { type KeptPart, type Slice, sumIn } from "../record.ts";
+import { historyFindings, type KeptPart, type Slice, sumIn } from "../record.ts";
 
 const lineEnd = Buffer.from("\n");
 const writtenAtOnce = 1024 * 1024;

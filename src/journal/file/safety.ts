@@ -1,7 +1,7 @@
 // Which file and folder may be the journal, and how a refusal or a failing file call is worded.
 import * as fs from "node:fs";
 import { type ErrorCause, errorCode, fileFailure, systemWords } from "../../disk/error-words.ts";
-import { makeFolders } from "../../disk/folders.ts";
+import { makeFolders } from "../../disk/private-file.ts";
 import { isAt } from "../../disk/write.ts";
 import { Failure } from "../../errors.ts";
 import type { Fold } from "../fold.ts";

@@ -3,10 +3,11 @@ import { Failure } from "../../errors.ts";
 import type { Entry } from "../entry.ts";
 import type { Fold } from "../fold.ts";
 import { assertOwnKeys, countMerged, type EntryRecords, type Merged, mergeStep } from "../merge.ts";
-import { keyName } from "../names.ts";
+import { keyName } from "../lookup.ts";
 import { contentIn, hashOfRecord } from "../record.ts";
 import type { JournalFile } from "./journal-file.ts";
 import type { JournalLocks } from "./locks.ts";
+import { writtenAnew } from "./rewriting.ts";
 
 interface TransferParts {
   readonly file: JournalFile;
@@ -44,7 +45,9 @@ export function markMoved({ file, locks }: TransferParts, to: string | undefined
   if (to !== undefined && leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
   const others = locks.holdOthers(leased);
   try {
-    file.replace(file.readWhole(), new Set(), to);
+    const reading = file.readWhole();
+    const all = { going: new Set<string>() };
+    file.replace(reading, (header) => writtenAnew(reading.fold, { ...all, header }), to);
   } finally {
     others.release();
   }

@@ -3,11 +3,10 @@ import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Finding } from "../journal.ts";
 import type { Fold, Misplaced } from "../fold.ts";
-import type { Piece } from "./bytes.ts";
+import type { Piece, Damage } from "./scan.ts";
 import { ChainCheck } from "./chain.ts";
 import { EntriesCheck } from "./entries-check.ts";
 import type { Reading } from "./journal-file.ts";
-import type { Damage } from "./scan.ts";
 import { octal } from "./safety.ts";
 
 /** Looks at a journal while it is read, piece by piece: of a long one only a little is kept of each entry. */

@@ -3,7 +3,7 @@
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import { type Entry, type EntryProgress, isSettled, resourcesOf } from "../entry.ts";
-import { itemName } from "../names.ts";
+import { itemName } from "../lookup.ts";
 import type { EntryLease } from "../journal.ts";
 import { recordContent, recordHash } from "../record.ts";
 import { journalFailure } from "./failures.ts";

@@ -3,11 +3,11 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
+import { movedAway } from "../admission.ts";
 import { type Entry, isOfAccount, isSettled } from "../entry.ts";
-import { findEntry, newEntryId, normalizeId } from "../entry-id.ts";
-import type { EntryFilter } from "../filter.ts";
+import { findEntry, newEntryId, normalizeId, type EntryFilter } from "../lookup.ts";
 import { entryOfContent } from "../read-entry.ts";
-import { type Step, stepOfContent } from "../history.ts";
+import { type Step, stepOfContent, recordContent, recordHash } from "../record.ts";
 import type {
   Admission,
   AdmissionChoice,
@@ -21,8 +21,7 @@ import type {
   Pruned,
   PruneOptions,
 } from "../journal.ts";
-import { type EntryRecords, type Merged, movedAway } from "../merge.ts";
-import { recordContent, recordHash } from "../record.ts";
+import type { EntryRecords, Merged } from "../merge.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";

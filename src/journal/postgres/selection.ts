@@ -1,6 +1,5 @@
 // Which entries a list is to show, as a question to the server. Pure.
-import { type EntryFilter, isOfUnsettled } from "../filter.ts";
-import { itemName } from "../names.ts";
+import { type EntryFilter, isOfUnsettled, itemName } from "../lookup.ts";
 import { plain } from "./lease.ts";
 import type { Tables } from "./schema.ts";
 

@@ -2,8 +2,7 @@
 import { Failure } from "../../errors.ts";
 import { type Entry, isSettled } from "../entry.ts";
 import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeStep, mergeStep } from "../merge.ts";
-import { recordHash } from "../record.ts";
-import { stepOfContent } from "../history.ts";
+import { recordHash, stepOfContent } from "../record.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { type LeaseParts, plain, resourcesIn } from "./lease.ts";
 import type { Tables } from "./schema.ts";

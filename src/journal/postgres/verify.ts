@@ -1,9 +1,8 @@
 // What `journal verify` and `doctor` report of a team's journal: records that do not stand on each other, and a server that
 // may forget what it acknowledged.
 import { entryOfContent } from "../read-entry.ts";
-import { historyFindings } from "../history.ts";
+import { historyFindings, recordHash, seal, type Slice } from "../record.ts";
 import type { Finding } from "../journal.ts";
-import { recordHash, seal, type Slice } from "../record.ts";
 import type { LeaseParts } from "./lease.ts";
 import type { Row } from "./session.ts";
 

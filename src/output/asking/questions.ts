@@ -1,5 +1,5 @@
 import { Failure } from "../../errors.ts";
-import type { LiveLine } from "../live-line.ts";
+import type { LiveLine } from "../live-view.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Choice, Picked } from "./pick-list.ts";
 import type { PromptContext, Question } from "./prompts.ts";
@@ -61,14 +61,20 @@ export interface QuestionOptions {
   readonly interruption?: AbortSignal;
 }
 
+/** What waits for a person's answer. */
+export type Asking = Omit<Questions, "interactive" | "isScreen">;
+
 const nobody = "Input is not a terminal, or --no-input or CI is set.";
 const withYes: NextStep = { hint: "Add --yes to confirm.", nextCommand: { add: ["--yes"] } };
 
 export function createQuestions(
-  { terminal, noInput, yes, interruption = new AbortController().signal }: QuestionOptions,
+  {
+    terminal,
+    interactive,
+    interruption = new AbortController().signal,
+  }: QuestionOptions & Pick<Questions, "interactive">,
   live: LiveLine,
-): Questions {
-  const interactive = !noInput && !isCi(terminal) && terminal.isTTY.stderr && terminal.isTTY.stdin;
+): Asking {
   const context = { terminal, interruption };
   const begin = (refused: string, step?: NextStep): void => {
     if (!interactive) throw new Failure("usage", refused, { meaning: nobody, ...step });
@@ -85,11 +91,8 @@ export function createQuestions(
     return answer;
   };
   return {
-    interactive,
-    isScreen: terminal.isTTY.stdout,
     ask,
     async confirm(question, { destructive = false } = {}) {
-      if (yes) return true;
       begin(`Confirmation required: ${question}`, withYes);
       const { askYesOrNo } = await import("./prompts.ts");
       return askYesOrNo(context, { question, destructive });
@@ -128,8 +131,4 @@ function picks(
       return [...new Set([...values, ...more])];
     },
   };
-}
-
-function isCi({ env: { CI } }: Terminal): boolean {
-  return CI !== undefined && CI !== "" && CI !== "0" && CI !== "false";
 }

@@ -4,8 +4,7 @@ import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type RowPage, isPlain } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, unicodeWidth, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
-import { gap, type Layout, layoutOf, narrowest, type Wish } from "./layout.ts";
-import { wrapped } from "../wrapping.ts";
+import { gap, type Layout, layoutOf, narrowest, type Wish, wrapped } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
 /** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */

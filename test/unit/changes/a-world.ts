@@ -15,8 +15,7 @@ import {
 } from "../../../src/journal/admission.ts";
 import { type Entry, type EntryProgress, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../../../src/journal/journal.ts";
-import { findEntry } from "../../../src/journal/entry-id.ts";
-import { type EntryFilter, fits } from "../../../src/journal/filter.ts";
+import { findEntry, type EntryFilter, fits } from "../../../src/journal/lookup.ts";
 import type {
   Destination,
   OneTimeSecret,

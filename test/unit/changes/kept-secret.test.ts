@@ -2,8 +2,8 @@
 // receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
-import { afterClaim, belonging, isUnnamed } from "../../../src/changes/delivery-recovery.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
+import { afterClaim, belonging } from "../../../src/changes/delivery-recovery.ts";
+import { isUnnamed, type Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 
 function entry(changes: Partial<Entry> = {}): Entry {

@@ -2,7 +2,7 @@
 import { expect, describe, it } from "vitest";
 import { createAccessKey } from "../../../src/changes/access-key/create.ts";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
-import { newEntryId } from "../../../src/journal/entry-id.ts";
+import { newEntryId } from "../../../src/journal/lookup.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld } from "./a-world.ts";
 

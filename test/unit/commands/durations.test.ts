@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDuration, parseLifetime } from "../../../src/commands/options/values.ts";
+import { parseDuration, parseLifetime } from "../../../src/commands/options/global.ts";
 
 describe("a bare number", () => {
   test.each(["90", "1", "1.5", " 30 "])("is no lifetime and no age: %j", (text) =>

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { namesFor } from "../../../src/commands/options/known-names.ts";
 import type { LiveNames } from "../../../src/completion/values.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import { fits } from "../../../src/journal/filter.ts";
+import { fits } from "../../../src/journal/lookup.ts";
 
 const entries = [
   {

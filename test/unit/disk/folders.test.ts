@@ -1,7 +1,7 @@
 import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFolders } from "../../../src/disk/folders.ts";
+import { makeFolders } from "../../../src/disk/private-file.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
 test("makes the folders that are missing, its owner's alone; one that exists stays", () => {

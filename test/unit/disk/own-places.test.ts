@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { isAmong } from "../../../src/disk/own-places.ts";
+import { isAmong } from "../../../src/disk/private-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "integ-own-"));
 afterAll(() => rmSync(folder, { recursive: true }));

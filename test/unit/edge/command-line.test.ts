@@ -4,7 +4,7 @@ import { environment } from "../../../src/commands/commands/list.ts";
 import { secretFormats } from "../../../src/secrets/secret-format.ts";
 import { helpTopics } from "../../../src/completion/help-topics.ts";
 import { exitCodes, Failure } from "../../../src/errors.ts";
-import { readCommandLine } from "../../../src/edge/command-line.ts";
+import { readCommandLine } from "../../../src/edge/run.ts";
 import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree, type Typed } from "../../../src/program.ts";
 

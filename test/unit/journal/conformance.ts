@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
 import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
-import type { EntryFilter } from "../../../src/journal/filter.ts";
+import type { EntryFilter } from "../../../src/journal/lookup.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { ada, intent } from "./intent.ts";
 

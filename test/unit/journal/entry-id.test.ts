@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { idPattern, newEntryId, normalizeId } from "../../../src/journal/entry-id.ts";
+import { idPattern, newEntryId, normalizeId } from "../../../src/journal/lookup.ts";
 
 const now = Date.UTC(2026, 10, 21);
 

@@ -9,7 +9,7 @@ import { pageOf } from "../../../src/output/row-page.ts";
 import { shown } from "../../terminal/screen.ts";
 import { HandClock, type KeptStream, stage, type StageOptions } from "./streams.ts";
 import { shell } from "../../../src/next-step.ts";
-import type { LiveTable } from "../../../src/output/live-table.ts";
+import type { LiveTable } from "../../../src/output/live-view.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -138,7 +138,8 @@ describe("beside the result", () => {
       output.note("good to know");
       output.warn("look out");
       output.next(shell`integ doctor`);
-      await sleep(10);
+      const last = quiet ? "Warning: look out\n" : "Next: integ doctor\n";
+      await expect.poll(() => stderr.text).toContain(last);
       expect(stderr.text).toBe(
         quiet ? "Warning: look out\n" : "Note: good to know\nWarning: look out\nNext: integ doctor\n",
       );

@@ -1,7 +1,7 @@
 // Words broken into lines: nothing is lost, and what is copied is never broken.
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { wrapped } from "../../../src/output/wrapping.ts";
+import { wrapped } from "../../../src/output/formats/layout.ts";
 
 it("loses nothing, and is wider than asked for only where a word is", () => {
   const word = fc.string({ unit: fc.constantFrom(..."abcdefgh"), minLength: 1, maxLength: 30 });

@@ -59,10 +59,10 @@ export async function deliver(at: StoreDesk, destination: Destination): Promise<
 }
 
 /** Whether a later process finds the secret there. */
-export function isFound(at: StoreDesk): Promise<boolean> {
-  if (at.record === undefined) return Promise.resolve(false);
+export async function isFound(at: StoreDesk): Promise<boolean> {
+  if (at.record === undefined) return false;
   const profiles = () => Promise.reject(new Error("no profile is asked for"));
-  return rememberedDestination(at.record, { ...at.tools, profiles }).completeDelivery({});
+  return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery({});
 }
 
 /** How something ended: `delivered`, or the kind of its failure and its words, which never have the secret in them. */

@@ -25,8 +25,7 @@ import type {
   SingleDestinationPlace,
   SingleRecord,
 } from "../../../src/secrets/destination.ts";
-import { rememberedDestination } from "../../../src/secrets/registry.ts";
-import { fileDestination } from "../../../src/secrets/file.ts";
+import { fileDestination, rememberedFile } from "../../../src/secrets/file.ts";
 import { Undelivered } from "../../../src/secrets/kept.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
@@ -34,19 +33,12 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, delivery, filesWithCanary, modeOf } from "./a-secret.ts";
 
 const work = "6k2f9";
-const tools = {
-  env: {},
-  onStderr: () => {},
-  http: () => Promise.reject(new Error("nothing is sent")),
-  sleep: async () => {},
-};
-
 function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}): SingleDestinationPlace {
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/");
 }
 
 const remembered = (record: SingleRecord): RememberedDestination =>
-  rememberedDestination(record, { ...tools, profiles: () => Promise.reject(new Error("no profile is asked for")) });
+  rememberedFile(record as RecordOf<"file">, undefined);
 const delivered = (record: SingleRecord): Promise<boolean> =>
   remembered(record).completeDelivery({ clientId: "cid_1" });
 
@@ -364,11 +356,7 @@ describe("a delivered file is told again by what it holds", () => {
   }
 
   const tell = (record: SingleRecord, state: string): Promise<boolean> =>
-    rememberedDestination(record, {
-      ...tools,
-      profiles: () => Promise.reject(new Error("no profile is asked for")),
-      keys: new Undelivered(state).proofKeys,
-    }).completeDelivery({});
+    rememberedFile(record as RecordOf<"file">, new Undelivered(state).proofKeys).completeDelivery({});
 
   it.each<[string, (at: { path: string; state: string }) => void, boolean]>([
     ["as it was delivered", () => {}, true],

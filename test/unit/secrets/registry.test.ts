@@ -207,10 +207,10 @@ describe("--secret-profile", () => {
     await destination.check();
     const record = (await destination.prepare("w")) as SingleRecord;
     expect(record).toEqual({ kind: "profile", name: "prod", profileId: profile.id });
-    const delivered = (clientId?: string): Promise<boolean> =>
-      rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store }).completeDelivery({
-        clientId,
-      });
+    const delivered = async (clientId?: string): Promise<boolean> => {
+      const remembered = await rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store });
+      return remembered.completeDelivery({ clientId });
+    };
     expect(await delivered("cid_1")).toBe(false);
     await destination.deliver(client, delivery);
     const now = at.rooms.store.get("prod")!;
@@ -235,11 +235,8 @@ describe("--secret-profile", () => {
     const record = (await destination.prepare("w")) as SingleRecord;
     await destination.deliver(key, delivery);
     expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
-    expect(
-      await rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store }).completeDelivery({
-        id: "key_1",
-      }),
-    ).toBe(true);
+    const remembered = await rememberedDestination(record, { ...at.tools, profiles: async () => at.rooms.store });
+    expect(await remembered.completeDelivery({ id: "key_1" })).toBe(true);
   });
 
   it.each([

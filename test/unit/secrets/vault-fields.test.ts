@@ -76,7 +76,7 @@ async function lookedAt(work: Work): Promise<DestinationRecord> {
   const profiles = () => Promise.reject(new Error("no profile is asked for"));
   const places = [];
   for (const place of severalIn(work).places) {
-    const remembered = rememberedDestination(place.at, { ...work.at.tools, profiles });
+    const remembered = await rememberedDestination(place.at, { ...work.at.tools, profiles });
     const isThere = place.state === "delivered" || (await remembered.completeDelivery({}));
     places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
   }

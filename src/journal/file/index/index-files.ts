@@ -5,11 +5,10 @@ import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { replaceFile } from "../../../disk/atomic-write.ts";
-import { errorCode } from "../../../disk/error-words.ts";
 import { careful, removeFile, writeAll } from "../../../disk/write.ts";
+import { errorCode } from "../../../disk/error-words.ts";
 import { isObject } from "../../entry-destination.ts";
-import { type LineStart, readBytes } from "../bytes.ts";
-import type { Damage } from "../scan.ts";
+import { type LineStart, readBytes, type Damage } from "../scan.ts";
 import { type IndexedFacts, JournalIndex, type Segment, Unfit } from "./journal-index.ts";
 import { merge, pagesOf, type Rows, rowsOfPage } from "./rows.ts";
 

@@ -2,11 +2,9 @@
 // which entries have a name. Nothing is taken from here that the file does not confirm: each record is read where it stands
 // and checked, and where anything does not fit, the file is read as a whole.
 import { hash } from "node:crypto";
-import { idOf, idPattern, numberOf, numbersBeginning } from "../../entry-id.ts";
+import { idOf, idPattern, numberOf, numbersBeginning, namesOf } from "../../lookup.ts";
 import { type Earlier, type EntryRecord, Fold, type FoldFacts, type PlacedRecord } from "../../fold.ts";
-import { namesOf } from "../../names.ts";
-import { readBytes, scanPieces } from "../bytes.ts";
-import { scanBytes } from "../scan.ts";
+import { readBytes, scanPieces, scanBytes } from "../scan.ts";
 import { type Cursor, cursorAtEnd, cursorFrom, type Rows, Table, valuesOf } from "./rows.ts";
 
 /** What stands in the index is not what stands in the file. */

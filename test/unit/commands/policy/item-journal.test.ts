@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { namedJournal } from "../../../../src/commands/policy/item-journal.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
-import type { EntryFilter } from "../../../../src/journal/filter.ts";
+import type { EntryFilter } from "../../../../src/journal/lookup.ts";
 import type { EntryLease, Intent, Journal } from "../../../../src/journal/journal.ts";
 
 const entry = (id: string, change: Partial<Entry> = {}): Entry =>
