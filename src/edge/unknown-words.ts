@@ -53,8 +53,15 @@ export function insteadOfUnknown(command: Command, suggestion: string | undefine
   const [word = ""] = command.args;
   const familiar = command.parent === null ? known[alike[word] ?? word] : undefined;
   if (familiar !== undefined) return familiar;
-  if (suggestion !== undefined) return { meaning: suggestion };
+  if (suggestion !== undefined) return { meaning: suggestion, ...helpOf(command, suggestion) };
   return command.parent === null ? belowNouns(word) : verbsOf(command, word);
+}
+
+/** The page of the one command that was most likely meant. */
+function helpOf(command: Command, suggestion: string): FailureDetails {
+  const [, meant] = /^Did you mean ([\w-]+)\?$/.exec(suggestion) ?? [];
+  const noun = command.parent === null ? [] : [command.name()];
+  return meant === undefined ? {} : { nextCommand: shell`integ help ${[...noun, meant]}` };
 }
 
 function verbsOf(noun: Command, word: string): FailureDetails {

@@ -16,7 +16,7 @@ import {
 import { dirname } from "node:path";
 import { replaceFile, type WriteOptions } from "../disk/atomic-write.ts";
 import { removeFile, writeAll } from "../disk/write.ts";
-import { errorCode, isDiskFull, isMissing, isTooLarge } from "../disk/error-words.ts";
+import { isDiskFull, isMissing, isTooLarge, systemWords } from "../disk/error-words.ts";
 import { isAmong } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
@@ -158,7 +158,7 @@ export class OutFile implements Sink {
       work();
     } catch (error) {
       if (error instanceof Failure) throw error;
-      throw new Failure("failed", `Cannot ${doing} ${this.path} (${codeOf(error)}).`, {
+      throw new Failure("failed", `Cannot ${doing} ${this.path}: ${systemWords(error)}.`, {
         ...remedyOf(error),
         cause: error,
       });
@@ -173,7 +173,7 @@ function existsAsFile(path: string): boolean {
     stats = lstatSync(path);
   } catch (error) {
     if (isMissing(error)) return absentIn(dirname(path), path);
-    throw new Failure("usage", `--out: ${path} cannot be used (${codeOf(error)}).`, { hint: "Name another file." });
+    throw new Failure("usage", `--out: ${path} cannot be used: ${systemWords(error)}.`, { hint: "Name another file." });
   }
   if (stats.isFile()) return true;
   const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "not a regular file";
@@ -187,7 +187,7 @@ function absentIn(folder: string, path: string): false {
     return false;
   } catch (error) {
     if (!isMissing(error))
-      throw new Failure("usage", `--out: ${path} cannot be written (${codeOf(error)}).`, {
+      throw new Failure("usage", `--out: ${path} cannot be written: ${systemWords(error)}.`, {
         hint: "Name a file in a folder that you may write to.",
       });
     throw new Failure("usage", `--out: the folder ${folder} does not exist.`, {
@@ -224,10 +224,6 @@ type IdentifiedPoint = ResumePoint & { readonly identity: WalkIdentity };
 /** The file beside a list's file that says how far it is whole. */
 export function resumePointPath(path: string): string {
   return `${path}.resume`;
-}
-
-function codeOf(error: unknown): string {
-  return errorCode(error) ?? "unknown error";
 }
 
 /** @throws Failure `usage` where the file belongs to another walk or is shorter than what was noted */
@@ -273,7 +269,7 @@ function readResumePoint(path: string): IdentifiedPoint | undefined {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw new Failure("usage", `--resume: ${path} cannot be read (${codeOf(error)}).`);
+    throw new Failure("usage", `--resume: ${path} cannot be read: ${systemWords(error)}.`);
   }
   const point = parsed(text);
   if (point) return point;

@@ -1,5 +1,6 @@
 import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { errorCode, systemWords } from "../disk/error-words.ts";
 import { writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
 
@@ -176,7 +177,8 @@ function writeFailure(error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (gone.has(code)) return new BrokenPipe(error);
   const said = error instanceof Error ? error.message : String(error);
-  return new Failure("failed", `Cannot write to standard output: ${said}.`, {
+  const why = errorCode(error) === undefined ? said : systemWords(error);
+  return new Failure("failed", `Cannot write to standard output: ${why}.`, {
     ...(code === "ENOSPC" && {
       meaning: "What was written so far is not the whole result.",
       hint: "Free space on the disk, then run the command again.",

@@ -119,7 +119,7 @@ async function seen(
   if ([expected, Buffer.concat([expected, newline])].some((bytes) => isSameSecret(run.stdout, bytes))) return;
   throw notSeen(
     "printed something other than the secret",
-    "It has to print the secret alone, also if a format wraps it; else the command before it may have stored it wrongly.",
+    "It must print the secret alone, even if a format wraps it. Otherwise the command before it may have stored the secret wrongly.",
   );
 }
 

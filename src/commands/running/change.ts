@@ -191,7 +191,7 @@ export async function mentionUnsettled(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Shows what a change made. @throws what standard output did, reported so that no one asks for the change again */
+/** Shows what a change made. @throws the failure of standard output, worded so that no one requests the change again */
 export async function showMade(print: () => Promise<void>): Promise<void> {
   try {
     await print();
