@@ -7,6 +7,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { begunReplacement, settleReplaced, reserveBeforeRevocation, settleIfFound } from "../delivery-recovery.ts";
 import { goneOnPurpose, markRevoking, untilClientRevoked } from "../revocation.ts";
 import { assertAsAsked, secretLost, undelivered, releaseReserved } from "../secret-delivery.ts";
+import { readUntilAnswered } from "../sending.ts";
 import { detailsOf, madeAs, recordAfterwards, recoveryIn, saysNothingWasDone, type Workbench } from "../workbench.ts";
 import { type CreationOptions, type CreationEnd, finishCreation } from "./create.ts";
 
@@ -53,14 +54,22 @@ export async function finishOrReplace(
 
 /**
  * A client that someone has revoked since its secret was lost, or that was disabled, is not replaced: that was on purpose.
- * @throws Failure `unusable`; the entry is settled
+ * @throws Failure `unusable`, and the entry is settled; or of the read, and nothing was revoked
  */
 async function assertClientNotRevoked(bench: Workbench, lease: EntryLease): Promise<void> {
   const { state, resource_id: id, detail } = lease.entry;
   if (state !== "secret_lost" || id === null || detail.revoking === true || detail.revoked === true) return;
-  const answer = await bench.account.service.oauthClients.get(id);
-  if (answer.kind !== "answered" || answer.value.status === "active" || answer.value.status === "pending") return;
-  throw await goneOnPurpose(bench, lease, `The client ${id}, whose secret is lost, is ${answer.value.status}`);
+  const { oauthClients } = bench.account.service;
+  const asked = readUntilAnswered(bench, () => oauthClients.get(id), { what: "get the OAuth client" });
+  const client = await asked.catch(orNotShown);
+  if (client === undefined || client.status === "active" || client.status === "pending") return;
+  throw await goneOnPurpose(bench, lease, `The client ${id}, whose secret is lost, is ${client.status}`);
+}
+
+/** A service that refuses to show a client says nothing of it; one that cannot be asked now is asked again later. */
+function orNotShown(error: unknown): undefined {
+  if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return;
+  throw error;
 }
 
 /**

@@ -95,6 +95,19 @@ describe("a client whose secret is lost, and that was revoked meanwhile", () => 
     expect([world.account.clients.length, world.unsettled()]).toEqual([1, []]);
   });
 
+  it("by somebody else, and the service cannot be asked at first: nothing is made in its place", async () => {
+    const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] }, retryForMs: 0 });
+    await replace(world);
+    world.entries.pop();
+    world.entries[0] = { ...world.entries[0]!, detail: {} };
+    world.account.clients[0]!.status = "revoked";
+    world.account.fates.get = ["lost before"];
+    const { value } = await world.recover();
+    expect(value![0]!.entry.state).toBe("secret_lost");
+    await world.recover();
+    expect([world.account.clients.length, world.entries[0].state]).toEqual([1, "unusable"]);
+  });
+
   it.each(Array.from({ length: 14 }, (_value, index) => `record ${index + 1}`))(
     "by integ itself, which could not record %s: it is replaced",
     async (step) => {
