@@ -2,6 +2,7 @@
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf } from "../support/journal-file.ts";
+import { longJournal, writeJournal } from "../support/long-journal.ts";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from "./client-audit.ts";
@@ -151,6 +152,16 @@ export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: 12 };
+
+/** The journal is so long that it has an index, which the command brings up to date. */
+export const createInLongJournal: ClientWork = {
+  ...create,
+  name: "oauth-clients create in a long journal",
+  arrange: async (at, account) => {
+    writeJournal(at.path("state", "journal.ndjson"), longJournal(300, { isSettled: true }));
+    return create.arrange(at, account);
+  },
+};
 
 export const createToThree: ClientWork = { ...createTo(three), childKilled: 12 };
 

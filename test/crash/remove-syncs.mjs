@@ -40,7 +40,7 @@ function without(text, { call, nth = 1 }) {
   throw new Error(`not there: ${call}, ${nth}`);
 }
 
-function run(copy, { scenes, test = "test/crash/power-loss.test.ts" }) {
+function run(copy, { scenes, test = "test/crash/power-loss" }) {
   const env = { ...process.env, INTEG_TEST_SCENES: scenes, INTEG_TEST_NO_BUILD: "" };
   const vitest = join(copy, "node_modules", "vitest", "vitest.mjs");
   const { status, stdout, stderr } = spawnSync(process.execPath, [vitest, "run", test], {

@@ -145,3 +145,17 @@ export const three: Place = {
   holds: (at, file) => file === secretName || file.startsWith(ciName) || profile.holds(at, file),
   keepsTrace: true,
 };
+
+/** Two places that keep what they hold through a power cut. */
+export const fileAndProfile: Place = {
+  name: "a file and a profile",
+  words: [...rawFile.words, ...profile.words],
+  arrange: (at, account) => profile.arrange!(at, account),
+  delivered: (at, printed) => {
+    const secrets = [rawFile, profile].map((place) => place.delivered(at, printed));
+    if (secrets.includes(undefined)) return undefined;
+    return secrets[0] === secrets[1] ? secrets[0] : "";
+  },
+  holds: (at, file) => rawFile.holds(at, file) || profile.holds(at, file),
+  keepsTrace: true,
+};

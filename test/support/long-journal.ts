@@ -15,10 +15,10 @@ export function idAt(number: number): string {
 }
 
 /** Entry `number` in the state that its steps end with. */
-function lifeOf(number: number): Partial<EntryProgress>[] {
+function lifeOf(number: number, isSettled: boolean): Partial<EntryProgress>[] {
   const made = { resource_id: `oac_${number}`, detail: { client_id: `cid_${number}` } };
-  if (number % 50 === 7) return [{ state: "unknown", attempts: 1 }];
-  if (number % 50 === 8) return [{ state: "secret_lost", ...made }];
+  if (!isSettled && number % 50 === 7) return [{ state: "unknown", attempts: 1 }];
+  if (!isSettled && number % 50 === 8) return [{ state: "secret_lost", ...made }];
   return [
     { state: "unknown", attempts: 1 },
     { state: "done", ...made },
@@ -36,7 +36,7 @@ function firstOf(number: number): Entry {
 }
 
 /** The lines of a journal of so many entries: the last step of every tenth comes a hundred entries later. */
-export function longJournal(entries: number): string[] {
+export function longJournal(entries: number, { isSettled = false } = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];
   const late: (() => void)[] = [];
@@ -48,13 +48,13 @@ export function longJournal(entries: number): string[] {
   for (let number = 0; number < entries; number += 1) {
     let entry = firstOf(number);
     let prev = add(entry, undefined);
-    for (const [index, step] of lifeOf(number).entries()) {
+    for (const [index, step] of lifeOf(number, isSettled).entries()) {
       const work = (): void => {
         const sequence = entry.sequence + 1;
         entry = { ...entry, ...step, sequence, updated_at: new Date(started + lines.length * 30_000).toISOString() };
         prev = add(entry, prev);
       };
-      if (number % 10 === 0 && index > 0) late[number + 100] = work;
+      if (!isSettled && number % 10 === 0 && index > 0) late[number + 100] = work;
       else work();
     }
     late[number]?.();

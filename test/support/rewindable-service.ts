@@ -119,7 +119,7 @@ export class RewindableService implements Service {
   async #ask(method: string, path = "", body?: unknown): Promise<unknown> {
     const answer = await fetch(`${this.us.control_url}${path}`, {
       method,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", connection: "close" },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await answer.text();

@@ -55,7 +55,7 @@ export async function startService(words: readonly string[] = []): Promise<Servi
   const control = async (method: string, path = "", body?: unknown): Promise<unknown> => {
     const answer = await fetch(`${us.control_url}${path}`, {
       method,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", connection: "close" },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await answer.text();

@@ -1,0 +1,24 @@
+// The power goes out under a command that writes integ's own files: journal, index, profiles, lists.
+import { createInLongJournal } from "./client-scenes.ts";
+import { powerCuts } from "./power-loss.ts";
+import {
+  clientWork,
+  outFile,
+  profileAdd,
+  profileEdit,
+  profileRemove,
+  prune,
+  refusal,
+  revocation,
+} from "./power-loss-scenes.ts";
+
+powerCuts("files", [
+  clientWork(createInLongJournal),
+  refusal,
+  revocation,
+  profileAdd,
+  profileEdit,
+  profileRemove,
+  prune,
+  outFile,
+]);

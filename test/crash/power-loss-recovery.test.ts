@@ -1,0 +1,30 @@
+// The power goes out under a recovery, also after a command that was killed, or a claim.
+import { claim, create, recover, recoverUnsent } from "./client-scenes.ts";
+import { powerCuts } from "./power-loss.ts";
+import { clientWork } from "./power-loss-scenes.ts";
+import { afterKill, type CutState } from "./power-loss-states.ts";
+
+/** The secret was written, and its file cut to its length: the next step but one names it. */
+function isCutToLength({ last }: Pick<CutState, "last">): boolean {
+  return last?.kind === "cut" && last.length < 1000;
+}
+
+function isFolderMade({ last }: Pick<CutState, "last">): boolean {
+  return last?.kind === "create" && last.path === "state";
+}
+
+function isNamed({ last }: Pick<CutState, "last">): boolean {
+  return last?.kind === "link" && last.to === "client.secret";
+}
+
+powerCuts("recovery", [
+  clientWork(recover),
+  clientWork(recoverUnsent),
+  afterKill({ name: "journal recover (the name was not given)", first: clientWork(create) }, isCutToLength),
+  afterKill({ name: "journal recover (the name was given)", first: clientWork(create) }, isNamed),
+  afterKill(
+    { name: "oauth-clients create (the folder was made)", first: clientWork(create), words: "again" },
+    isFolderMade,
+  ),
+  clientWork(claim),
+]);

@@ -1,0 +1,105 @@
+// Plays power cuts: every file operation of a command is recorded, every state that strict POSIX allows is made, given to
+// `recover`, and compared with what the service holds.
+// INTEG_TEST_FULL=1 plays some hundred states of each command, otherwise a few: always the same. INTEG_TEST_STATES=<n> plays
+// so many of each. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, those that lost most first, and stops at the
+// first violation.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordFigure } from "../support/figures.mjs";
+import { stayInThisProcess } from "../support/program.ts";
+import { RewindableService } from "../support/rewindable-service.ts";
+import { isFull } from "../support/sample.ts";
+import { sayWhetherTraced, spread } from "../support/strace.ts";
+import { Findings } from "./harness.ts";
+import { settleMs as keySettleMs } from "./key-scenes.ts";
+import type { PowerScene } from "./power-loss-scenes.ts";
+import { type CutState, enter, isSecretSynced, record, type Recorded } from "./power-loss-states.ts";
+
+const { INTEG_TEST_SCENES: pattern, INTEG_TEST_STATES: wanted } = process.env;
+
+const chosen = (scenes: readonly PowerScene[]): PowerScene[] =>
+  scenes.filter(({ name }) => pattern === undefined || new RegExp(pattern).test(name));
+
+/** States of each scene that are played. */
+const sample = Number(wanted ?? (isFull ? 400 : 4));
+
+function chosenOf(states: readonly CutState[]): readonly CutState[] {
+  if (pattern === undefined) return spread(states, sample);
+  const lostMost = states.filter(({ how }) => how.endsWith("nothing unsynced is there"));
+  return [
+    ...lostMost,
+    ...spread(
+      states.filter((state) => !lostMost.includes(state)),
+      300,
+    ),
+  ];
+}
+
+/**
+ * Tests of some scenes.
+ * @param options.settles the service's lists are believed some seconds after a request: all are recorded before the first is
+ * played
+ */
+export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
+  const isTraced = sayWhetherTraced(`states of the disk after a power cut, ${name}`);
+  describe.runIf(isTraced)(`a power cut, ${name}`, () => playAll(name, chosen(scenes), settles));
+}
+
+function playAll(group: string, scenes: readonly PowerScene[], settles: boolean): void {
+  let service: RewindableService;
+  const recorded = new Map<PowerScene, Recorded>();
+  let lastRecorded = 0;
+
+  beforeAll(async () => {
+    stayInThisProcess();
+    service = await RewindableService.start();
+  });
+
+  afterAll(async () => {
+    for (const { stage } of recorded.values()) stage.at.remove();
+    await service.stop();
+  });
+
+  const total = { states: 0, all: 0, steps: 0, violations: 0 };
+
+  it("is recorded for each command", { timeout: 300_000 }, async () => {
+    for (const scene of scenes) recorded.set(scene, await record(scene, service));
+    lastRecorded = performance.now();
+    expect([...recorded.values()].filter(({ steps }) => steps < 3)).toEqual([]);
+  });
+
+  it.each(scenes.map((scene) => [scene.name, scene] as const))(
+    "at every moment of %s leaves what recovery finishes",
+    { timeout: 3_600_000 },
+    async (name, scene) => {
+      const { stage, states, steps } = recorded.get(scene)!;
+      const settleMs = settles ? keySettleMs - (performance.now() - lastRecorded) : 0;
+      if (settleMs > 0) await new Promise((done) => setTimeout(done, settleMs));
+      const findings = new Findings();
+      let played = 0;
+      for (const state of chosenOf(states)) {
+        await enter(state, stage, service);
+        await stage.check({
+          findings,
+          where: `${name}, ${state.how}`,
+          ended: state.ended,
+          isSecretSynced: isSecretSynced(state),
+        });
+        played += 1;
+        if (findings.all.length > 0) console.error(`power loss: ${findings.all.at(-1)}`);
+        if (pattern !== undefined && findings.all.length > 0) break;
+      }
+      total.states += played;
+      total.all += states.length;
+      total.steps += steps;
+      total.violations += findings.all.length;
+      recordFigure("power loss", { steps, states: states.length, recovered: played, violations: findings.count }, name);
+      expect(findings.all).toEqual([]);
+    },
+  );
+
+  it("is survived in all states together", () => {
+    const { all, states, violations } = total;
+    recordFigure("power loss", { scenes: recorded.size, states: all, recovered: states, violations }, group);
+    expect(total.violations).toBe(0);
+  });
+}
