@@ -12,6 +12,7 @@ import { recover } from "../../src/changes/recovery.ts";
 import type { Workbench } from "../../src/changes/workbench.ts";
 import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
+import { prunable } from "../../src/journal/prunable.ts";
 import { type Machine, type Surroundings, type Weather, World } from "./simulated-world.ts";
 import { Chance, type Process } from "./turns.ts";
 
@@ -33,6 +34,7 @@ interface Wish {
 interface Typed {
   readonly wish: Wish;
   readonly keepOld: boolean;
+  readonly overlapMs: number;
   readonly path: string;
 }
 
@@ -60,6 +62,8 @@ class History {
   /** What is not as it was begun by the time of a later command. */
   readonly #isElsewhere: boolean;
   readonly #skewMs: number;
+  /** How often somebody revokes something by hand between two rounds. */
+  readonly #hands: number;
   #processes = 0;
 
   constructor(seed: number) {
@@ -73,6 +77,8 @@ class History {
     };
     this.#home = this.#world.machine("1");
     this.#isTwoFold = chance.is(0.1);
+    this.#world.isTwoFold = this.#isTwoFold;
+    this.#hands = chance.pick([0, 0, 0.4]);
     this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
     this.#isElsewhere = chance.is(0.3);
     this.#skewMs = chance.is(0.2) ? chance.pick([-day, day]) : 0;
@@ -96,15 +102,25 @@ class History {
       await world.live();
       if (round === 0) unfinished.push(...wishes.filter((wish) => this.#isUnfinished(wish)));
       world.now += 120_000;
+      this.#byHand();
     }
     const middle = this.#chance.below(3);
-    for (let round = 0; round < middle; round += 1) await this.#recoverAll(round);
+    for (let round = 0; round < middle; round += 1) {
+      await this.#recoverAll(round);
+      this.#byHand();
+    }
     world.lie = undefined;
     world.weather = { faults: 0, kills: 0, lostLeases: 0 };
     for (let round = 0; round < 4; round += 1) await this.#recoverAll(-1);
     this.#audit(unfinished);
     const kills = world.turns.history.filter((line) => line.includes("is killed")).length;
     return { broken: world.broken, history: world.turns.history, processes: this.#processes, kills };
+  }
+
+  #byHand(): void {
+    if (!this.#chance.is(this.#hands)) return;
+    const ids = [...this.#world.makers.keys(), "old-client", "old-key"];
+    this.#world.revokeByHand(this.#chance.pick(ids));
   }
 
   #wishes(): Wish[] {
@@ -144,7 +160,8 @@ class History {
     const machine = isFresh ? this.#world.machine(`${this.#world.machines.length + 1}`) : this.#home;
     const organizationId = round > 0 && this.#isElsewhere && chance.is(0.3) ? "org_1" : undefined;
     const around = { ...this.#around(round > 0), machine, organizationId };
-    const typed: Typed = { wish, keepOld: chance.is(0.2), path: `/${wish.noun}-${this.#processes}` };
+    const path = `/${wish.noun}-${this.#processes}`;
+    const typed: Typed = { wish, keepOld: chance.is(0.2), overlapMs: chance.pick([0, 0, 1_800_000]), path };
     this.#world.start(
       `process ${this.#processes} (${wish.noun} ${wish.verb})`,
       around,
@@ -157,13 +174,13 @@ class History {
     bench: Workbench,
     { process, typed, machine }: { readonly process: Process; readonly typed: Typed; readonly machine: Machine },
   ): Promise<unknown> {
-    const { wish, keepOld, path } = typed;
+    const { wish, keepOld, overlapMs, path } = typed;
     const { old = "" } = wish;
     const destination =
       path.length % 3 === 0 ? this.#world.output(process) : this.#world.file(process, machine, { path });
     const agreeing = this.#world.recovering(process, { ...this.#around(false), machine }, bench);
     const rotation = { ...agreeing, destination };
-    const request = { overlapMs: 0, keepOld };
+    const request = { overlapMs, keepOld };
     if (wish.verb === "revoke")
       return wish.noun === "client" ? revokeOAuthClient(bench, old) : revokeAccessKey(bench, old);
     if (wish.noun === "client" && wish.verb === "create") {
@@ -193,7 +210,7 @@ class History {
     if (wish.verb === "rotate in place")
       return rotateAccessKey(bench, { id: old, updateProfile: false }, { destination });
     const creation = { request: { name: "new" }, marked: true };
-    return replaceAccessKey(bench, { oldId: old, creation, overlapMs: 0, updateProfile: false }, rotation);
+    return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, rotation);
   }
 
   /** `journal recover` of everything, in one process or two, then `journal claim` of what is kept. */
@@ -241,9 +258,14 @@ class History {
   }
 
   /** What was said to be done is so, when it is said. */
-  #auditEnd({ wish, keepOld }: Typed, { failure }: { readonly failure?: Failure }): void {
-    const { broken } = this.#world;
-    if (failure !== undefined || wish.old === undefined || this.#isTwoFold) return;
+  #auditEnd(
+    { wish, keepOld }: Typed,
+    { value, failure }: { readonly value?: unknown; readonly failure?: Failure },
+  ): void {
+    const { broken, revokedByHand } = this.#world;
+    if (failure !== undefined || wish.old === undefined || this.#isTwoFold || revokedByHand.has(wish.old)) return;
+    // An overlap runs: the old one is to work until then.
+    if (value !== null && typeof value === "object" && "dueAt" in value && value.dueAt !== undefined) return;
     const status = this.#find(wish.old)?.status;
     if (wish.verb === "revoke" && status !== "revoked")
       broken.push(`${wish.old} is ${status}, and its revocation is done`);
@@ -259,6 +281,7 @@ class History {
     const { broken, machines } = this.#world;
     const entries = machines.flatMap((machine) => machine.entries.map((entry) => ({ machine, entry })));
     for (const { entry } of entries) this.#auditEntry(entry);
+    for (const machine of machines) this.#auditPrune(machine);
     for (const [id, { machine, entry: maker }] of this.#world.makers) {
       const made = this.#find(id)!;
       const entry = machine.entries.find((one) => one.id === maker)!;
@@ -273,8 +296,22 @@ class History {
         if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
           broken.push(`${wish.scope} was typed again while it was unfinished, and has two requests`);
     const isCalm =
-      this.#lie === undefined && !this.#isElsewhere && this.#skewMs === 0 && this.#weather.lostLeases === 0;
+      this.#lie === undefined &&
+      this.#hands === 0 &&
+      !this.#isElsewhere &&
+      this.#skewMs === 0 &&
+      this.#weather.lostLeases === 0;
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
+  }
+
+  /** `journal prune` of everything that is old forgets nothing that works. */
+  #auditPrune({ entries }: Machine): void {
+    // What the service called revoked is believed to be, and what it called by a false name has no other.
+    if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
+    const { going } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
+    for (const [id, { entry }] of this.#world.makers)
+      if (going.has(entry) && this.#find(id)?.status === "active" && this.#isSafe(this.#find(id)!))
+        this.#world.broken.push(`${id} is live, its secret delivered, and its entry ${entry} may be pruned`);
   }
 
   get #isUndisturbed(): boolean {
@@ -311,7 +348,16 @@ class History {
           broken.push(`${id} says that nothing was made, and ${other} is live`);
     if (state === "done" && operation === "oauth_client.create" && this.#world.lied.has(id) && this.#isUndisturbed)
       broken.push(`${id} is done, and its receipt was not what was asked for`);
-    if (state === "refused" && operation.endsWith(".revoke") && made?.status === "revoked" && entry.attempts > 0)
+    if (state === "replaced" && this.#world.endedByHand.has(id))
+      broken.push(`${resource_id} was revoked by hand, and another was made in its place`);
+    const isByHand = this.#world.revokedByHand.has(resource_id ?? "");
+    if (
+      state === "refused" &&
+      operation.endsWith(".revoke") &&
+      made?.status === "revoked" &&
+      entry.attempts > 0 &&
+      !isByHand
+    )
       if (!this.#world.machines.some(({ entries }) => entries.some((one) => isRevocation(one, id, resource_id))))
         broken.push(`${id} says that nothing was done, and ${resource_id} is revoked`);
   }

@@ -98,6 +98,14 @@ export class World {
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   /** What a receipt showed otherwise than it was asked for. */
   readonly lied = new Set<string>();
+  /** What somebody revoked by hand, without integ. */
+  readonly revokedByHand = new Set<string>();
+  /** Entries whose client or key was revoked by hand after its secret was lost: nothing is to be made in its place. */
+  readonly endedByHand = new Set<string>();
+  /** The key of a creation that was refused as too early and has met nothing else, by machine and request. */
+  readonly #tooEarly = new Map<string, string>();
+  /** Two processes may do the same at the same moment. */
+  isTwoFold = false;
   /** What receipts show for now instead of what was asked for. */
   lie: Readonly<Record<string, unknown>> | undefined;
   weather: Weather = { faults: 0, kills: 0, lostLeases: 0 };
@@ -262,7 +270,7 @@ export class World {
             entry.idempotency_key === (about.key ?? null),
         );
         this.account.lies = this.#lieTo(machine, held);
-        const sent = send();
+        const sent = this.#watchTooEarly(machine, held, { version, organization: organizationId }, send);
         for (const one of this.all())
           if (!before.has(one) && held) this.makers.set(one.id, { machine, entry: held.id });
         // A status may be another one a moment later, and a false id is not the entry's to notice.
@@ -309,6 +317,40 @@ export class World {
     } as unknown as Service;
   }
 
+  /** Typed again after 429, a creation goes out under its own key. */
+  #watchTooEarly<T>(
+    machine: Machine,
+    held: Entry | undefined,
+    about: Omit<Sent, "body">,
+    send: () => Promise<Attempt<T>>,
+  ): Promise<Attempt<T>> {
+    const { idempotency_key: key = null, parent, replaces, request_text } = held ?? {};
+    if (this.isTwoFold || key === null || parent !== null || replaces !== null) return send();
+    const id = JSON.stringify([machine.name, request_text, about]);
+    const before = this.#tooEarly.get(id);
+    if (before !== undefined && before !== key)
+      this.broken.push(`${before} was refused as too early, and ${key} was sent for the same request`);
+    const sent = send();
+    void sent.then((answer) => {
+      if (answer.kind === "refused" && answer.status === 429) this.#tooEarly.set(id, key);
+      else this.#tooEarly.delete(id);
+    });
+    return sent;
+  }
+
+  /** Somebody revokes something that works, without integ. */
+  revokeByHand(id: string): void {
+    const going = this.all().find((made) => made.id === id && made.status === "active");
+    if (!going) return;
+    going.status = "revoked";
+    this.revokedByHand.add(id);
+    this.turns.history.push(`somebody revokes ${id} by hand`);
+    for (const { entries } of this.machines)
+      for (const { id: entry, state, resource_id, detail, replaces } of entries)
+        if (state === "secret_lost" && resource_id === id && detail.revoking !== true)
+          if (!entries.some((other) => other.replaces === entry || replaces === other.id)) this.endedByHand.add(entry);
+  }
+
   /** A false id is known to be one only where it is the id of what is to be replaced. */
   #lieTo({ entries }: Machine, held: Entry | undefined): Readonly<Record<string, unknown>> {
     if (this.lie?.id === undefined) return this.lie ?? {};
@@ -352,6 +394,7 @@ export class World {
     );
     if (isNamed) return;
     if (!this.mayGo.has(id)) {
+      if (this.#isShared(going)) return;
       if (this.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
       return;
     }
@@ -361,6 +404,15 @@ export class World {
     if (others.length === 0) this.broken.push(`${id} was revoked, and nothing that works is in its place`);
     else if (!others.some(({ secret }) => this.proven.has(secret)))
       this.broken.push(`${id} was revoked, and what is in its place was never shown to work`);
+  }
+
+  /** Made under a key given by hand while two machines had sent it: neither can know which of them made it. */
+  #isShared({ key, createdAt }: Made): boolean {
+    const near = (at: string): boolean => Math.abs(Date.parse(at) - Date.parse(createdAt)) <= 60_000;
+    const senders = this.machines.filter(({ entries }) =>
+      entries.some((entry) => entry.idempotency_key === key && entry.detail.requested_at?.some(near)),
+    );
+    return senders.length > 1;
   }
 
   #journal(process: Process, { machine, skewMs }: Surroundings): Journal {

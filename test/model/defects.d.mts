@@ -1,0 +1,4 @@
+export const defects: readonly {
+  readonly name: string;
+  readonly changes: readonly (readonly [file: string, now: string, before: string])[];
+}[];
