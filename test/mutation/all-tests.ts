@@ -1,0 +1,15 @@
+/// <reference types="vite/client" />
+// The unit tests of the rooms that are mutated, in one process, with the histories of the simulation for what they leave.
+import { describe, expect, it } from "vitest";
+import { liveThrough } from "../model/one-seed.ts";
+
+it("mutants", () => {});
+
+const files = import.meta.glob("../unit/{changes,journal,secrets,disk,policy}/**/*.test.ts");
+for (const [path, load] of Object.entries(files)) describe(path, async () => void (await load()));
+
+describe("histories", () => {
+  it.each([1, 101, 201, 301])("of a hundred seeds from %i", async (first) => {
+    for (let seed = first; seed < first + 100; seed += 1) expect((await liveThrough(seed)).broken).toEqual([]);
+  });
+});
