@@ -6,6 +6,8 @@ export interface DraftItem {
   readonly id: string;
   /** What it is called elsewhere: the base of its name in the file. */
   readonly called: string;
+  /** Its name in the journal: it is under a policy already. */
+  readonly name?: string | undefined;
   /** The lines below its name; values are JSON, which is YAML. */
   readonly lines: readonly string[];
 }
@@ -37,10 +39,13 @@ export function draftPolicy(
   ].join("\n");
 }
 
-function linesOf({ kind, id, lines }: DraftItem, name: string): string[] {
+function linesOf({ kind, id, lines, name: known }: DraftItem, name: string): string[] {
   // An id with other characters cannot stand in a command that is pasted as it is.
   const isPlain = /^\w[\w.:-]*$/.test(id);
-  const adopt = `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} --name ${name}`;
+  const adopt =
+    known === name
+      ? `${id}, known under this name`
+      : `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} --name ${name}`;
   return [
     `  ${JSON.stringify(name)}: # ${isPlain ? adopt : id.replaceAll(/[^\w.:-]/g, "?")}`,
     ...lines.map((line) => `    ${line}`),
@@ -51,9 +56,10 @@ function linesOf({ kind, id, lines }: DraftItem, name: string): string[] {
 /** A name of its own for each: of what it is called, as far as a name may have its letters. */
 function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
+  const inOrder = [...items].sort((a, b) => Number(b.name !== undefined) - Number(a.name !== undefined));
   return new Map(
-    items.map((item) => {
-      const base = nameOf(item.called, item.kind);
+    inOrder.map((item) => {
+      const base = item.name ?? nameOf(item.called, item.kind);
       let name = base;
       for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
       taken.add(name);

@@ -21,7 +21,6 @@ const readers = [
   "oauth-clients token",
   "keys list",
   "keys get",
-  "keys audit",
   "journal list",
   "journal show",
   "journal verify",
@@ -161,6 +160,7 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   ),
   "profiles remove": async () => (await integ("profiles", "add", "p", ...profile()), ["p"]),
   "sandbox reset": async () => [],
+  "keys audit": async () => ["--fix"],
   "oauth-clients audit": async () => {
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     return ["--fix"];

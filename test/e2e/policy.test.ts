@@ -134,6 +134,14 @@ describe("integ policy init", () => {
     const adopted = await integ(...command.split(" "), "--yes");
     expect(adopted.code, adopted.stderr).toBe(0);
     expect(await actionOf(name)).toBe("none");
+    // What is under a name already keeps it, and a store or a list of destinations is written as it was asked for.
+    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+    await integ("oauth-clients", "create", ...words, "--secret-file", "list.secret", "--secret-file", "list.copy");
+    expect((await integ("policy", "init", "-f", "second.yaml")).code).toBe(0);
+    const second = readFileSync(home.path("second.yaml"), "utf8");
+    expect(second).toContain(`"${name}": # ${command.split(" ")[2]}, known under this name`);
+    expect(second).toContain(`[ {"file":"${home.path("list.secret")}"}, {"file":"${home.path("list.copy")}"} ]`);
+    expect((await integ("policy", "check", "-f", "second.yaml", "--offline")).code).toBe(10);
     const again = await integ("policy", "init", "-f", "first.yaml");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("it exists");
@@ -161,5 +169,81 @@ describe("docs/policy.md", () => {
     const [, block = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(text) ?? [];
     write(block.replaceAll(/^ {3}/gm, ""), "shown.yaml");
     expect(await integ("policy", "check", "-f", "shown.yaml", "--offline")).toMatchObject({ code: 0 });
+  });
+});
+
+describe("oauth-clients audit --fix", () => {
+  const create = async (name: string): Promise<{ id: string }> => {
+    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--json"];
+    const made = await integ("oauth-clients", "create", ...words, "--secret-file", `${name}.secret`, "--new");
+    return JSON.parse(made.stdout) as { id: string };
+  };
+
+  it("rotates what is too old to the destination that the journal knows, and prints no secret", async () => {
+    const account = new Account(service);
+    const made = [await create("old-1"), await create("old-2")];
+    const before = readFileSync(home.path("old-1.secret"), "utf8");
+    await new Promise((done) => setTimeout(done, 2100));
+    const words = ["oauth-clients", "audit", "--fix", "--max-age", "1s", "--json"];
+    const trial = await integ(...words, "--dry-run");
+    expect(trial.stdout).toContain(`${made[0]!.id}: create`);
+    expect((await integ(...words)).code).toBe(2);
+    expect(readFileSync(home.path("old-1.secret"), "utf8")).toBe(before);
+    const fixed = await integ(...words, "--yes");
+    const after = readFileSync(home.path("old-1.secret"), "utf8");
+    expect(after).not.toBe(before);
+    expect(fixed.stdout + fixed.stderr).not.toContain(after);
+    const rows = (JSON.parse(fixed.stdout) as { data: { client_id: string; client_secret: unknown }[] }).data;
+    expect(rows.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(rows.map(({ client_secret }) => client_secret))).toEqual(new Set([null]));
+    const opened = await Promise.all(rows.map(({ client_id }) => account.opens(client_id, after)));
+    expect(opened.filter(Boolean)).toHaveLength(1);
+    // An overlap runs: both work until it is over.
+    const ids = (await account.live()).map(({ id }) => id);
+    for (const { id } of made) expect(ids).toContain(id);
+  });
+});
+
+describe("keys audit --fix", () => {
+  const words = ["keys", "audit", "--fix", "--json"];
+  const activeKeys = async (): Promise<string[]> => {
+    const keys = (await service.control("GET", "/access_keys")) as { id: string; status: string }[];
+    return keys.filter(({ status }) => status === "active").map(({ id }) => id);
+  };
+
+  it("asks, and revokes no key that the caller may authenticate with", async () => {
+    expect((await integ(...words)).code).toBe(2);
+    const trial = await integ(...words, "--dry-run");
+    expect((JSON.parse(trial.stdout) as { data: { what: string }[] }).data.map(({ what }) => what)).toEqual([
+      "revoke ak_us_expired",
+    ]);
+    expect(await activeKeys()).toContain("ak_us_expired");
+    const fixed = await integ(...words, "--yes");
+    expect(fixed.code).toBe(10);
+    expect(fixed.stdout).toContain("ak_us_expired");
+    expect(await activeKeys()).not.toContain("ak_us_expired");
+    expect(await activeKeys()).toContain("ak_us_idle");
+  });
+
+  it("revokes every key that nothing uses if it knows its own, and leaves the others with their remedy", async () => {
+    const { us } = service;
+    const own = new Home();
+    const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+    const endpoints = ["--access-token-endpoint", us.access_token_endpoint, "--api-key-id", us.access_key_id];
+    const add = ["profiles", "add", "prod", ...address, ...endpoints, "--api-key-stdin", "--use"];
+    try {
+      const added = await integHere(own, add, { input: us.access_key_secret });
+      expect(added.code, added.stderr).toBe(0);
+      const fixed = await integHere(own, [...words, "--yes"]);
+      expect(fixed.code, fixed.stderr).toBe(10);
+      const revoked = (JSON.parse(fixed.stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
+      expect(revoked.sort()).toEqual(["ak_us_forgotten", "ak_us_idle"]);
+      expect(fixed.stderr).toContain("ak_us_ending");
+      const active = await activeKeys();
+      expect(active).toContain(us.access_key_id);
+      for (const id of revoked) expect(active).not.toContain(id);
+    } finally {
+      own.remove();
+    }
   });
 });

@@ -28,10 +28,16 @@ export const command = defineVerb({
           .default("low" as const),
       )
       .option("--strict", "Exit with 10 also for keys that cannot be judged")
-      .option("--waivers <file>", "File of accepted findings, each until a date"),
+      .option("--waivers <file>", "File of accepted findings, each until a date")
+      .option("--fix", "Make a plan of the remedies that revoke, ask, and do it: expired, idle and never used keys")
+      .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
     { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "fail a CI job: exit 10" },
+    {
+      line: "integ keys audit --fix --waivers keys-waivers.json",
+      does: "revoke keys that nothing uses, after a question",
+    },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
   ],
   more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
@@ -60,6 +66,12 @@ export const command = defineVerb({
       limits,
       now,
     };
+    if (options.fix) {
+      const { fixKeys } = await import("./audit-fix.ts");
+      const left = await fixKeys(context, report.findings, { isTrial: options.dryRun === true });
+      if (left.length > 0) throw await found(context, left, report);
+      return;
+    }
     await print(context, report);
     await tell(context, report);
     const bad = report.findings.filter((finding) => isAsBadAs(finding.severity, options.failOn));

@@ -4,10 +4,10 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import { clientsIn } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
+import { destinationsOf } from "./known-destination.ts";
 import { addPolicyFile } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
 
@@ -22,7 +22,11 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const path = resolve(context.settings.cwd, options.file);
-    const items = [...(await knownClients(context)), ...(options.offline ? [] : await listedKeys(context))];
+    const known = await knownOf(context);
+    const items = [
+      ...(await knownClients(context, known)),
+      ...(options.offline ? [] : await listedKeys(context, known)),
+    ];
     const { draftPolicy } = await import("../../policy/draft.ts");
     const text = draftPolicy(items, { profile: (await context.profiles.active()).name });
     if (options.dryRun) return context.output.text(text);
@@ -51,25 +55,25 @@ function writeNew(path: string, text: string, file: string): void {
 }
 
 /** The clients that the journal knows and that are not known to be revoked. */
-async function knownClients(context: Context): Promise<DraftItem[]> {
+async function knownClients(context: Context, known: Known): Promise<DraftItem[]> {
   const { baseUrl } = await context.profiles.active();
-  const entries = await (await context.journal()).entries();
-  return clientsIn(entries, baseUrl)
+  return clientsIn(known.entries, baseUrl)
     .filter(({ status }) => status === "active")
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
       id,
       called: service_account_id,
+      name: known.names.get(id),
       lines: [
         `service_account: ${JSON.stringify(service_account_id)}`,
         `scopes: ${JSON.stringify(scopes)}`,
-        `secret: ${secretOf(entries, id)}`,
+        `secret: ${secretOf(known, id)}`,
       ],
     }));
 }
 
 /** The active keys that the API lists, as far as it shows what a policy has to say of them. */
-async function listedKeys(context: Context): Promise<DraftItem[]> {
+async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> {
   const { output } = context;
   try {
     await (await context.profiles.active()).legacy();
@@ -81,7 +85,6 @@ async function listedKeys(context: Context): Promise<DraftItem[]> {
   const { readAccessKey } = await import("../../api/access-keys.ts");
   const service = await context.connect();
   const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-  const entries = await (await context.journal()).entries();
   const items: DraftItem[] = [];
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
@@ -95,11 +98,12 @@ async function listedKeys(context: Context): Promise<DraftItem[]> {
       kind: "access_key",
       id,
       called: name,
+      name: known.names.get(id),
       lines: [
         `type: ${keyType}`,
         `scopes: ${JSON.stringify(scopes)}`,
         ...lifeOf(expiresAt, createdAt),
-        `secret: ${secretOf(entries, id)}`,
+        `secret: ${secretOf(known, id)}`,
       ],
     });
   }
@@ -112,16 +116,34 @@ function lifeOf(expiresAt: string | null | undefined, createdAt: string | undefi
   return days > 0 ? [`expires_in: ${days}d`] : [];
 }
 
-/** The destination of the entry that made it, if that can be named. */
-function secretOf(entries: readonly Entry[], id: string): string {
-  const made = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
-  return made?.destination ? placeOf(made.destination) : "unknown";
+/** The destinations of the entry that made it, if they can be named and no item before has one of them. */
+function secretOf({ entries, used }: Known, id: string): string {
+  const texts = (destinationsOf(entries, id) ?? []).map((one) => JSON.stringify("store" in one ? one.store : one));
+  const [first = "unknown", ...more] = texts.some((text) => used.has(text)) ? [] : texts;
+  for (const text of texts) used.add(text);
+  return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
 }
 
-function placeOf(destination: EntryDestination): string {
-  if (destination.kind === "profile") return JSON.stringify({ profile: destination.name });
-  if (destination.kind !== "file") return "unknown";
-  const { path, as } = destination;
-  if (as === "json-string" || as.includes(":")) return "unknown";
-  return JSON.stringify(as === "raw" ? { file: path } : { file: path, format: as });
+/** What the journal knows of clients and keys. */
+interface Known {
+  readonly entries: readonly Entry[];
+  /** Names under which they stand there already, by their ids. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Destinations of items that were drafted. */
+  readonly used: Set<string>;
+}
+
+async function knownOf(context: Context): Promise<Known> {
+  const { baseUrl, organizationId = null } = await context.profiles.active();
+  const { worksByName } = await import("../../policy/works.ts");
+  const entries = await (await context.journal()).entries();
+  const names = [...worksByName(entries, { baseUrl, organizationId })].flatMap(
+    ([
+      key,
+      {
+        candidates: [id],
+      },
+    ]) => (id === undefined ? [] : [[id, key.slice(key.indexOf("/") + 1)] as const]),
+  );
+  return { entries, names: new Map(names), used: new Set() };
 }

@@ -1,0 +1,124 @@
+// `oauth-clients audit --fix`: clients that work for no one are revoked, those that are too old are rotated to the destination
+// that the journal has of their secret. What has no known destination is left to a person.
+import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
+import { clientRevocationIntent, revokeOAuthClient } from "../../changes/revocation.ts";
+import type { Workbench } from "../../changes/workbench.ts";
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Entry } from "../../journal/entry.ts";
+import { shell } from "../../next-step.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { destinationOptions, writtenPlaces } from "../policy/destinations.ts";
+import { destinationsOf } from "../policy/known-destination.ts";
+import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { withDueTime } from "../running/overlap-words.ts";
+import { changeEach } from "../running/several.ts";
+import type { ClientFinding } from "./audit-rules.ts";
+import { oauthClientView, readClient } from "./clients.ts";
+
+/** As the remedy of a client that is too old says it. */
+const overlapMs = 24 * 3_600_000;
+const waitMs = 60_000;
+
+interface Fix {
+  readonly finding: ClientFinding;
+  readonly id: string;
+  /** Where the new secret goes; nothing of a revocation. */
+  readonly destination?: Destination;
+}
+
+/** @returns what is left to a person */
+export async function fixClients(
+  context: Context,
+  findings: readonly ClientFinding[],
+  { isTrial, entries }: { readonly isTrial: boolean; readonly entries: readonly Entry[] },
+): Promise<readonly ClientFinding[]> {
+  const { output } = context;
+  const written = await writtenPlaces(context);
+  const fixes: Fix[] = [];
+  for (const finding of findings) {
+    const { client_id: id, rule, remedy } = finding;
+    if (id === null || !remedy.startsWith("integ ")) continue;
+    if (rule === "unusable") fixes.push({ finding, id });
+    const known = rule === "too_old" ? destinationsOf(entries, id) : undefined;
+    if (known === undefined) continue;
+    const options = { ...destinationOptions(known, written), yields: "oauth_client" } as const;
+    fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
+  }
+  for (const finding of findings) tellFinding(context, finding, fixes);
+  const bench = await workbenchOf(context);
+  if (isTrial) {
+    await showFixes(context, bench, fixes);
+    return [];
+  }
+  const left = findings.filter((finding) => !fixes.some((fix) => fix.finding === finding));
+  if (fixes.length === 0) return left;
+  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}?`, { destructive: true })))
+    throw new Failure("usage", "Nothing was changed: the answer was no.");
+  await mentionUnsettled(context);
+  const change = (id: string): Promise<string> => {
+    const { destination } = fixes.find((fix) => fix.id === id)!;
+    return destination === undefined ? revokeOAuthClient(bench, id) : rotate(context, { bench, id, destination });
+  };
+  await changeEach(context, { ids: fixes.map(({ id }) => id), view: oauthClientView, change });
+  return left;
+}
+
+function tellFinding(context: Context, finding: ClientFinding, fixes: readonly Fix[]): void {
+  const { client_id, service_account_id, message, remedy } = finding;
+  const fix = fixes.find((one) => one.finding === finding);
+  const planned = fix?.destination === undefined ? "To be revoked" : "To be rotated, with an overlap of 24h";
+  const step = fix !== undefined ? planned : remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy;
+  context.output.note(`${client_id ?? service_account_id}: ${message}. ${step}`);
+}
+
+function questionOf(fixes: readonly Fix[]): string {
+  const idsOf = (isRotation: boolean): string =>
+    fixes
+      .filter(({ destination }) => (destination !== undefined) === isRotation)
+      .map(({ id }) => id)
+      .join(", ");
+  const [revoked, rotated] = [idsOf(false), idsOf(true)];
+  return [revoked && `revoke ${revoked}`, rotated && `rotate ${rotated}`].filter((part) => part !== "").join("; ");
+}
+
+async function rotate(
+  context: Context,
+  { bench, id, destination }: { readonly bench: Workbench; readonly id: string; readonly destination: Destination },
+): Promise<string> {
+  const { value: old } = await readClient(context, bench.account.service, id);
+  const rotated = await rotateOAuthClient(
+    bench,
+    { old, request: { overlapMs, keepOld: false } },
+    {
+      destination,
+      waitMs,
+      overlap: "leave",
+      mayReplace: () => Promise.resolve(false),
+      mayRevokeUnproven: () => Promise.resolve(false),
+    },
+  );
+  if (rotated.dueAt !== undefined)
+    context.output.note(
+      `${id}: both work until ${rotated.dueAt}. Next: ${shell`integ journal recover ${rotated.entry}`}`,
+    );
+  // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
+  const receipt = { ...(JSON.parse(rotated.receipt ?? "{}") as object), id: rotated.newId, client_secret: null };
+  return withDueTime(JSON.stringify(receipt), rotated.dueAt);
+}
+
+async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix[]): Promise<void> {
+  const { requestStep, showSteps } = await import("../running/dry-run.ts");
+  const { clientRotationSteps } = await import("../running/dry-changes.ts");
+  const steps = [];
+  for (const { id, destination } of fixes) {
+    if (destination === undefined) {
+      steps.push(requestStep(`revoke ${id}`, clientRevocationIntent(bench, id), { body: "" }));
+      continue;
+    }
+    const { value: old } = await readClient(context, bench.account.service, id);
+    const found = clientRotationSteps(bench, { old, request: { overlapMs, keepOld: false }, destination });
+    steps.push(...found.map((step) => ({ ...step, what: `${id}: ${step.what}` })));
+  }
+  await showSteps(context, steps);
+}

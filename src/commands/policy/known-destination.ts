@@ -1,0 +1,26 @@
+// Where the secret of a client or key went, as a policy file says it: read from the entry that made it.
+import type { Entry } from "../../journal/entry.ts";
+import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
+import type { ItemDestination } from "../../policy/policy.ts";
+
+/** @returns undefined if a destination cannot be named: the text of a command is not in the journal, nor is a screen one */
+export function destinationsOf(entries: readonly Entry[], id: string): readonly ItemDestination[] | undefined {
+  const made = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
+  return made?.destination ? namedIn(made.destination) : undefined;
+}
+
+function namedIn(destination: EntryDestination): readonly ItemDestination[] | undefined {
+  const places = destination.kind === "several" ? destination.places.map(({ at }) => at) : [destination];
+  const named = places.flatMap((place) => nameOf(place) ?? []);
+  return named.length === places.length ? named : undefined;
+}
+
+function nameOf(place: SingleDestination): ItemDestination | undefined {
+  if (place.kind === "profile") return { profile: place.name };
+  if (place.kind === "store") return { store: place.to };
+  if (place.kind !== "file") return undefined;
+  const { path, as } = place;
+  // A policy has fewer formats than an option.
+  if (as === "json-string" || as.includes(":")) return undefined;
+  return as === "raw" ? { file: path } : { file: path, format: as };
+}
