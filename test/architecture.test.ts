@@ -52,6 +52,7 @@ const pureRules = [
   "journal/record.ts",
   "output/relative-time.ts",
   "output/row-page.ts",
+  "output/unique-rows.ts",
   "output/visible-text.ts",
   "output/json-text.ts",
   "secrets/destination.ts",

@@ -86,6 +86,24 @@ export class ChosenFields {
     this.#unseen = new Set(fields);
   }
 
+  get all(): readonly FieldPath[] | undefined {
+    return this.#fields;
+  }
+
+  /** The fields that no row has had so far. */
+  get unseen(): ReadonlySet<FieldPath> {
+    return this.#unseen;
+  }
+
+  /** Takes note of rows that were looked at elsewhere, and of a field that they have. */
+  count(rows: number): void {
+    this.#rows += rows;
+  }
+
+  found(field: FieldPath): void {
+    this.#unseen.delete(field);
+  }
+
   /** A row with only the fields asked for, or as it came if none were. */
   of(row: string): string {
     this.see(() => parseJson(row));

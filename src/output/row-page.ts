@@ -12,6 +12,26 @@ export interface RowPage {
   readonly spans: Uint32Array;
   /** Known: rows are compact and nothing but one comma stands between two. Absent where no one looked. */
   readonly isTight?: boolean;
+  /** Where the members of each row stand, if that is known: the page is tight then. */
+  readonly members?: RowMembers | undefined;
+}
+
+/** Where the members of each row stand in the page's body. */
+export interface RowMembers {
+  /**
+   * For each row the number of its first member and of the one after its last. The first has its highest bit set if the names
+   * differ from those of the row before.
+   */
+  readonly ranges: Uint32Array;
+  /** For each member both ends of its name, without the quotes, and of its value: four offsets in bytes. */
+  readonly places: Uint32Array;
+}
+
+/** A page whose rows are compact and whose members are known. */
+export type ReadPage = RowPage & { readonly members: RowMembers };
+
+export function hasMembers(page: RowPage): page is ReadPage {
+  return page.members !== undefined;
 }
 
 /** A page of rows that came from elsewhere than one answer. @param rows JSON texts, one a row */

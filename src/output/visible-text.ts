@@ -61,6 +61,8 @@ export interface DisplayWidth {
   of(text: string): number;
   /** At most `columns` wide, `…` at the end where something was cut. */
   fit(text: string, columns: number): string;
+  /** Columns of a UTF-16 unit beyond ASCII that stands alone; 0 if its neighbours matter, or it must not be shown as it is. */
+  ofCharacter(unit: number): number;
 }
 
 export function isAscii(text: string): boolean {
@@ -71,24 +73,5 @@ export function isAscii(text: string): boolean {
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),
+  ofCharacter: () => 0,
 };
-
-/** For any text. */
-export async function unicodeWidth(): Promise<DisplayWidth> {
-  const { default: stringWidth } = await import("string-width");
-  const of = (text: string): number => (isAscii(text) ? text.length : stringWidth(text));
-  const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-  const fit = (text: string, columns: number): string => {
-    if (isAscii(text)) return asciiWidth.fit(text, columns);
-    if (of(text) <= columns) return text;
-    let cut = "";
-    let left = columns - 1;
-    for (const { segment } of segmenter.segment(text)) {
-      left -= of(segment);
-      if (left < 0) break;
-      cut += segment;
-    }
-    return `${cut}…`;
-  };
-  return { of, fit };
-}

@@ -11,8 +11,8 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Format, ListView, ListWriter } from "../../output/formats/format.ts";
 import type { OutFile, ResumePoint } from "../../output/out-file.ts";
-import type { RowPage } from "../../output/row-page.ts";
 import type { SameCommand } from "../../next-step.ts";
+import { UniqueRows } from "../../output/unique-rows.ts";
 
 /** One page of one list, one attempt. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
@@ -204,27 +204,4 @@ function tellMore({ context, plan, view, last }: Walk): void {
   if (!last?.hasMore) return;
   const all = plan.walks ? "" : "--all fetches every page, ";
   context.output.note(`More ${view.plural} exist: ${all}--page-token ${last.nextPageToken} continues from here.`);
-}
-
-export class UniqueRows {
-  readonly #seen = new Set<string>();
-
-  /** The page without repeated rows. A row without an id repeats none. */
-  of({ body, spans }: Page): RowPage {
-    const kept: number[] = [];
-    for (let at = 0; at < spans.length; at += 2) {
-      const [from = 0, to = 0] = [spans[at], spans[at + 1]];
-      const id = idOf(body.toString("utf8", from, to));
-      if (id !== undefined && this.#seen.has(id)) continue;
-      if (id !== undefined) this.#seen.add(id);
-      kept.push(from, to);
-    }
-    return { body, spans: Uint32Array.from(kept) };
-  }
-}
-
-function idOf(row: string): string | undefined {
-  const { id } = JSON.parse(row) as { readonly id?: unknown };
-  // §2.2: an id is a string. A number may have lost digits on the way here, and repeats none.
-  return typeof id === "string" ? id : undefined;
 }

@@ -1,6 +1,8 @@
 import { ChosenFields } from "../fields.ts";
 import { shortened, visibleText } from "../visible-text.ts";
+import { hasMembers, type RowPage, rowCount } from "../row-page.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf, type Row, rowOf, rowsOf } from "./cells.ts";
+import { CsvBytes } from "./csv-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** Begins a formula in a spreadsheet, also where a field starts with a tab, a line end or a full-width sign. */
@@ -48,19 +50,33 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   const chosen = new ChosenFields(target.fields);
   const extras = new ExtraFields(columns);
   let header = target.rowsBefore ? "" : headerLine(columns, target);
+  const bytes = new CsvBytes({
+    columns,
+    cellText: (cell) => csvCell(cell, false),
+    see(layout) {
+      if (target.fields === undefined) extras.add(layout.names);
+      else for (const { field } of columns) if (layout.slotOf(field.name) !== -1) chosen.found(field);
+    },
+    found: ({ field }) => chosen.found(field),
+  });
+  const lines = (page: RowPage): string => {
+    let text = header;
+    for (const row of rowsOf(page)) {
+      if (target.fields === undefined) extras.collect(row);
+      else chosen.see(() => row.lossless());
+      text += rowLine(row, { columns, target });
+    }
+    return text;
+  };
   return {
     async page(page) {
-      const rows = rowsOf(page);
       // The header waits for the first row: a run that continues after no rows writes it.
-      if (rows.length === 0) return;
-      let text = header;
+      if (rowCount(page) === 0) return;
+      if (hasMembers(page) && !target.isTerminal) {
+        chosen.count(rowCount(page));
+        await target.sink.write(bytes.of(page, header));
+      } else await target.sink.write(lines(page));
       header = "";
-      for (const row of rows) {
-        if (target.fields === undefined) extras.collect(row);
-        else chosen.see(() => row.lossless());
-        text += rowLine(row, { columns, target });
-      }
-      await target.sink.write(text);
     },
     async end() {
       await target.sink.write(header);
@@ -105,8 +121,11 @@ class ExtraFields {
   }
 
   collect({ value }: Row): void {
-    if (typeof value !== "object" || value === null) return;
-    for (const key of Object.keys(value)) {
+    if (typeof value === "object" && value !== null) this.add(Object.keys(value));
+  }
+
+  add(names: readonly string[]): void {
+    for (const key of names) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
       this.#known.add(key);
       this.names.push(key);

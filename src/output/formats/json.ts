@@ -3,6 +3,7 @@
 import { ChosenFields, projected } from "../fields.ts";
 import { compactJson, indentedJson } from "../json-text.ts";
 import { type RowPage, joinedRows, rowCount, rowLines, rowTexts } from "../row-page.ts";
+import { PickedRows } from "../picked-rows.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
@@ -34,15 +35,17 @@ export const ndjson: Formatter = {
 
 function lineList(view: ListView, { sink, fields, isTerminal, tellMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
+  const picked = new PickedRows(chosen);
   const lines = (page: RowPage): string => {
     const rows = rowTexts(page).map((text) => (fields === undefined ? compactJson(text) : chosen.of(text)));
-    const text = `${rows.join("\n")}\n`;
-    return isTerminal ? visibleJson(text) : text;
+    return visibleJson(`${rows.join("\n")}\n`);
   };
   return {
     async page(page) {
       if (rowCount(page) === 0) return;
-      await sink.write(fields === undefined && !isTerminal ? rowLines(page) : lines(page));
+      if (isTerminal) return sink.write(lines(page));
+      if (fields === undefined) return sink.write(rowLines(page));
+      await sink.write(picked.of(page, "\n"));
     },
     async end() {
       chosen.tellMissing(view.singular, tellMissing);
@@ -55,6 +58,7 @@ function compactList(
   { sink, fields, rowsBefore = 0, receiptsBefore, tellMissing }: ListTarget,
 ): PageWriter {
   const chosen = new ChosenFields(fields);
+  const picked = new PickedRows(chosen);
   const head = receiptsBefore ? '],"data":[' : '{"object":"list","data":[';
   let isFirst = rowsBefore === 0;
   return {
@@ -62,11 +66,7 @@ function compactList(
       if (rowCount(page) === 0) return;
       await sink.write(isFirst ? head : ",");
       isFirst = false;
-      const rows = (): string =>
-        rowTexts(page)
-          .map((text) => chosen.of(text))
-          .join(",");
-      await sink.write(fields === undefined ? joinedRows(page, ",") : rows());
+      await sink.write(fields === undefined ? joinedRows(page, ",") : picked.of(page, ","));
     },
     async end(state) {
       await sink.write(`${isFirst ? head : ""}],${envelopeTail(state).join(",")}}\n`);

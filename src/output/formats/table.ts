@@ -1,10 +1,12 @@
 import type { ChalkInstance } from "chalk";
 import { ChosenFields } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
-import { type RowPage, isPlain } from "../row-page.ts";
-import { type DisplayWidth, asciiWidth, isAscii, unicodeWidth, visibleText } from "../visible-text.ts";
+import { type ReadPage, type RowPage, hasMembers, isPlain, rowCount, rowText } from "../row-page.ts";
+import { unicodeWidth } from "../unicode-width.ts";
+import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
 import { gap, type Layout, layoutOf, narrowest, type Wish, wrapped } from "./layout.ts";
+import { TableBytes } from "./table-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
 /** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */
@@ -25,6 +27,8 @@ class TableList implements PageWriter {
   #measure = asciiWidth;
   #paint: ChalkInstance | undefined;
   #hasBlocks = false;
+  /** For a pipe, when the layout is fixed. */
+  #bytes: TableBytes | undefined;
 
   readonly #view: ListView;
   readonly #target: ListTarget;
@@ -40,8 +44,10 @@ class TableList implements PageWriter {
   }
 
   async page(page: RowPage): Promise<void> {
+    if (rowCount(page) === 0) return;
+    if (this.#layout?.kind === "rows" && !this.#target.isTerminal && hasMembers(page) && this.#paint === undefined)
+      return this.#writeBytes(page, this.#layout.widths);
     const rows = rowsOf(page);
-    if (rows.length === 0) return;
     const isPlainPage = isPlain(page);
     if (this.#target.fields !== undefined) for (const row of rows) this.#chosen.see(() => row.lossless());
     const cells = rows.map((row) => this.#cells(row, { columns: this.#columns, isPlain: isPlainPage }));
@@ -55,6 +61,31 @@ class TableList implements PageWriter {
     // One byte a character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
     const isOneByte = this.#measure === asciiWidth && !this.#target.isTerminal;
     await this.#target.sink.write(isOneByte ? Buffer.from(text, "latin1") : text);
+  }
+
+  async #writeBytes(page: ReadPage, widths: readonly number[]): Promise<void> {
+    const { fields, sink } = this.#target;
+    if (this.#measure === asciiWidth && !isPlain(page)) this.#measure = await unicodeWidth();
+    this.#bytes ??= this.#newBytes(widths);
+    if (fields !== undefined) this.#chosen.count(rowCount(page));
+    await sink.write(this.#bytes.of(page));
+  }
+
+  #newBytes(widths: readonly number[]): TableBytes {
+    return new TableBytes({
+      columns: this.#columns,
+      widths,
+      see: (layout) => {
+        for (const { field } of this.#columns) if (layout.slotOf(field.name) !== -1) this.#chosen.found(field);
+      },
+      cellText: (page, row, column) => {
+        const read = rowOf(rowText(page, row));
+        if (column.field.steps.length > 1) this.#chosen.see(() => read.lossless());
+        return this.#cells(read, { columns: [column], isPlain: false })[0] ?? "-";
+      },
+      measure: (text) => this.#measure.of(text),
+      characterWidth: (unit) => this.#measure.ofCharacter(unit),
+    });
   }
 
   #cells(row: Row, shown: { readonly columns: readonly CellColumn[]; readonly isPlain: boolean }): string[] {

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { gap, layoutOf } from "../../../src/output/formats/layout.ts";
-import { yamlText } from "../../../src/output/formats/yaml.ts";
+import { yamlText } from "../../../src/output/formats/yaml-text.ts";
 import { relativeTime, relativeTimeWidth, timeAhead } from "../../../src/output/relative-time.ts";
 import { now } from "./streams.ts";
 import { sampled } from "../../support/sample.ts";
