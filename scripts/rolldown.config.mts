@@ -62,7 +62,7 @@ const together: readonly Group[] = [
   { name: "run", files: ["edge/run", "program"] },
   {
     name: "acting",
-    files: ["address", "environment", "resolution", "profile", "active-profile"].map((name) => `profiles/${name}`),
+    files: ["address", "resolution", "profile", "active-profile"].map((name) => `profiles/${name}`),
   },
   { name: "disk", files: ["disk/"] },
   { name: "stored", files: ["profiles/store", "profiles/profile-file", "profiles/credentials"] },
@@ -87,7 +87,7 @@ const together: readonly Group[] = [
   },
   {
     name: "undici",
-    files: ["transport", "connections", "receive-space"].map((name) => `api/http/${name}`),
+    files: ["transport", "connections"].map((name) => `api/http/${name}`),
     packages:
       "node_modules/undici/lib/(core/(?!socks5)|dispatcher/(client|client-h1|dispatcher|dispatcher-base)|util|handler|llhttp)\\b",
   },

@@ -1,7 +1,7 @@
 // The way back to a secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, isUnnamed } from "../journal/entry.ts";
-import { keyDifferences, type AccessKeyRequest } from "../api/access-keys.ts";
+import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import type { Destination, SingleRecord, OneTimeSecret, DestinationRecord } from "../secrets/destination.ts";
 import {
@@ -366,6 +366,7 @@ export async function learnedOfKept(
   id: string,
 ): Promise<ReturnType<typeof learnedOfKey>> {
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
+  const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
   const seen = id || entry.resource_id || (await newKeyOf(bench, entry));
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;

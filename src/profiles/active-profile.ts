@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import { areSameOrigins } from "./address.ts";
 import type { Credentials } from "./credentials.ts";
-import { type Environment, variable } from "./environment.ts";
+import { type Environment, variable, type Resolution } from "./resolution.ts";
 import {
   type ActiveProfile,
   type Credential,
@@ -16,7 +16,6 @@ import {
   secretSourceOf,
   type StoredCredential,
 } from "./profile.ts";
-import type { Resolution } from "./resolution.ts";
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { type NextStep, shell } from "../next-step.ts";
 

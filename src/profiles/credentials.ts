@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import { areSameOrigins } from "./address.ts";
-import type { Environment } from "./environment.ts";
+import type { Environment } from "./resolution.ts";
 import { type Keychain, openKeychain } from "./keychain.ts";
 import { createFile, replaceFile } from "../disk/atomic-write.ts";
 import { syncFolder } from "../disk/write.ts";

@@ -5,7 +5,7 @@
 // process can be given up. On Linux the entry is pinned to the Secret Service: the library's fallback, the kernel's
 // key ring, forgets everything at the next start.
 import { createRequire } from "node:module";
-import { type Environment, withoutSecrets } from "./environment.ts";
+import { type Environment, withoutSecrets } from "./resolution.ts";
 
 /** What the keychain answered. `why` is the system's own word for the trouble. */
 export type KeychainAnswer =

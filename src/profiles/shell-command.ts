@@ -3,7 +3,7 @@
 import type { ChildProcess } from "node:child_process";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
-import { type Environment, withoutSecrets } from "./environment.ts";
+import { type Environment, withoutSecrets } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
 /** What a command prints is read up to here; more is neither a key nor a token. */

@@ -2,7 +2,7 @@
 // `--secret-check-command`, which shows that it arrived.
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
-import type { Environment } from "../profiles/environment.ts";
+import type { Environment } from "../profiles/resolution.ts";
 import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
 import { isSameSecret } from "./delivery-proof.ts";
 import {

@@ -2,7 +2,7 @@
 // environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
 import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
-import { variable } from "../profiles/environment.ts";
+import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";

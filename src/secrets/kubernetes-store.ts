@@ -2,7 +2,7 @@
 // to. Server-side apply, one field manager a key: several keys live in one Secret, no copy of the secret is left in an
 // annotation, and what another manages is not overwritten.
 import { Failure, type FailureKind } from "../errors.ts";
-import { variable } from "../profiles/environment.ts";
+import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
 import { type Advice, shell } from "../next-step.ts";

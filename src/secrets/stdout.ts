@@ -2,7 +2,7 @@
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
-import type { Environment } from "../profiles/environment.ts";
+import type { Environment } from "../profiles/resolution.ts";
 import type { RecordOf, SingleDestinationPlace } from "./destination.ts";
 
 export interface OutputTools {

@@ -2,7 +2,7 @@
 // delivery, reading back, and the look after a crash.
 import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
-import type { Environment } from "../profiles/environment.ts";
+import type { Environment } from "../profiles/resolution.ts";
 import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
 import type {
   Delivery,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
-import { type Environment, variable } from "../profiles/environment.ts";
+import { type Environment, variable } from "../profiles/resolution.ts";
 import type { OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 

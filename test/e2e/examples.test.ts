@@ -15,7 +15,7 @@ interface Command {
   readonly commands: readonly Command[];
 }
 
-/** What is only parsed (test/unit/edge/command-line.test.ts), and why. */
+/** What is only parsed (test/unit/edge/run.test.ts), and why. */
 const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^integ sandbox start/, "serve until Ctrl-C (sandbox-start.test.ts)"],
   [/^integ sandbox tour/, "runs for long (tour.test.ts)"],
