@@ -151,8 +151,8 @@ export interface LiveTable {
   done(): void;
 }
 
-/** What is not started. */
-const waiting = "waiting";
+/** Not a state of the journal: there a change that is waiting is done but for the old credential. */
+const notStarted = "not started";
 /** Lines that are left to the rest of the screen. */
 const linesKept = 6;
 const mostRows = 20;
@@ -168,7 +168,7 @@ export class DrawnTable implements LiveTable {
     { title, items, rows }: { readonly title: string; readonly items: readonly string[]; readonly rows: () => number },
   ) {
     this.#title = title;
-    this.#states = new Map(items.map((item) => [item, { state: waiting, isOver: false }]));
+    this.#states = new Map(items.map((item) => [item, { state: notStarted, isOver: false }]));
     const room = (): number => Math.max(1, Math.min(mostRows, rows() - linesKept));
     this.#progress = live.begin(
       () => [this.#summary()],
@@ -196,9 +196,9 @@ export class DrawnTable implements LiveTable {
   /** What is under way first, then what is over, the last of it first, then what waits; the rest as a number. */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
-    const under = all.filter(({ isOver, state }) => !isOver && state !== waiting);
+    const under = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
     const over = all.filter(({ isOver }) => isOver).reverse();
-    const shown = [...under, ...over, ...all.filter(({ isOver, state }) => !isOver && state === waiting)];
+    const shown = [...under, ...over, ...all.filter(({ isOver, state }) => !isOver && state === notStarted)];
     const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, item.length), 0);
     const lines = shown.slice(0, room).map(({ item, state }) => `  ${item.padEnd(width)}  ${visibleText(state)}`);
     return shown.length > room ? [...lines, `  … and ${shown.length - room} more`] : lines;

@@ -134,7 +134,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
     }
     const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
     if (!isUnknownId) await answered(subject, `check ${permission.name}`, attempt);
-    rows.push(ok(check, isUnknownId ? "not refused (the response for a client that cannot exist is 404)" : "granted"));
+    rows.push(ok(check, isUnknownId ? "not refused (a request for a made-up client got 404)" : "granted"));
   }
   return rows;
 }

@@ -132,7 +132,8 @@ class TableList implements PageWriter {
     this.#headings = headings;
     const layout = this.#layout;
     if (layout.kind === "blocks") return "";
-    const hidden = headings.filter((_heading, index) => !layout.shown.includes(index));
+    const isMissed = (index: number): boolean => cells.some((row) => row[index] !== "-");
+    const hidden = headings.filter((_heading, index) => !layout.shown.includes(index) && isMissed(index));
     if (hidden.length > 0)
       target.note(`Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with --fields.`);
     return this.#line(headings, { layout, isHeading: true });

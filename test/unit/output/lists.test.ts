@@ -171,6 +171,9 @@ describe("table", () => {
     expect(err.replaceAll("\n  ", " ")).toBe(
       "Note: Hidden columns (the terminal is too narrow): CREATED. Choose columns with --fields.\n",
     );
+    const empty = ['{"id":"e1","status":"active","display_name":"Ann","created_at":null}'];
+    const quiet = await printed({ tty: true, columns: 20, pages: [empty] });
+    expect([quiet.out.split("\n")[0], quiet.err]).toEqual(["ID  STATUS  NAME", ""]);
   });
 
   it("measures what is wider or narrower than its characters", async () => {

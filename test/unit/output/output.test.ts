@@ -616,7 +616,7 @@ describe("a table of work on several items", () => {
       expect.stringMatching(/Recovering: 1 of 3 finished$/),
       "  two\\u{1b}[2J  recovering",
       "  one           done",
-      "  three         waiting",
+      "  three         not started",
     ]);
     expect((await linesOf(second)).slice(0, 3).join("\n")).toMatch(
       /^Note: in between\n.*Trying again \(4 s left\)\n {2}two/,
