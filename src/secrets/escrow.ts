@@ -32,7 +32,12 @@ function encrypterFor(recipients: readonly string[]): Encrypter {
         isSecret
           ? "--escrow: this is an identity (a private key). Give its public key."
           : `--escrow: ${JSON.stringify(recipient)} is not a public key of age.`,
-        { meaning: "Nothing was sent.", hint: "Use the public key that age-keygen prints (age1…)." },
+        {
+          meaning: "Nothing was sent.",
+          hint: recipient.startsWith("ssh-")
+            ? "Use the public key that age-keygen prints (age1…): SSH keys are not supported."
+            : "Use the public key that age-keygen prints (age1…).",
+        },
       );
     }
   }

@@ -251,6 +251,8 @@ export function addressAt(hosts: string, schema?: string): string {
   return `postgresql://${role.name}@${hosts}/${role.name}${query}`;
 }
 
+export type PoolMode = "session" | "transaction" | "statement";
+
 export class Bouncer {
   readonly port: number;
   readonly #child: ChildProcess;
@@ -262,8 +264,8 @@ export class Bouncer {
     this.#folder = folder;
   }
 
-  /** PgBouncer in transaction mode: each transaction may get another connection of few. */
-  static async start(server: PostgresServer): Promise<Bouncer> {
+  /** PgBouncer in transaction mode, where nothing else is said: each transaction may get another connection of few. */
+  static async start(server: PostgresServer, mode: PoolMode = "transaction"): Promise<Bouncer> {
     const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, "run"));
@@ -277,7 +279,7 @@ export class Bouncer {
       `listen_port = ${port}`,
       "auth_type = scram-sha-256",
       `auth_file = ${join(folder, "users.txt")}`,
-      "pool_mode = transaction",
+      `pool_mode = ${mode}`,
       "default_pool_size = 4",
       "max_client_conn = 300",
       "unix_socket_dir =",

@@ -2,6 +2,7 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { settledStates } from "../../journal/entry.ts";
+import type { Journal } from "../../journal/journal.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
 /** What is done after the work: a journal that cannot be read by then does not change how that ended. */
@@ -25,6 +26,7 @@ export async function releaseSettled(
   { ids, lookedBack }: { readonly ids: readonly string[]; readonly lookedBack: number },
 ): Promise<void> {
   const journal = await context.journal();
+  await removeEscrowed(journal);
   const undelivered = await context.secrets.undelivered();
   const entries = [
     ...(await journal.select({ states: settledStates, ids: [...undelivered.rooms(), ...ids] })),
@@ -44,4 +46,13 @@ export async function releaseSettled(
       );
     }
   }
+}
+
+/** The ciphertext of a secret that was delivered, given up or replaced: a crash came before it was removed. */
+async function removeEscrowed(journal: Journal): Promise<void> {
+  const { escrow } = journal;
+  const ids = [...((await escrow?.ids()) ?? [])];
+  if (ids.length === 0) return;
+  for (const { id } of await journal.select({ states: ["done", "abandoned", "replaced"], ids }))
+    await escrow?.remove(id);
 }

@@ -75,7 +75,7 @@ export class Session {
     return this.#inTurn(async () => {
       const { client } = await this.#connection();
       const query = this.#queryOf(client, 10 * 60_000);
-      await query("BEGIN");
+      await query("BEGIN").catch(nameStatementMode);
       try {
         await query("SET LOCAL synchronous_commit = on");
         await query("SET LOCAL idle_in_transaction_session_timeout = 60000");
@@ -157,6 +157,20 @@ export class Session {
       }
     };
   }
+}
+
+/** What PgBouncer says to every BEGIN if each statement may get another connection; a server never refuses one so. */
+function nameStatementMode(error: unknown): never {
+  if (serverErrorOf(error)?.code !== "08P01") throw error;
+  throw new Failure(
+    "usage",
+    "The pooler before the server of the journal allows no transactions (pool_mode = statement).",
+    {
+      meaning: "Nothing was sent, nothing changed.",
+      hint: "Use PgBouncer with pool_mode = transaction or session, or connect to the server itself.",
+      cause: error,
+    },
+  );
 }
 
 /** Whether another connection may do better. */

@@ -1,0 +1,128 @@
+// A hosted runner that is killed at each message from the service's response on, and loses its disk: with an escrow, another
+// machine claims the secret, and none is lost once its ciphertext is committed.
+import { readFileSync, writeFileSync } from "node:fs";
+import { generateIdentity, identityToRecipient } from "age-encryption";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { Crossing } from "../support/crossing.ts";
+import { recordFigure } from "../support/figures.mjs";
+import { askPsql, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { ended, Home } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { type Service, startService } from "../support/service.ts";
+import { spread } from "../support/strace.ts";
+import { keepJournalsIn } from "../support/team-journal.ts";
+
+describe.skipIf(isWithoutPostgres("a runner that loses its disk"))("a runner that loses its disk", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let account: Account;
+  let identity = "";
+  let recipient = "";
+  const crossing = new Crossing();
+
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+    identity = await generateIdentity();
+    recipient = await identityToRecipient(identity);
+    keepJournalsIn({ address: server.address(), password: role.password });
+  });
+  afterAll(async () => {
+    keepJournalsIn(undefined);
+    await crossing.close();
+    await service?.stop();
+    await server?.remove();
+  });
+
+  /** A machine of its own on the same journal, if one is given. */
+  async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
+    const { origin } = new URL(service.us.base_url);
+    const home = new Home({ ...service.env, INTEG_BASE_URL: await crossing.through(origin), ...env });
+    await home.integ(["journal", "init"]);
+    return home;
+  }
+
+  async function creation(runner: Home, point: number | undefined): Promise<void> {
+    const port = await crossing.portTo("journal", server.port);
+    const env = {
+      CI: "true",
+      INTEG_ESCROW: recipient,
+      INTEG_JOURNAL: runner.env.INTEG_JOURNAL!.replace(`:${server.port}/`, `:${port}/`),
+    };
+    const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+    const child = runner.start(["oauth-clients", "create", ...request, "--secret-file", "secret"], { env });
+    const kill = (): "cut" => {
+      child.kill("SIGKILL");
+      return "cut";
+    };
+    crossing.watch({ plan: point === undefined ? undefined : { at: point, act: kill } });
+    const { code, stderr } = await ended(child);
+    if (point === undefined) expect(code, stderr).toBe(0);
+  }
+
+  function isEscrowed(journal: string): boolean {
+    const text = "SELECT count(*) FROM integ_escrow";
+    return askPsql(journal, { password: role.password, text }).trim() !== "0";
+  }
+
+  /** What a person types on another machine. @returns the way it went */
+  async function finish(other: Home): Promise<string> {
+    const words = ["--secret-file", "secret"];
+    const first = await other.integ(["journal", "recover", ...words]);
+    if (first.code === 0) return "recovered";
+    const { data } = JSON.parse((await other.integ(["journal", "list", "--json"])).stdout) as {
+      data: { id: string }[];
+    };
+    const id = data[0]?.id ?? "";
+    if (first.code === 12) {
+      const claimed = await other.integ(["journal", "claim", id, ...words]);
+      return claimed.code === 0 ? "claimed" : `claim: ${claimed.stderr}`;
+    }
+    const replaced = await other.integ(["journal", "recover", id, "--replace-lost-secret", ...words]);
+    return replaced.code === 0 ? "replaced" : `${first.stderr} then ${replaced.stderr}`;
+  }
+
+  it("its secret is claimed elsewhere, and lost only before it is encrypted in the journal", {
+    timeout: 3_600_000,
+  }, async () => {
+    await account.clear();
+    const first = await machine();
+    await creation(first, undefined);
+    const passed = crossing.passed();
+    first.remove();
+    const response = passed.findIndex(({ link, side }) => link === "service" && side === "response");
+    const all = [...passed.keys()].filter((point) => point > response);
+    const wrong: string[] = [];
+    const ways: Record<string, number> = {};
+    for (const point of isFull ? all : spread(all, 3)) {
+      await account.clear();
+      const runner = await machine();
+      const { INTEG_JOURNAL: journal = "" } = runner.env;
+      await creation(runner, point);
+      runner.remove();
+      const isKept = isEscrowed(journal);
+      const other = await machine({ INTEG_JOURNAL: journal });
+      const file = other.path("identity");
+      writeFileSync(file, `${identity}\n`, { mode: 0o600 });
+      other.env.INTEG_ESCROW_IDENTITY = file;
+      const isDone = (await other.integ(["journal", "list", "--json"])).stdout.includes('"data":[]');
+      const way = isDone ? "finished by the runner" : await finish(other);
+      if (isDone) await other.integ(["journal", "recover"]);
+      ways[way] = (ways[way] ?? 0) + 1;
+      const [client, ...more] = await account.live();
+      if (client === undefined || more.length > 0) wrong.push(`message ${point}: ${more.length + 1} clients, ${way}`);
+      if (isKept && !isDone && way !== "claimed" && way !== "recovered")
+        wrong.push(`message ${point}: kept, and ${way}`);
+      if (isEscrowed(journal)) wrong.push(`message ${point}: ${way}, and its ciphertext is still in the journal`);
+      if (client?.client_id && !isDone) {
+        const secret = readFileSync(other.path("secret"), "utf8").trimEnd();
+        if (!(await account.opens(client.client_id, secret))) wrong.push(`message ${point}: ${way}, opens nothing`);
+      }
+      other.remove();
+    }
+    console.log(JSON.stringify(ways));
+    recordFigure("team", { messages: all.length, ...ways, violations: wrong.length }, "runner killed, its disk lost");
+    expect(wrong).toEqual([]);
+  });
+});

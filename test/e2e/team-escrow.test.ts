@@ -1,0 +1,65 @@
+// To whom a secret is encrypted in a team's journal: several recipients, from the environment, an option or the profile.
+import { writeFileSync } from "node:fs";
+import { generateIdentity, identityToRecipient } from "age-encryption";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Team } from "../support/administrators.ts";
+import { isWithoutPostgres, PostgresServer } from "../support/postgres.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+
+const create = (...more: string[]): string[] => {
+  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+  return ["oauth-clients", "create", ...request, "--secret-command", "exit 1", ...more];
+};
+
+describe.skipIf(isWithoutPostgres("recipients of a team's secrets"))("recipients of a team's secrets", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await server?.remove();
+  });
+
+  it("each identity of several recipients opens the secret, however they are given", async () => {
+    const team = await Team.of(server, service);
+    const identities = [await generateIdentity(), await generateIdentity()];
+    const recipients = await Promise.all(identities.map((identity) => identityToRecipient(identity)));
+    const option = ["--escrow", ...recipients];
+    const given: readonly { env?: Record<string, string>; words?: string[]; profile?: string[] }[] = [
+      { env: { INTEG_ESCROW: recipients.join(", ") } },
+      { words: option },
+      { profile: option },
+    ];
+    for (const [number, { env, words = [], profile }] of given.entries()) {
+      const runner = await team.administrator();
+      if (profile) expect((await runner.integ(["profiles", "edit", "prod", ...profile])).code).toBe(0);
+      for (const identity of number === 0 ? identities : [identities[number % 2]]) {
+        const failed = await runner.integ(create(...words), env && { env });
+        expect(failed.code, failed.stderr).toBe(12);
+        const eve = await team.administrator({ name: "work" });
+        const file = eve.path("identity");
+        writeFileSync(file, `${identity}\n`, { mode: 0o600 });
+        const list = await eve.integ(["journal", "list", "--json"]);
+        const [{ id }] = (JSON.parse(list.stdout) as { data: [{ id: string }] }).data;
+        const claimed = await eve.integ(["journal", "claim", id, "--secret-file", "s"], {
+          env: { INTEG_ESCROW_IDENTITY: file },
+        });
+        expect(claimed.code, claimed.stderr).toBe(0);
+      }
+    }
+  });
+
+  it("an SSH key is refused before anything is sent, wherever it is given", async () => {
+    const ada = await (await Team.of(server, service)).administrator();
+    const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    const option = await ada.integ(create("--escrow", key));
+    const variable = await ada.integ(create(), { env: { INTEG_ESCROW: key } });
+    const profile = await ada.integ(["profiles", "edit", "prod", "--escrow", key]);
+    for (const { code, stderr } of [option, variable, profile])
+      expect([code, stderr]).toEqual([2, expect.stringContaining("age1…")]);
+    expect(JSON.parse((await ada.integ(["journal", "list", "--all", "--json"])).stdout)).toMatchObject({ data: [] });
+  });
+});
