@@ -5,7 +5,16 @@ import { Failure } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
-import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
+import {
+  askedWait,
+  fieldOf,
+  isTemporary,
+  type LostResponse,
+  serverAddress,
+  StoreClient,
+  type StoreResponse,
+  storeTries,
+} from "./store-http.ts";
 
 interface Address {
   readonly owner: string;
@@ -56,6 +65,7 @@ class GitHubStore implements Store {
   async write(text: string): Promise<void> {
     const client = this.#client();
     let key = await this.#publicKey(client);
+    const before = await this.#changedAt(client);
     for (let attempt = 1; ; attempt += 1) {
       const response = await client.send({
         method: "PUT",
@@ -65,8 +75,10 @@ class GitHubStore implements Store {
       });
       if (response.kind === "response" && (response.status === 201 || response.status === 204))
         return this.#confirm(client, response);
+      // It may have been written: the time of change says so. Within the second of the change before it that says nothing, and
+      // the same secret sent twice is the same secret.
+      if (isUnknown(response) && (await this.#changedAt(client)) !== before) return;
       if (attempt < storeTries) {
-        // The same secret sent twice is the same secret: nothing is lost by it.
         if (response.kind === "lost" || isTemporary(response)) {
           if (await client.pause(attempt, response)) continue;
         } else if (response.status === 422) {
@@ -136,8 +148,14 @@ class GitHubStore implements Store {
     const detail = fieldOf(body, "message");
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
     const name = this.#name;
-    if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0")
-      return new Failure("rate_limited", `${name}: GitHub limits the rate of requests.`, details);
+    if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0") {
+      const until = askedWait(headers, Date.now());
+      const when = until === undefined ? undefined : new Date(Date.now() + until * 1000).toISOString().slice(0, 19);
+      return new Failure("rate_limited", `${name}: GitHub limits the rate of requests.`, {
+        ...details,
+        hint: when === undefined ? undefined : `Wait until ${when}Z, then run the command again.`,
+      });
+    }
     if (status === 401)
       return new Failure("auth", `${name}: GitHub does not accept the token.`, { ...details, hint: tokenHint });
     if (status === 403 || status === 404)
@@ -198,6 +216,11 @@ class GitHubStore implements Store {
       signal,
     });
   }
+}
+
+/** The server may have done what it was asked for. */
+function isUnknown(response: StoreResponse | LostResponse): boolean {
+  return response.kind === "lost" || response.status >= 500 || response.status === 408;
 }
 
 const tokenHint =

@@ -16,7 +16,7 @@ export interface StoreResponse {
 }
 
 /** No complete response: if the request was sent, what it asked for may have happened. */
-interface LostResponse {
+export interface LostResponse {
   readonly kind: "lost";
   readonly failure: Failure;
 }
@@ -41,6 +41,8 @@ export interface StoreServer {
   readonly http: () => Promise<Transport>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
+  /** Whether an error that looks temporary will be the same a little later. */
+  readonly isLasting?: (response: StoreResponse) => Promise<boolean>;
 }
 
 /** How often a read, or a write that may be repeated, is sent. */
@@ -95,11 +97,16 @@ export class StoreClient {
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.send(request);
-      if (response.kind === "response" && !isTemporary(response)) return this.refuseRedirect(response);
+      const isFinal = response.kind === "response" && (!isTemporary(response) || (await this.#isLasting(response)));
+      if (isFinal) return this.refuseRedirect(response);
       if (attempt < storeTries && (await this.pause(attempt, response))) continue;
       if (response.kind === "lost") throw response.failure;
       return response;
     }
+  }
+
+  async #isLasting(response: StoreResponse): Promise<boolean> {
+    return (await this.#server.isLasting?.(response)) === true;
   }
 
   /** @throws Failure: a token goes to the address that was given and to no other */
@@ -113,8 +120,7 @@ export class StoreClient {
 
   /** Waits before another attempt. @returns false if the store asks for a longer wait than is worth it */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
-    const asked =
-      response.kind === "response" ? parseRetryAfter(response.headers["retry-after"], Date.now()) : undefined;
+    const asked = response.kind === "response" ? askedWait(response.headers, Date.now()) : undefined;
     const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (asked ?? 0) * 1000);
     if (delayMs > longestWaitMs) return false;
     await this.#server.sleep(delayMs);
@@ -124,7 +130,19 @@ export class StoreClient {
 
 /** The same request may succeed a little later. */
 export function isTemporary({ status, headers }: StoreResponse): boolean {
-  return status === 429 || status === 408 || status >= 500 || (status === 403 && headers["retry-after"] !== undefined);
+  const isLimit = headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0";
+  return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
+}
+
+/** How long a response asks to wait, seconds: `Retry-After`, else until its limit begins anew (a time in seconds). */
+export function askedWait(headers: StoreResponse["headers"], nowMs: number): number | undefined {
+  const after = parseRetryAfter(headers["retry-after"], nowMs);
+  if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
+  const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];
+  if (reset === undefined) return undefined;
+  const serverMs = Date.parse(headers.date ?? "");
+  // Both times are the server's.
+  return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
 }
 
 function parsedJson(text: string): unknown {

@@ -273,7 +273,7 @@ class VaultStore implements Store {
     const { baseUrl, namespace } = this.#server();
     const token = this.#token();
     const { env, http, sleep, signal } = this.#tools;
-    return new StoreClient({
+    const client: StoreClient = new StoreClient({
       name: `Vault at ${baseUrl}`,
       baseUrl,
       token,
@@ -286,7 +286,10 @@ class VaultStore implements Store {
       http: () => http({ ca: authorities(env) }),
       sleep,
       signal,
+      // A busy server and one that is sealed have the same status.
+      isLasting: async ({ status }) => status === 503 && (await isSealed(client)),
     });
+    return client;
   }
 }
 

@@ -300,6 +300,27 @@ describe("before anything is sent to the API", () => {
     expect(vault.log.filter((line) => write.test(line))).toEqual([]);
   });
 
+  it("a seal is reported without waiting, and a server that is only busy is waited for", async () => {
+    const waits: number[] = [];
+    const sleep = async (ms: number): Promise<void> => void waits.push(ms);
+    const env = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all) };
+    vault.isSealed = true;
+    expect(await end(desk(env, { sleep }))).toMatch(no("is sealed"));
+    expect([waits, vault.log.filter((line) => line.includes("/mounts/"))]).toEqual([[], [expect.anything()]]);
+    vault.isSealed = false;
+    vault.calm();
+    vault.plan(/\/mounts\//, { status: 503, body: { errors: ["busy"] } }, 2);
+    expect(await end(desk(env, { sleep }))).toBe("delivered");
+    expect(waits).toHaveLength(2);
+    // Sealed while the secret is on its way: the same.
+    waits.length = 0;
+    const here = desk(env, { sleep });
+    const destination = await prepared(here, to);
+    vault.plan(write, () => (vault.isSealed = true));
+    expect(await endOf(() => deliver(here, destination))).toMatch(no("is sealed", "undelivered"));
+    expect(waits).toEqual([]);
+  });
+
   it("nobody listens there", async () => {
     const here = desk({ VAULT_ADDR: "http://127.0.0.1:1", VAULT_TOKEN: "token" });
     expect(await end(here)).toMatch(/^unreachable: Vault at http:\/\/127\.0\.0\.1:1 gave no response/);
