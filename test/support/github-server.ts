@@ -49,7 +49,9 @@ export async function startGitHub(): Promise<GitHubServer> {
   function answer({ method, segments, headers, body }: StoreRequest): StoreResponse {
     const used = headers.authorization;
     if (used !== `Bearer ${token}` && used !== `Bearer ${blindToken}`) return refuse(401, "Bad credentials");
-    const [repos, owner, repository, ...rest] = segments;
+    // A server of GitHub Enterprise has its API below /api/v3.
+    const isEnterprise = segments[0] === "api" && segments[1] === "v3";
+    const [repos, owner, repository, ...rest] = isEnterprise ? segments.slice(2) : segments;
     if (repos !== "repos" || owner !== "my-org" || repository !== "my-repo") return notFound;
     const { archived, push } = github.repository;
     if (rest.length === 0)

@@ -1,12 +1,7 @@
 // The API of Kubernetes as far as kubectl needs it for one kind of object: discovery, and Secrets with server-side apply, whose
 // fields have managers. Written from the public description of the API; the real kubectl talks to it.
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { type AddressInfo, connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createServer } from "node:tls";
-import { makeAuthority } from "./certificates.ts";
+import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
 
 interface Held {
@@ -135,7 +130,8 @@ export async function startKubernetes(): Promise<KubernetesServer> {
   }
 
   const server = await startStoreServer(answer);
-  const front = await startFront(server.origin);
+  // kubectl sends a token over TLS alone.
+  const front = await startTlsFront(server.origin);
   const kubernetes: KubernetesServer = Object.assign(server, {
     through: front.through,
     close: ((close) => async () => {
@@ -149,7 +145,15 @@ export async function startKubernetes(): Promise<KubernetesServer> {
       apiVersion: "v1",
       kind: "Config",
       "current-context": "test",
-      clusters: [{ name: "test", cluster: { server: front.origin, "certificate-authority-data": front.authority } }],
+      clusters: [
+        {
+          name: "test",
+          cluster: {
+            server: front.origin,
+            "certificate-authority-data": Buffer.from(front.authority).toString("base64"),
+          },
+        },
+      ],
       contexts: [{ name: "test", context: { cluster: "test", user: "ci" } }],
       users: [{ name: "ci", user: { token } }],
     }),
@@ -168,40 +172,4 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     forgetSecrets: () => held.clear(),
   });
   return kubernetes;
-}
-
-/** kubectl sends a token over TLS alone. */
-async function startFront(target: string): Promise<{
-  readonly origin: string;
-  /** Base64 of its certificate. */
-  readonly authority: string;
-  through(origin: string | undefined): void;
-  close(): Promise<void>;
-}> {
-  const folder = mkdtempSync(join(tmpdir(), "integ-kubernetes-"));
-  const authority = makeAuthority(folder);
-  const open = new Set<Socket>();
-  let leadsTo = target;
-  const server = createServer(authority.sign(["IP:127.0.0.1"]), (near) => {
-    const far = connect(Number(new URL(leadsTo).port), "127.0.0.1");
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket.on("error", () => {}).on("close", () => open.delete(socket));
-    }
-    near.pipe(far).pipe(near);
-    far.on("close", () => near.destroy());
-    near.on("close", () => far.destroy());
-  });
-  const encoded = readFileSync(authority.path).toString("base64");
-  rmSync(folder, { recursive: true });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    authority: encoded,
-    through: (origin) => void (leadsTo = origin ?? target),
-    close: () => {
-      for (const socket of open) socket.destroy();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
-  };
 }

@@ -1,14 +1,13 @@
 // A field of a secret in Vault: written once and only over what was read, read back, and settled by reading where a response
 // is lost. The server is test/support/vault-server.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { makeAuthority, opensslAbsent } from "../../support/certificates.ts";
+import { opensslAbsent } from "../../support/certificates.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { isFull } from "../../support/sample.ts";
+import { startTlsFront } from "../../support/tls-front.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary } from "./a-secret.ts";
 import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
@@ -362,24 +361,17 @@ it("reads the token in its order: the variable, the file that is named, the file
 });
 
 it.skipIf(opensslAbsent)("trusts the authorities of VAULT_CACERT, and without it none but the system's", async () => {
+  const front = await startTlsFront(vault.origin);
   const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
-  const authority = makeAuthority(folder);
-  const { port } = new URL(vault.origin);
-  const server = createServer(authority.sign(["IP:127.0.0.1"]), (socket) => {
-    socket.on("error", () => {});
-    socket
-      .pipe(connect(Number(port), "127.0.0.1"))
-      .on("error", () => {})
-      .pipe(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const env = { VAULT_ADDR: `https://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const path = join(folder, "ca.pem");
+  writeFileSync(path, front.authority);
+  const env = { VAULT_ADDR: front.origin };
   expect(await endOf(() => prepared(at(vault.root, env), to))).toMatch(/^unreachable: .*TLS handshake failed/);
   expect(vault.log).toEqual([]);
-  const here = at(vault.root, { ...env, VAULT_CACERT: authority.path });
+  const here = at(vault.root, { ...env, VAULT_CACERT: path });
   expect(await endOf(async () => deliver(here, await prepared(here, to)))).toBe("delivered");
   closeDesks();
-  server.close();
+  await front.close();
   rmSync(folder, { recursive: true });
 });
 

@@ -1,0 +1,243 @@
+// What decides where a store is and how it answers, with the built program: certificates, namespaces, tokens in files, other
+// hosts, redirects, limits; and every command that yields a secret, to stores, a profile beside them.
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { opensslAbsent } from "../support/certificates.ts";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { readJournal } from "../support/journal-file.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+import { sodiumAbsent } from "../support/sodium.ts";
+import { startTlsFront } from "../support/tls-front.ts";
+import { startVault, type VaultServer } from "../support/vault-server.ts";
+
+for (const absent of [opensslAbsent, sodiumAbsent]) if (absent) console.warn(`skipped: ${absent}`);
+
+let service: Service;
+let account: Account;
+let vault: VaultServer;
+let github: GitHubServer;
+const homes: Home[] = [];
+
+beforeAll(async () => {
+  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
+  account = new Account(service);
+});
+afterEach(async () => {
+  vault.calm();
+  vault.secrets.clear();
+  github.calm();
+  github.forgetSecrets();
+  await account.clear();
+  for (const home of homes.splice(0)) home.remove();
+});
+afterAll(() => Promise.all([service.stop(), vault.close(), github.close()]));
+
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  const stores = {
+    VAULT_ADDR: vault.origin,
+    VAULT_TOKEN: vault.root,
+    GITHUB_API_URL: github.origin,
+    GH_TOKEN: github.token,
+  };
+  const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...stores, ...env });
+  homes.push(at);
+  return at;
+}
+
+const path = "secret/apps/ci";
+const toVault = ["--secret-to", `vault:${path}#client_secret`];
+const toGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
+const creation = (...more: readonly string[]): string[] => [
+  ..."oauth-clients create --scope entity:read --json --service-account".split(" "),
+  service.us.service_account_id,
+  ...more,
+];
+const secret = /^sbx_us_\w*\w+$/;
+
+async function expectOpens(found: unknown): Promise<void> {
+  const [newest] = await account.live();
+  expect(await account.opens(newest!.client_id!, String(found))).toBe(true);
+}
+
+describe.skipIf(opensslAbsent !== undefined)("over TLS with an authority of one's own", () => {
+  it("Vault: VAULT_CACERT, a namespace, a token in a file, and a policy that may patch alone", async () => {
+    const front = await startTlsFront(vault.origin);
+    try {
+      vault.put(path, { client_secret: "old", other: "kept" });
+      const token = vault.token("create", "read", "patch");
+      const at = home({ VAULT_ADDR: front.origin, VAULT_TOKEN: "", VAULT_NAMESPACE: "admin/" });
+      writeFileSync(at.path("token"), `${token}\n`, { mode: 0o600 });
+      writeFileSync(at.path("ca.pem"), front.authority);
+      at.env.VAULT_TOKEN_FILE = at.path("token");
+      const refused = await integHere(at, creation(...toVault));
+      expect([refused.code, refused.stderr]).toEqual([11, expect.stringContaining("TLS")]);
+      expect(await account.creations()).toHaveLength(0);
+      at.env.VAULT_CACERT = at.path("ca.pem");
+      const made = await integHere(at, creation(...toVault));
+      expect(made.code, made.stderr).toBe(0);
+      expect(vault.current(path)).toEqual({ client_secret: expect.stringMatching(secret), other: "kept" });
+      await expectOpens(vault.current(path)?.client_secret);
+      expect(vault.log.filter((line) => /^(?:PATCH|POST) .*\/data\//.test(line))).toEqual([
+        "PATCH /v1/secret/data/apps/ci",
+      ]);
+      for (const { headers } of vault.requests)
+        expect([headers["x-vault-namespace"], headers["x-vault-token"]]).toEqual(["admin", token]);
+    } finally {
+      await front.close();
+    }
+  });
+
+  it.skipIf(sodiumAbsent !== undefined)("GitHub Enterprise: the API of GH_HOST", async () => {
+    const front = await startTlsFront(github.origin);
+    try {
+      const at = home({ GITHUB_API_URL: "https://api.example.invalid", GH_HOST: new URL(front.origin).host });
+      writeFileSync(at.path("ca.pem"), front.authority);
+      at.env.NODE_EXTRA_CA_CERTS = at.path("ca.pem");
+      const made = await at.integ(creation(...toGitHub));
+      expect(made.code, made.stderr).toBe(0);
+      await expectOpens(github.secret("CLIENT_SECRET"));
+      expect(github.log.every((line) => / \/api\/v3\/repos\/my-org\/my-repo/.test(line))).toBe(true);
+    } finally {
+      await front.close();
+    }
+  });
+});
+
+describe("a redirect", () => {
+  let other: Server;
+  const met: string[] = [];
+  beforeAll(async () => {
+    other = createServer(({ url, headers }, response) => {
+      met.push(`${url} ${JSON.stringify(headers)}`);
+      response.end("{}");
+    });
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  });
+  afterAll(() => new Promise<void>((resolve) => void other.close(() => resolve())));
+
+  it.each([301, 302, 303, 307, 308])(
+    "%s: no request goes there, before and after the request to the API",
+    async (status) => {
+      const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/v1/x`;
+      const answer = { status, headers: { location } };
+      for (const [to, server, first, write] of [
+        [toVault, vault, /^GET .*mounts/, /^(?:POST|PATCH) .*\/data\//],
+        [toGitHub, github, /^GET .*my-repo$/, /^PUT /],
+      ] as const) {
+        const at = home();
+        server.plan(first, answer);
+        const before = await integHere(at, creation(...to));
+        expect([before.code, before.stderr]).toEqual([2, expect.stringContaining("redirect")]);
+        server.calm();
+        expect(await account.creations()).toHaveLength(0);
+        server.plan(write, answer, 9);
+        const after = await integHere(at, creation(...to));
+        expect(after.code, after.stderr).toBe(12);
+        server.calm();
+        const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
+        expect((await integHere(at, ["journal", "claim", id])).code).toBe(0);
+        await account.clear();
+      }
+      expect(met).toEqual([]);
+    },
+  );
+});
+
+describe.skipIf(sodiumAbsent !== undefined)("a limit of GitHub", () => {
+  const limited = (seconds: number, status = 403) => ({
+    status,
+    headers: {
+      "x-ratelimit-remaining": "0",
+      "x-ratelimit-reset": String(Math.floor(Date.now() / 1000) + seconds),
+    },
+  });
+
+  it.each([403, 429])(
+    "of %s: waited for if it ends soon; else exit 6 before the request, exit 12 after it",
+    async (status) => {
+      const at = home();
+      github.plan(/public-key$/, limited(1, status));
+      github.plan(/^PUT /, { status, headers: { "retry-after": "1" } });
+      const waited = await integHere(at, creation(...toGitHub));
+      expect(waited.code, waited.stderr).toBe(0);
+      await expectOpens(github.secret("CLIENT_SECRET"));
+      await account.clear();
+    const before = (await account.creations()).length;
+      github.plan(/public-key$/, limited(3600, status));
+      const early = await integHere(at, creation("--new", ...toGitHub));
+      expect([early.code, early.stderr]).toEqual([6, expect.stringMatching(/limits the rate[^]*Wait until 20/)]);
+      expect(await account.creations()).toHaveLength(before);
+      github.calm();
+      github.plan(/^PUT /, limited(3600, status));
+      const late = await integHere(at, creation("--new", ...toGitHub));
+      expect(late.code).toBe(12);
+      github.calm();
+      const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
+      expect((await integHere(at, ["journal", "claim", id])).code).toBe(0);
+      await expectOpens(github.secret("CLIENT_SECRET"));
+    },
+  );
+});
+
+describe.skipIf(sodiumAbsent !== undefined)("every command that yields a secret, to stores and a profile", () => {
+  async function withProfile(at: Home): Promise<void> {
+    const words = `profiles add target --region us --base-url ${service.us.base_url} --organization-id ${service.us.organization_id}`;
+    const more = ["--token-endpoint", service.us.token_endpoint, "--api-key-stdin"];
+    const added = await integHere(at, [...words.split(" "), ...more], { input: service.us.api_key });
+    expect(added.code, added.stderr).toBe(0);
+  }
+  const all = [...toVault, ...toGitHub, "--secret-profile", "target"];
+  const stored = (at: Home): unknown => {
+    const { profiles } = JSON.parse(readFileSync(at.path("config", "profiles.json"), "utf8")) as {
+      profiles: { name: string; credential: { ref: string } }[];
+    };
+    const { ref } = profiles.find(({ name }) => name === "target")!.credential;
+    return readFileSync(at.path("config", "credentials", `${ref}.json`), "utf8");
+  };
+
+  it.each<[string, (at: Home) => Promise<Ended>]>([
+    ["oauth-clients create", (at) => integHere(at, creation(...all))],
+    [
+      "oauth-clients rotate",
+      async (at) =>
+        integHere(at, ["oauth-clients", "rotate", (await account.make(["entity:read"])).id, "--yes", ...all]),
+    ],
+    [
+      "journal claim",
+      async (at) => {
+        expect((await integHere(at, creation("--secret-command", "exit 1"))).code).toBe(12);
+        const { id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
+        return integHere(at, ["journal", "claim", id, ...all]);
+      },
+    ],
+    ["keys create", (at) => integHere(at, [...newKey("one"), ...all])],
+    ["keys rotate", async (at) => integHere(at, ["keys", "rotate", await key(at), "--yes", ...all])],
+    [
+      "keys rotate --by-replacement",
+      async (at) => integHere(at, ["keys", "rotate", await key(at), "--by-replacement", "--yes", ...all]),
+    ],
+  ])("%s: all have the same secret", async (_what, yields) => {
+    const at = home();
+    await withProfile(at);
+    const ended = await yields(at);
+    // A key by replacement that cannot be proven here revokes nothing.
+    expect([0, 8], ended.stderr).toContain(ended.code);
+    const inVault = String(vault.current(path)?.client_secret);
+    expect(inVault).toMatch(/^sbx_us_/);
+    expect([github.secret("CLIENT_SECRET"), vault.secrets.get(path)?.length]).toEqual([inVault, 1]);
+    expect(stored(at)).toContain(inVault);
+    expect(ended.stdout + ended.stderr).not.toContain(inVault);
+  });
+
+  const newKey = (name: string): string[] => ["keys", "create", "--name", name, "--scope", "*", "--expires-in", "30d"];
+  async function key(at: Home): Promise<string> {
+    const made = await integHere(at, [...newKey("before"), "--secret-file", "before.key"]);
+    expect(made.code, made.stderr).toBe(0);
+    return readJournal(at.path("state", "journal.ndjson")).at(-1)!.resource_id!;
+  }
+});
