@@ -32,7 +32,9 @@ function placeIn(address: string): { readonly service: string; readonly account:
       hint: "Write it like --secret-to keychain:my-service/my-account.",
     });
   if (service === ownService)
-    throw new Failure("usage", `--secret-to keychain:${address}: integ keeps its own credentials under "${service}".`);
+    throw new Failure("usage", `--secret-to keychain:${address}: integ keeps its own credentials under "${service}".`, {
+      hint: "Name another service.",
+    });
   return { service, account };
 }
 

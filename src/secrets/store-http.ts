@@ -80,7 +80,9 @@ export class StoreClient {
     signal?.throwIfAborted();
     if (exchange.kind === "broken") {
       const { detail, hint } = exchange;
-      return { kind: "lost", failure: new Failure("unreachable", `${name} gave no response: ${detail}.`, { hint }) };
+      const advice = hint ?? "Check the store's address, and that the server runs.";
+      const failure = new Failure("unreachable", `${name} gave no response: ${detail}.`, { hint: advice });
+      return { kind: "lost", failure };
     }
     const text = exchange.body.toString("utf8");
     const parsed = parsedJson(text);

@@ -167,7 +167,7 @@ describe.skipIf(sodiumAbsent !== undefined)("a limit of GitHub", () => {
       expect(waited.code, waited.stderr).toBe(0);
       await expectOpens(github.secret("CLIENT_SECRET"));
       await account.clear();
-    const before = (await account.creations()).length;
+      const before = (await account.creations()).length;
       github.plan(/public-key$/, limited(3600, status));
       const early = await integHere(at, creation("--new", ...toGitHub));
       expect([early.code, early.stderr]).toEqual([6, expect.stringMatching(/limits the rate[^]*Wait until 20/)]);
