@@ -136,7 +136,7 @@ export function isTemporary({ status, headers }: StoreResponse): boolean {
   return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
 }
 
-/** How long a response asks to wait, seconds: `Retry-After`, else until its limit begins anew (a time in seconds). */
+/** How long a response asks to wait, seconds: `Retry-After`, else until its limit starts again (a time in seconds). */
 export function askedWait(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;

@@ -29,7 +29,7 @@ afterAll(() => github.close());
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
 
-/** As GitHub says when requests are too many: the time at which the limit begins anew, by its own clock. */
+/** As GitHub says when requests are too many: the time at which the limit starts again, by its own clock. */
 function limitedFor(seconds: number) {
   const reset = String(Math.floor(Date.now() / 1000) + seconds);
   return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };
