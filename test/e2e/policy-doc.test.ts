@@ -1,0 +1,135 @@
+// docs/policy.md, the nightly job on hosted runners: each night has an empty disk, the journal is in PostgreSQL, the secret goes
+// to the store that the page names. Installing is left out; every other step is run as it stands.
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { Account } from "../support/account.ts";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, ended, Home, root } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+
+interface Step {
+  readonly run?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const page = readFileSync(join(root, "docs", "policy.md"), "utf8");
+const chapter = page.split("\n## A nightly job on hosted runners\n")[1]!;
+
+describe.skipIf(isWithoutPostgres("the hosted runners of docs/policy.md"))("docs/policy.md, hosted", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let github: GitHubServer;
+  let account: Account;
+  const homes: Home[] = [];
+
+  beforeAll(async () => {
+    [server, service, github] = await Promise.all([PostgresServer.start(), startService(), startGitHub()]);
+    account = new Account(service);
+    const init = await newRunner().integ(["journal", "init"], { env: nightly().env });
+    expect(init.code, init.stderr).toBe(0);
+  });
+  afterAll(async () => {
+    for (const home of homes) home.remove();
+    await Promise.all([service.stop(), server.remove(), github.close()]);
+  });
+
+  const here = (text: string): string =>
+    text
+      .replaceAll("db.example.com", `127.0.0.1:${server.port}`)
+      .replaceAll("https://api.eu.example.com", service.us.base_url)
+      .replaceAll("https://auth.eu.example.com/oauth/token", service.us.token_endpoint)
+      .replaceAll("INTEG_REGION: eu", "INTEG_REGION: us")
+      .replaceAll("sa_reporting", service.us.service_account_id)
+      .replaceAll("acme/reporting", "my-org/my-repo");
+
+  /** The step of the workflow, with what the service puts in place of its own variables. */
+  function nightly(): { line: string; env: Record<string, string> } {
+    const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
+    const { jobs } = parse(here(text)) as { jobs: { apply: { steps: Step[] } } };
+    const [step, ...more] = jobs.apply.steps.filter(({ run: line }) => line && !line.startsWith("npm install"));
+    expect(more).toEqual([]);
+    const values: Record<string, string> = {
+      "secrets.INTEG_API_KEY": service.us.api_key,
+      "secrets.INTEG_JOURNAL_PASSWORD": role.password,
+      "secrets.SECRETS_TOKEN": github.token,
+    };
+    const filled = Object.entries(step!.env!).map(([name, value]) => [
+      name,
+      value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
+    ]);
+    const env = Object.fromEntries(filled) as Record<string, string>;
+    return { line: step!.run!, env: { ...env, GITHUB_API_URL: github.origin, GITHUB_ACTIONS: "true" } };
+  }
+
+  /** The policy of the first chapter, with the store that this one names. */
+  function policy(): string {
+    const [, text = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(page) ?? [];
+    const [, store = ""] = /`secret: ("github:[^`]*")`/.exec(chapter) ?? [];
+    expect(store).not.toBe("");
+    return here(text.replaceAll(/^ {3}/gm, "").replace(/secret: \{.*\}/, `secret: ${store}`));
+  }
+
+  function newRunner(): Home {
+    const home = new Home({ CI: "true" });
+    homes.push(home);
+    home.addToPath();
+    writeFileSync(home.path("integ.yaml"), policy());
+    return home;
+  }
+
+  function run(home: Home, line: string, env: Readonly<Record<string, string>>): Promise<Ended> {
+    return ended(spawn("bash", ["-eo", "pipefail", "-c", line], { cwd: home.folder, env: { ...home.env, ...env } }));
+  }
+
+  it("creates what is missing in one of two runs at the same time, and finds all done the next night", async () => {
+    const { line, env } = nightly();
+    const runs = await Promise.all([run(newRunner(), line, env), run(newRunner(), line, env)]);
+    expect(runs.map(({ code, stderr }) => ({ code, stderr: code === 0 ? "" : stderr }))).toEqual([
+      { code: 0, stderr: "" },
+      { code: 0, stderr: "" },
+    ]);
+    const [client, ...others] = await account.live();
+    expect(others).toEqual([]);
+    const secret = github.secret("CLIENT_SECRET")!;
+    expect(github.changes("CLIENT_SECRET")).toBe(1);
+    expect(await account.opens(client!.client_id!, secret)).toBe(true);
+    const next = await run(newRunner(), line, env);
+    expect(next.code, next.stderr).toBe(0);
+    expect(next.stdout).toMatch(/reporting\s+oauth_client\s+none\s+none/);
+    expect((await account.live()).map(({ id }) => id)).toEqual([client!.id]);
+    for (const { stdout, stderr } of [...runs, next]) expect(stdout + stderr).not.toContain(secret);
+  });
+
+  it("checks a pull request without a credential, and applies the plan that was looked at and no other", async () => {
+    const { env } = nightly();
+    const [check = "", plan = "", apply = ""] = [...chapter.matchAll(/`(integ[^`]*)`/g)]
+      .map(([, line = ""]) => line.replaceAll("\n", " "))
+      .filter((line) => !line.startsWith("integ journal"));
+    expect([check, plan, apply]).toEqual([
+      "integ policy check --offline",
+      "integ plan --out plan.json",
+      "integ apply plan.json",
+    ]);
+    const request = newRunner();
+    expect((await run(request, check, {})).code).toBe(0);
+    const wider = policy().replace("[entity:read]", "[entity:read, organization:read]");
+    writeFileSync(request.path("integ.yaml"), wider);
+    const planned = await run(request, plan, env);
+    expect(planned.code, planned.stderr).toBe(10);
+    expect(planned.stdout).toContain("change_scopes");
+    const other = newRunner();
+    writeFileSync(other.path("integ.yaml"), policy());
+    writeFileSync(other.path("plan.json"), readFileSync(request.path("plan.json")));
+    expect((await run(other, `${apply} --yes`, env)).code).toBe(2);
+    expect(await account.live()).toHaveLength(1);
+    const applied = await run(request, `${apply} --yes`, env);
+    expect(applied.code, applied.stderr).toBe(0);
+    // Both work for the overlap of the policy.
+    expect(await account.live()).toHaveLength(2);
+    expect(github.changes("CLIENT_SECRET")).toBe(2);
+  });
+});
