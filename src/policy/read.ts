@@ -106,7 +106,10 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   visit(document, (_key, node) => {
     if (!isNode(node)) return;
     const at = positions.at(node.range?.[0] ?? 0);
-    if (isScalar(node) && node.value === "__proto__")
+    const [sign] = isScalar(node) && typeof node.value === "string" ? (controls.exec(node.value) ?? []) : [];
+    if (sign !== undefined)
+      found.push({ ...at, message: `the character ${codeOf(sign)}. Allowed: text without control characters` });
+    else if (isScalar(node) && node.value === "__proto__")
       found.push({ ...at, message: 'the name "__proto__". Allowed: another name' });
     else if (isAlias(node)) found.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
     else if (node.anchor !== undefined)
@@ -115,6 +118,14 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
       found.push({ ...at, message: `the tag "${node.tag}". Allowed: values without tags` });
   });
   return found;
+}
+
+/** What a terminal may act on, or a reader cannot see; new lines and tabs stand in the text of a command. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+
+function codeOf(sign: string): string {
+  return `U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 type Issue =
@@ -131,7 +142,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
       return issue.keys.map((key) => ({
         path: [...path, key],
         isKey: true,
-        message: `unknown key "${key}" in ${nameOf(path)}. Allowed: ${keysAllowed(path)}`,
+        message: `unknown key "${key}" in ${nameOf(path)}. ${meantBy(key, keysAllowed(path))}Allowed: ${keysAllowed(path)}`,
       }));
     if (issue.code === "invalid_union") {
       const inner = closest(issue.errors as Issue[][], valueAt(document, path));
@@ -144,7 +155,9 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
       ? `the name ${shown(path.at(-1))}`
       : value === undefined
         ? `${nameOf(path)} is missing`
-        : `${nameOf(path)} is ${shown(value)}`;
+        : path.length === 0 && value === null
+          ? "the file is empty"
+          : `${nameOf(path)} is ${shown(value)}`;
     return [{ path, isKey, message: `${what}. Allowed: ${allowed}` }];
   });
 }
@@ -212,6 +225,33 @@ function allowedAt(path: Path): string {
 
 function namesAllowed(path: Path): string {
   return schemaAt(path.slice(0, -1))[0]?.propertyNames?.description ?? "another name";
+}
+
+/** A suggestion, if one of the keys is nearly the one that was typed. */
+function meantBy(key: string, allowed: string): string {
+  const near = allowed
+    .split(", ")
+    .filter((other) => distance(key.toLowerCase(), other) <= Math.min(2, other.length / 3));
+  return near.length === 1 ? `Did you mean "${near[0]}"? ` : "";
+}
+
+/** How many letters have to be added, removed, changed or swapped with the next one. */
+function distance(a: string, b: string): number {
+  const rows = Array.from({ length: a.length + 1 }, (_, row) => [row]);
+  for (let column = 0; column <= b.length; column += 1) rows[0]![column] = column;
+  for (let row = 1; row <= a.length; row += 1) {
+    for (let column = 1; column <= b.length; column += 1) {
+      const cost = a[row - 1] === b[column - 1] ? 0 : 1;
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      rows[row]![column] = Math.min(
+        rows[row - 1]![column]! + 1,
+        rows[row]![column - 1]! + 1,
+        rows[row - 1]![column - 1]! + cost,
+        isSwap ? rows[row - 2]![column - 2]! + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+  }
+  return rows[a.length]![b.length]!;
 }
 
 function keysAllowed(path: Path): string {

@@ -1,4 +1,5 @@
 // Policies as a person uses them: a first file, its check, its schema, and invalid input before anything is sent.
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -87,6 +88,14 @@ describe("integ policy check", () => {
     ],
     ["a file of 10 MB", `version: 1\n#${"x".repeat(10_000_000)}\n`, [], "too large"],
     ["a file that is no text", "\xff\xfe", [], "it is not UTF-8"],
+    ["a folder", undefined, ["-f", "."], "it is a folder"],
+    ["a device without an end", undefined, ["-f", "/dev/zero"], "it is not a regular file"],
+    [
+      "a key with a letter too few",
+      "version: 1\ndefalts: {}\n",
+      [],
+      'integ.yaml:2:1: unknown key "defalts" in the file. Did you mean "defaults"? Allowed: ',
+    ],
   ])("refuses %s with exit 2, and sends nothing", async (_what, text, words, told) => {
     if (text !== undefined) writeFileSync(home.path("integ.yaml"), text, "latin1");
     await service.calm();
@@ -95,6 +104,20 @@ describe("integ policy check", () => {
     expect(stderr).toContain(told);
     expect(await new Account(service).requests()).toEqual([]);
   });
+});
+
+it("a pipe in place of a policy or a plan is refused, and not waited for", async () => {
+  execFileSync("mkfifo", [home.path("pipe")]);
+  write(policy());
+  for (const words of [
+    ["policy", "check", "-f", "pipe"],
+    ["plan", "-f", "pipe"],
+    ["apply", "pipe", "--yes"],
+  ])
+    expect(await integ(...words)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("it is not a regular file"),
+    });
 });
 
 describe("integ policy init", () => {

@@ -1,5 +1,4 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { worstOf } from "../../changes/recovery.ts";
 import { DiskHealth, isInterruption } from "../../changes/workbench.ts";
@@ -23,6 +22,7 @@ import { writtenPlaces } from "./destinations.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
 import { assertSlots, tellPlanNotes } from "./rows.ts";
+import { readTextFile } from "./text-file.ts";
 import { revokeUnmanaged } from "./unmanaged.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
@@ -129,17 +129,13 @@ async function chosenPolicy(
     });
   const { longestPolicy } = await import("../../policy/read.ts");
   const { readPlanDocument } = await import("../../policy/digest.ts");
-  let text: string;
-  try {
-    text = readFileSync(resolve(context.settings.cwd, planFile), "utf8");
-  } catch (error) {
-    throw new Failure("usage", `The plan ${planFile} cannot be read: ${(error as Error).message}.`, {
+  const read = readTextFile(resolve(context.settings.cwd, planFile), 16 * longestPolicy);
+  if ("why" in read)
+    throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
       nextCommand: shell`integ plan --out ${planFile}`,
     });
-  }
-  if (text.length > 16 * longestPolicy) throw new Failure("usage", `${planFile} is too large for a plan.`);
-  const document = readPlanDocument(text, planFile);
+  const document = readPlanDocument(read.text, planFile);
   return { document, ...(await loadPolicy(context, document.policy_file)) };
 }
 

@@ -1,9 +1,9 @@
 // The policy file of a command: where it is, its text, and the profile that it belongs to.
-import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Policy } from "../../policy/policy.ts";
+import { readTextFile } from "./text-file.ts";
 import { sharedOptions } from "../verb.ts";
 import { shell } from "../../next-step.ts";
 
@@ -23,26 +23,16 @@ export interface LoadedPolicy {
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
   const path = resolve(settings.cwd, file);
-  let text: string;
-  try {
-    if (statSync(path).size > 2 * longestPolicy)
-      throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`);
-    text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path));
-  } catch (error) {
-    if (error instanceof Failure) throw error;
-    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const why = isMissing
-      ? "it does not exist"
-      : error instanceof TypeError
-        ? "it is not UTF-8"
-        : (error as Error).message;
-    throw new Failure("usage", `The policy file ${file} cannot be read: ${why}.`, {
+  const read = readTextFile(path, longestPolicy);
+  if ("why" in read) {
+    throw new Failure("usage", `The policy file ${file} cannot be read: ${read.why}.`, {
       meaning: "Nothing was read from the network, nothing was sent.",
-      ...(isMissing && file === standardFile
+      ...(read.isMissing && file === standardFile
         ? { nextCommand: shell`integ policy init` }
         : { hint: "Name another one with --file <path>." }),
     });
   }
+  const { text } = read;
   const policy = readPolicy({ text, file, folder: dirname(path), nowMs: clock.now() });
   if (policy.profile !== undefined && settings.profile !== undefined && policy.profile !== settings.profile)
     throw new Failure(

@@ -87,7 +87,7 @@ unmanaged: ignore
   });
 
   it.each<readonly [what: string, text: string, at: string, ...words: string[]]>([
-    ["nothing", "", "1:1", "the file is null", "a map with version: 1"],
+    ["nothing", "", "1:1", "the file is empty", "a map with version: 1"],
     ["no map", "- 1\n", "1:1", "the file is [1]"],
     ["no YAML", "version: [1\n", "2:1", "not valid YAML"],
     ["another version", "version: 2\n", "1:10", "version is 2", "Allowed: 1."],
@@ -233,5 +233,26 @@ unmanaged: ignore
     const started = performance.now();
     expect(read(`version: 1\noauth_clients:\n${items.join("\n")}\n`).items).toHaveLength(1000);
     expect(performance.now() - started).toBeLessThan(15_000);
+  });
+});
+
+describe("a character that a reader cannot see", () => {
+  it.each([
+    ["NUL", "sa\0x", "U+0000"],
+    ["an escape", '"sa\\e[31mx"', "U+001B"],
+    ["one that turns text around", "sa\u202ex", "U+202E"],
+  ])("is refused with its place: %s", (_what, value, code) => {
+    const text = client().replace("sa_1", value);
+    expect(refusal(text)).toContain(
+      `integ.yaml:4:22: the character ${code}. Allowed: text without control characters.`,
+    );
+  });
+
+  it("is no new line of a command, no byte order mark and no carriage return", () => {
+    expect(refusal(client("", "{ command: |\n  a }").replace("{ command: |\n  a }", '{ command: "a\\nb" }'))).toBe(
+      "accepted",
+    );
+    expect(refusal(`\ufeff${client()}`)).toBe("accepted");
+    expect(refusal(client().replaceAll("\n", "\r\n"))).toBe("accepted");
   });
 });

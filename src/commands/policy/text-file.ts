@@ -1,0 +1,30 @@
+// A file that a person names: read as a whole, if it is one. A pipe or a device may never end, or never begin.
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { errorCode, systemWords } from "../../disk/error-words.ts";
+
+export type ReadText = { readonly text: string } | { readonly why: string; readonly isMissing: boolean };
+
+/** @param longest in bytes, of UTF-8 */
+export function readTextFile(path: string, longest: number): ReadText {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const stats = fstatSync(fd);
+      const why = stats.isDirectory()
+        ? "it is a folder"
+        : !stats.isFile()
+          ? "it is not a regular file"
+          : stats.size > longest
+            ? `it is too large. Allowed: up to ${longest / 1024 / 1024} MiB`
+            : undefined;
+      if (why !== undefined) return { why, isMissing: false };
+      return { text: new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(fd)) };
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    if (error instanceof TypeError) return { why: "it is not UTF-8", isMissing: false };
+    const isMissing = errorCode(error) === "ENOENT";
+    return { why: isMissing ? "it does not exist" : systemWords(error), isMissing };
+  }
+}
