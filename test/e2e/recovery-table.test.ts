@@ -11,7 +11,7 @@ import { dimensions, flags, variables } from "./recovery-table-dimensions.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { operations, Table } from "./recovery-table-operations.ts";
 
-/** Plays one dimension at every end; results are added to a file, and what stands there is not played again. */
+/** Plays the dimensions of that name (a regular expression) at every end; results are added to a file, and what stands there is not played again. */
 const { INTEG_TEST_DIMENSION: only, INTEG_TEST_RESULTS: results } = process.env;
 const isWhole = isFull || only !== undefined;
 const isTraced = sayWhetherTraced("recovery after a kill between two requests");
@@ -158,7 +158,7 @@ async function playEnd(name: string, { end, plain, left, from }: Played): Promis
   let number = from;
   for (const [what, dimension] of Object.entries(worlds)) {
     number += 1;
-    if (only === undefined ? !isFull && number % 13 !== 0 : what !== only) continue;
+    if (only === undefined ? !isFull && number % 13 !== 0 : !new RegExp(`^(?:${only})$`).test(what)) continue;
     await play(`${name}, ${end.how} ${end.index}, ${what}`, async () => {
       const shift = dimension.firstClock;
       const its = shift === undefined ? left : await Left.of(table, name, { end, shift });
