@@ -299,13 +299,15 @@ function isRevoked(status: string | undefined): boolean {
   return status === "revoked" || status === "absent";
 }
 
-/** A yes whose body shows the status is believed; if it is empty or shows nothing, the list is looked at. */
+/** A yes whose body shows the key's status is believed; if it shows nothing, or another key, the list is looked at. */
 async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<AccessKey>): Promise<KeyRevoked> {
   const { id } = key;
-  const { status } = answer.value;
-  if (status === "revoked") return { receipt: answer.text, seen: true };
+  const { id: shown = id, status } = answer.value;
+  if (shown === id && status === "revoked") return { receipt: answer.text, seen: true };
   const listed = await listedStatus(bench, key);
   if (isRevoked(listed)) return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+  if (shown !== id)
+    throw new Failure("outcome_unknown", `The service responded to the revocation with another key (${shown}).`);
   const still = listed ?? status;
   if (still === undefined) return { receipt: JSON.stringify({ id }), seen: false };
   throw new Failure(

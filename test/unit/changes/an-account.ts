@@ -51,6 +51,8 @@ export class AnAccount {
   aheadMs = 0;
   /** Fields of the receipt of a POST that are not what was asked for. */
   lies: Readonly<Record<string, unknown>> = {};
+  /** A service that revokes nothing and says this in its response to a DELETE. */
+  revocationLies: Readonly<Record<string, unknown>> | undefined;
   step: <T>(name: string, effect: () => T) => T = (_name, effect) => effect();
 
   /** A client or key from before. */
@@ -97,13 +99,15 @@ export class AnAccount {
       oauthClients: {
         create: (body, key) => answer("create", { body, key }, (fate) => this.#createClient(body, key, fate)),
         get: (id) => answer("get", { id }, () => this.#shown(this.clients.find((one) => one.id === id))),
-        revoke: (id) => answer("revoke", { id }, () => this.#shown(revoked(this.clients, id))),
+        revoke: (id) =>
+          answer("revoke", { id }, () => this.#said(this.#shown(this.#revoked(this.clients, id)), this.revocationLies)),
       },
       accessKeys: {
         create: (body) => answer("create", { body }, (fate) => this.#keyAnswer(this.#make("key", { body }), fate)),
         list: () => answer("list", {}, () => this.#list()),
         rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
-        revoke: (id) => answer("revoke", { id }, () => keyShown(revoked(this.keys, id))),
+        revoke: (id) =>
+          answer("revoke", { id }, () => this.#said(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
       },
       clockOffset: () => told,
       tokens: {
@@ -140,7 +144,17 @@ export class AnAccount {
     const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
     if (made.status !== "revoked") made.status = becomes;
     const attempt = this.#shown(made, { withSecret: fate !== "silent" });
-    return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...this.lies } } : attempt;
+    return this.#said(attempt, this.lies);
+  }
+
+  #said<T>(attempt: Attempt<T>, lies: Readonly<Record<string, unknown>> | undefined): Attempt<T> {
+    return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...lies } } : attempt;
+  }
+
+  #revoked(all: readonly Made[], id: string): Made | undefined {
+    const made = all.find((one) => one.id === id);
+    if (made && this.revocationLies === undefined) made.status = "revoked";
+    return made;
   }
 
   #shown(made: Made | undefined, { withSecret = false } = {}): Attempt<OAuthClient> {
@@ -215,12 +229,6 @@ export class AnAccount {
 
 function nameOf({ body }: Made): string {
   return (JSON.parse(body) as { name: string }).name;
-}
-
-function revoked(all: readonly Made[], id: string): Made | undefined {
-  const made = all.find((one) => one.id === id);
-  if (made) made.status = "revoked";
-  return made;
 }
 
 function keyShown(made: Made | undefined): Attempt<AccessKey> {

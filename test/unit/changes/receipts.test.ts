@@ -7,6 +7,8 @@ import { rotateAccessKey } from "../../../src/changes/access-key/rotate.ts";
 import { createOAuthClient } from "../../../src/changes/oauth-client/create.ts";
 import { replaceLostSecret } from "../../../src/changes/oauth-client/replace.ts";
 import { rotateOAuthClient } from "../../../src/changes/oauth-client/rotate.ts";
+import { revokeAccessKey, revokeOAuthClient } from "../../../src/changes/revocation.ts";
+import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Workbench } from "../../../src/changes/workbench.ts";
 import { AWorld, type DestinationKind } from "./a-world.ts";
 
@@ -110,6 +112,77 @@ function worldOf({ operation, destination, fate, lies }: Cell): AWorld {
   world.account.lies = lies;
   return world;
 }
+
+/** What the answer to a revocation says instead of `revoked`. (Another client's id: the API's own reader, test/contract.) */
+const revocationLies: Record<string, Readonly<Record<string, unknown>>> = {
+  "a client that is active": { status: "active" },
+  "a client that is disabled": { status: "disabled" },
+  "a client that has expired": { status: "expired" },
+  "a client that is pending": { status: "pending" },
+  "a status in capitals": { status: "REVOKED" },
+};
+const keyRevocationLies: Record<string, Readonly<Record<string, unknown>>> = {
+  "a key that is active": { status: "active" },
+  "another key that is revoked": { id: "ak_9", status: "revoked" },
+  "a status that is not documented": { status: "disabled" },
+  "a status in capitals": { status: "REVOKED" },
+  "no status": { status: undefined },
+  nothing: { id: undefined, status: undefined },
+};
+const revocations: Record<string, Work> = {
+  "oauth-clients revoke": (bench) => revokeOAuthClient(bench, "oc_old"),
+  "keys revoke": (bench) => revokeAccessKey(bench, "ak_old"),
+};
+const rotations = { ...clientWork, ...keyWork };
+const revocationTable = [
+  ...Object.entries(revocationLies).flatMap(([says, lies]) => [
+    { operation: "oauth-clients revoke", says, lies, work: revocations["oauth-clients revoke"]! },
+    { operation: "oauth-clients rotate", says, lies, work: rotations["oauth-clients rotate"]! },
+  ]),
+  ...Object.entries(keyRevocationLies).flatMap(([says, lies]) => [
+    { operation: "keys revoke", says, lies, work: revocations["keys revoke"]! },
+    { operation: "keys rotate --by-replacement", says, lies, work: rotations["keys rotate --by-replacement"]! },
+  ]),
+];
+
+describe("a receipt of a revocation that is not what was asked for", () => {
+  it.each(revocationTable)("$operation with $says is not over, and is finished later", async ({ work, lies }) => {
+    const world = new AWorld({ retryForMs: 0 });
+    world.account.has("client", "oc_old");
+    world.account.has("key", "ak_own");
+    world.account.has("key", "ak_old");
+    world.account.revocationLies = lies;
+    const ended = await world.run<unknown>((bench) => work(bench, world));
+    expect(["outcome_unknown", "pending"]).toContain(ended.kind);
+    expect(ended.failure!.message).not.toContain("undefined");
+    await world.recover();
+    expect(world.unsettled()).not.toEqual([]);
+    world.account.revocationLies = undefined;
+    await world.recover();
+    const old = [...world.account.clients, ...world.account.keys].filter(({ id }) => id.endsWith("_old"));
+    expect(old.filter(({ status }) => status === "revoked")).toHaveLength(1);
+    expect([world.unsettled(), world.broken]).toEqual([[], []]);
+  });
+
+  it.each(Object.entries(revocationLies))(
+    "of a client whose secret is lost, with %s: nothing is made in its place before it is revoked",
+    async (_says, lies) => {
+      const world = new AWorld({ fates: { create: ["silent"] }, retryForMs: 0 });
+      world.account.revocationLies = lies;
+      const ended = await world.run((bench) => {
+        const options = { destination: world.destination(), waitMs: 0 };
+        const conclude = async (_end: unknown, lease: EntryLease) => replaceLostSecret(bench, lease, options);
+        return createOAuthClient(bench, client, { ...options, conclude });
+      });
+      expect(ended.kind).toBe("outcome_unknown");
+      expect(world.account.requests.filter((request) => request === "create")).toHaveLength(1);
+      world.account.revocationLies = undefined;
+      await world.recover();
+      expect(world.account.live("client")).toHaveLength(1);
+      expect([world.unsettled(), world.broken]).toEqual([[], []]);
+    },
+  );
+});
 
 describe("a receipt that is not what was asked for", () => {
   it.each(table)("$operation to $destination, $fate with $says", async (cell) => {
