@@ -100,10 +100,12 @@ function hasStopped(sent: readonly string[], plain: readonly string[]): boolean 
 function faultsOf(
   { first, second }: { readonly first: Outcome; readonly second: Outcome | undefined },
   plain: Outcome,
-  { refuses, mayDoubt, isElsewhere }: Dimension,
+  { refuses, mayDoubt, isElsewhere, undo }: Dimension,
 ): string[] {
   const faults = [...first.broken];
-  const asPlain = faultsBetween(first, isElsewhere === true ? sentElsewhere(first, plain) : plain);
+  // What takes a profile away takes its secret too.
+  const withProfiles = undo === undefined ? plain : { ...plain, secrets: first.secrets };
+  const asPlain = faultsBetween(first, isElsewhere === true ? sentElsewhere(first, plain) : withProfiles);
   if (asPlain.length === 0) return faults;
   const hasRefused = first.code !== 0 && hasStopped(first.wire, plain.wire);
   if (refuses !== undefined && hasRefused) {
@@ -163,7 +165,9 @@ async function playEnd(name: string, { end, plain, left, from }: Played): Promis
       const shift = dimension.firstClock;
       const its = shift === undefined ? left : await Left.of(table, name, { end, shift });
       if (its === undefined) return [];
-      const faults = faultsOf(await its.recover(dimension), plain, dimension);
+      let faults = faultsOf(await its.recover(dimension), plain, dimension);
+      // Some doubts end with time alone, for a plain recovery too.
+      if (faults.length > 0) faults = faultsOf(await its.recover(dimension), (await left.recover()).first, dimension);
       if (its !== left) its.remove();
       return faults;
     });

@@ -207,6 +207,9 @@ async function destinationOf(
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const own = { ...options, ...issuedAs(entry) };
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
+  // What a person typed now does not settle a change that was never sent: it stays for the next recovery.
+  if (entry.attempts === 0 && entry.state === "open" && asked.isNamed && asked.options.to.length > 0)
+    await place.check();
   return taken.once(place, entry.parent ?? entry.id);
 }
 
