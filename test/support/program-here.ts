@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import type { Ended, Home, RunOptions } from "./program.ts";
+import { recordSteps } from "./record-steps.ts";
 
 const dist = resolve(import.meta.dirname, "../../dist");
 
@@ -37,7 +38,12 @@ type Options = Pick<RunOptions, "env" | "input" | "cwd">;
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
   if (isBusy) return undefined;
   isBusy = true;
-  return inFolder(options.cwd ?? home.folder, () => runProgram(home, words, options)).finally(() => (isBusy = false));
+  return inFolder(options.cwd ?? home.folder, () => runProgram(home, words, options))
+    .then((end) => {
+      recordSteps(words, end);
+      return end;
+    })
+    .finally(() => (isBusy = false));
 }
 
 /** The children of a command start in the folder of the process. */

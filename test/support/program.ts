@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { runHere } from "./program-here.ts";
+import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
 import { teamJournal } from "./team-journal.ts";
 
@@ -113,7 +114,7 @@ export class Home {
 
   /** Runs one command to its end in a process of its own. */
   spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    return ended(this.start(words, options), options);
+    return ended(this.start(words, options), { ...options, words });
   }
 
   #makeTables(): void {
@@ -147,7 +148,10 @@ function needsProcess([noun, ...rest]: readonly string[], { under, timeoutMs, en
 }
 
 /** Waits for a process; kills it when it takes too long, so that a hang is a failure and not a stuck run. */
-export function ended(child: ReturnType<typeof spawn>, options: RunOptions = {}): Promise<Ended> {
+export function ended(
+  child: ReturnType<typeof spawn>,
+  options: RunOptions & { readonly words?: readonly string[] } = {},
+): Promise<Ended> {
   let stdout = "";
   let stderr = "";
   child.stdout!.setEncoding("utf8").on("data", (text: string) => (stdout += text));
@@ -159,6 +163,7 @@ export function ended(child: ReturnType<typeof spawn>, options: RunOptions = {})
     child.on("error", failed);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
+      if (code !== null) recordSteps(options.words ?? [], { code, stdout, stderr });
       done({ code, signal, stdout, stderr });
     });
   });

@@ -247,7 +247,10 @@ describe("an argument that is left out", () => {
     const done = await made(service.us.service_account_id, "entity:read").then(() => journal().at(-1)!.id);
     const unknown = await attempted("sa_elsewhere", "entity:read");
     const showing = session(["journal", "show"]);
-    await showing.answer(new RegExp(`● ${unknown} \\(oauth_client.create, unknown\\).*${done}`, "s"), `${down}\r`);
+    await showing.answer(
+      new RegExp(`● ${unknown} \\(oauth_client.create, sa_elsewhere, unknown, profile env, 20.*${done}`, "s"),
+      `${down}\r`,
+    );
     expect(await showing.ended).toBe(0);
     expect(showing.shown).toMatch(new RegExp(`id +${done}`));
     const forgetting = session(["journal", "forget"]);
@@ -261,25 +264,29 @@ describe("an argument that is left out", () => {
     expect(code).toBe(12);
     const kept = journal().at(-1)!.id;
     const claiming = session(["journal", "claim", "--secret-file", "claimed.secret"]);
-    await claiming.answer(new RegExp(`● ${kept} \\(oauth_client.create, undelivered\\)`), "\r");
+    await claiming.answer(new RegExp(`● ${kept} \\(oauth_client.create, sa_us_automation, undelivered, `), "\r");
     expect(await claiming.ended, claiming.written).toBe(0);
     expect(claiming.written).not.toContain(done);
     expect(readFileSync(home.path("claimed.secret"), "utf8")).toMatch(/^sbx_us_cs_/);
     expect(journal().find(({ id }) => id === unknown)?.state).toBe("abandoned");
   });
 
-  it("is picked: a key that this machine made, or the profile's own", async () => {
+  it("is picked: a key of those that the service lists, and none that is revoked", async () => {
     const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
     const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--json"], { env });
     const { id } = JSON.parse(stdout) as { id: string };
     const asked = session(["keys", "revoke"], { env });
-    await asked.answer(new RegExp(`● ${id} \\(picked, `), "\r");
+    const other = new RegExp(
+      `● ${id} \\(picked, \\S+, active, created .*\\).*○ ${service.us.access_key_id} \\(.*active`,
+      "s",
+    );
+    await asked.answer(other, "\r");
     await asked.answer(new RegExp(`revoke key ${id}`, "i"), "y");
     expect(await asked.ended, asked.written).toBe(0);
-    // It is gone: nothing is left to pick.
-    const none = session(["keys", "revoke"], { env });
-    expect(await none.ended).toBe(2);
-    expect(none.written).toContain("<id> is missing.");
+    const again = session(["keys", "revoke"], { env });
+    await again.answer(new RegExp(`● ${service.us.access_key_id} `), "\u0003");
+    expect(await again.ended).toBe(130);
+    expect(again.written).not.toContain(id);
   });
 
   it("is picked: a profile, and one to act as where none is the default", async () => {

@@ -24,8 +24,8 @@ import { Failure } from "../../errors.ts";
 import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import type { Destination, SecretOptions } from "../../secrets/destination.ts";
-import { optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
+import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
+import { leadsTo, optionsFor, passedOver, placeNotTold, type RecoveryOptions } from "./remembered-destination.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -206,11 +206,25 @@ async function destinationOf(
   if (passed !== undefined) context.output.note(passed);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const own = { ...options, ...issuedAs(entry) };
+  if (asked.isNamed) await tryTyped(context, entry, { ...asked.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
-  // What a person typed now does not settle a change that was never sent: it stays for the next recovery.
-  if (entry.attempts === 0 && entry.state === "open" && asked.isNamed && asked.options.to.length > 0)
-    await place.check();
   return taken.once(place, entry.parent ?? entry.id);
+}
+
+/**
+ * What a person types now and cannot be used changes nothing of an entry: the next recovery finds it as this one did.
+ * @throws Failure of a destination that the entry does not remember, and that cannot take a secret
+ */
+async function tryTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
+  const places = entry.destination ? placesOf(entry.destination) : [];
+  for (const option of options.to) {
+    if (places.some((place) => leadsTo(option, place, settings.cwd))) continue;
+    const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
+    await typed.check();
+    // These reserve nothing that a crash could leave.
+    if (option.kind === "profile" || option.kind === "store")
+      await typed.prepare(entry.id).finally(() => typed.release());
+  }
 }
 
 function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {

@@ -65,7 +65,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
 }
 
 /** The list of keys in one attempt, for what can do without it. */
-async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Rows | undefined> {
+export async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Rows | undefined> {
   try {
     const answer = await (await context.connect(profile, { timeoutMs: 5000 })).accessKeys.list();
     return answer.kind === "answered" ? answer.value : undefined;

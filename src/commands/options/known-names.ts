@@ -50,7 +50,17 @@ export function everyProfile(stored: readonly ProfileName[]): Choice[] {
 
 /** By their ids, in the order given. */
 function entryChoices(entries: readonly Entry[]): Choice[] {
-  return entries.map(({ id, operation, state }) => ({ value: id, hint: `${operation}, ${state}` }));
+  return entries.map((entry) => {
+    const { id, operation, state, profile, created_at } = entry;
+    const about = [operation, subjectOf(entry), state, profile && `profile ${profile}`, created_at.slice(0, 10)];
+    return { value: id, hint: about.filter(Boolean).join(", ") };
+  });
+}
+
+/** What an entry is about, as a person knows it: the key's name, the client's service account, else the id. */
+function subjectOf({ request_text, resource_id }: Entry): string | null {
+  const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
+  return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
 }
 
 /** The service accounts that clients were asked for with, each once, the newest first. */

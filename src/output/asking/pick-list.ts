@@ -43,7 +43,8 @@ interface Option {
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isDumb) return writtenOut(context, list);
   const { autocomplete, select } = await import("@clack/prompts");
-  const options = optionsOf(list);
+  // A hint would stand on the marked row alone, and it is what tells the rows apart.
+  const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
   const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
     options.length < searchedFrom
@@ -126,10 +127,12 @@ function isSomething(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }
 
+function withHint(label: string, hint: string | undefined): string {
+  return hint === undefined ? label : `${label} (${hint})`;
+}
+
 function lines(choices: readonly Choice[]): string {
-  return choices
-    .map(({ value, hint }) => `  ${labelOf(value)}${hint === undefined ? "" : ` (${labelOf(hint)})`}\n`)
-    .join("");
+  return choices.map(({ value, hint }) => `  ${withHint(labelOf(value), hint && labelOf(hint))}\n`).join("");
 }
 
 /** Where no cursor can be moved: the choices a line each, and one of them is typed as it is written. */

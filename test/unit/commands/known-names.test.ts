@@ -49,11 +49,11 @@ async function ask(
 describe("names at Tab", () => {
   it("are each entry, each unsettled one, and each resource once, the newest first", async () => {
     expect((await ask("entries")).names).toEqual([
-      "e3: oauth_client.revoke, done",
-      "e2: access_key.create, unknown",
-      "e1: oauth_client.create, done",
+      "e3: oauth_client.revoke, oac_1, done, 2026-11-21",
+      "e2: access_key.create, unknown, 2026-11-20",
+      "e1: oauth_client.create, sa_1, done, 2026-11-19",
     ]);
-    expect((await ask("unsettled")).names).toEqual(["e2: access_key.create, unknown"]);
+    expect((await ask("unsettled")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
     expect((await ask("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
     expect((await ask("keys")).names).toEqual([]);
     expect((await ask("claimable")).names).toEqual([]);

@@ -1,6 +1,6 @@
 // What this machine's journal knows of clients, requests and keys at one address, and what it no longer offers.
 import { describe, expect, it } from "vitest";
-import { keysIn } from "../../../src/commands/keys/keys.ts";
+import { keysIn, keysListed } from "../../../src/commands/keys/pick-key.ts";
 import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/clients.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 
@@ -114,5 +114,22 @@ describe("keys", () => {
       { value: "k_own", hint: "the key that this profile uses" },
     ]);
     expect(keysIn(entries, { baseUrl: here }).map(({ value }) => value)).toEqual(["k_5", "k_6", "k_own", "k_2"]);
+  });
+
+  it("are those that the service lists and that are not revoked, with name, owner, status and age", () => {
+    const createdAt = "2026-11-18T00:00:00.000Z";
+    const rows = [
+      { id: "k_own", name: "mine", status: "active", createdAt },
+      { id: "k_1", name: "ci", keyType: "service_account", status: "active", createdAt },
+      { id: "k_2", name: "old", status: "revoked", createdAt },
+      { id: "k_3", boundEmail: "a@example.com" },
+      { name: "without an id" },
+    ].map((value) => ({ value, text: JSON.stringify(value) }));
+    const now = Date.parse("2026-11-21T00:00:00.000Z");
+    expect(keysListed({ rows }, { own: "k_own", now })).toEqual([
+      { value: "k_1", hint: "ci, service_account, active, created 3 days ago" },
+      { value: "k_3", hint: "a@example.com" },
+      { value: "k_own", hint: "mine, the key that this profile uses, active, created 3 days ago" },
+    ]);
   });
 });

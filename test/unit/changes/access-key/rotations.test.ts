@@ -115,11 +115,14 @@ interface How {
   readonly boundTo?: string;
   readonly scopes?: AccessKeyRequest["scopes"];
   readonly expiresAt?: string;
+  readonly name?: string;
+  readonly keyType?: AccessKeyRequest["keyType"];
+  readonly marked?: boolean;
 }
 
 function replaceKey(
   world: AWorld,
-  { overlapMs = 0, updateProfile = false, boundTo, scopes, expiresAt }: How = {},
+  { overlapMs = 0, updateProfile = false, boundTo, marked = true, name = "new", ...request }: How = {},
 ): Promise<Ended<unknown>> {
   return world.run((bench) =>
     replaceAccessKey(
@@ -127,7 +130,7 @@ function replaceKey(
       {
         oldId: "ak_old",
         boundTo,
-        creation: { request: { name: "new", scopes, expiresAt }, marked: true },
+        creation: { request: { name, ...request }, marked },
         overlapMs,
         updateProfile,
       },
@@ -147,6 +150,9 @@ describe("by replacement", () => {
     [{ expiresAt: "2027-01-01T00:00:00Z" }, "the expiry was never, and is 2027-01-01T00:00:00Z now"],
     [{ overlapMs: 60_000 }, "--overlap was 86400s, and is 60s now"],
     [{ updateProfile: true }, "--update-profile was false, and is true now"],
+    [{ name: "other" }, "--name was new, and is other now"],
+    [{ keyType: "service_account" }, "--type was user_bound, and is service_account now"],
+    [{ marked: false }, "--name-marker was true, and is false now"],
   ] as const)("typed again with %j is refused with both values", async (typed, message) => {
     const world = worldWithKeys();
     const begun: How = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };

@@ -1,0 +1,69 @@
+// Picking a key at a terminal: of those that the service lists, else of those that this machine's journal knows.
+import { readAccessKey } from "../../api/access-keys.ts";
+import type { Rows } from "../../api/json/unknown-list.ts";
+import type { Context } from "../../context.ts";
+import { type Entry, revokedBy } from "../../journal/entry.ts";
+import type { Choice } from "../../output/asking/pick-list.ts";
+import { relativeTime } from "../../output/relative-time.ts";
+import { newestEntries } from "../options/known-names.ts";
+import { keysSeenBy } from "./own-key.ts";
+
+/** @returns nothing where there is no key to pick */
+export async function pickKey(context: Context, question: string): Promise<string | undefined> {
+  const profile = await context.profiles.active();
+  const { baseUrl, keyId: own } = profile;
+  const rows = await keysSeenBy(context, profile);
+  const choices =
+    rows === undefined
+      ? keysIn(await newestEntries(await context.journal()), { baseUrl, own })
+      : keysListed(rows, { own, now: context.clock.now() });
+  if (choices.length === 0) return undefined;
+  const other = { label: "another…", question: "Id of the key" };
+  return context.output.pick(question, { choices, flag: "<id>", other });
+}
+
+/** What a list has to choose from, in its order: name, owner, status and age of each. The profile's own key comes last. */
+export function keysListed(
+  { rows }: Pick<Rows, "rows">,
+  { own, now }: { readonly own: string | undefined; readonly now: number },
+): Choice[] {
+  const keys = rows.map(({ value }) => readAccessKey(value)).filter(({ id, status }) => id && status !== "revoked");
+  const choices = keys.map((key) => {
+    const { id = "", name, boundEmail, keyType, status, createdAt } = key;
+    const age = createdAt === undefined ? undefined : `created ${relativeTime(createdAt, now)}`;
+    const whose = id === own ? "the key that this profile uses" : (boundEmail ?? keyType);
+    return { value: id, hint: [name, whose, status, age].filter((part) => part !== undefined).join(", ") };
+  });
+  return [...choices.filter(({ value }) => value !== own), ...choices.filter(({ value }) => value === own)];
+}
+
+/**
+ * The keys that entries at this address made or rotated, newest first.
+ * @param own id of the profile's own key, where it is known: it comes last, whether an entry names it or not
+ */
+export function keysIn(
+  entries: readonly Entry[],
+  { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
+): Choice[] {
+  const here = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
+  const gone = new Set(here.flatMap(goneBy));
+  const known = new Map<string, string>();
+  for (const entry of here) {
+    const { resource_id: id, operation, created_at } = entry;
+    if (id === null || id === own || operation === "access_key.revoke" || gone.has(id) || known.has(id)) continue;
+    known.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
+  }
+  const choices = [...known].map(([value, hint]) => ({ value, hint }));
+  return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
+}
+
+/** Keys that are revoked, as an entry says. */
+function goneBy(entry: Entry): unknown[] {
+  return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
+}
+
+function nameOf({ request_text }: Entry): string | undefined {
+  if (request_text === "") return undefined;
+  const { name } = JSON.parse(request_text) as { name?: unknown };
+  return typeof name === "string" ? name : undefined;
+}

@@ -1,0 +1,59 @@
+// Every next step that the program printed in any test of the run, held against its own parser: a POSIX shell reads it as
+// words, the command exists, takes these flags and arguments, and is not the one that just ended for good.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readCommandLine } from "../../src/edge/command-line.ts";
+import { recordFigure } from "./figures.mjs";
+import type { Step } from "./record-steps.ts";
+
+/** Exit codes of what ends the same way again, however often it is typed: usage, not found, conflict, unusable. */
+const forGood: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
+
+/** Before the first test: a folder for the steps. @returns what is done after the last: each of them is read */
+export default function recordSteps(): (() => Promise<void>) | undefined {
+  if (process.env.INTEG_TEST_STEPS) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
+  process.env.INTEG_TEST_STEPS = folder;
+  return async () => {
+    const steps = readdirSync(folder).flatMap((name) => stepsIn(join(folder, name)));
+    rmSync(folder, { recursive: true, force: true });
+    delete process.env.INTEG_TEST_STEPS;
+    const wrong: string[] = [];
+    for (const step of steps) {
+      const why = await whyWrong(step);
+      if (why !== undefined)
+        wrong.push(`${step.next}\n    after integ ${step.typed.join(" ")}, exit ${step.code}: ${why}`);
+    }
+    recordFigure("next steps that tests printed", { typed: steps.length, wrong: wrong.length });
+    if (wrong.length === 0) return;
+    process.exitCode = 1;
+    throw new Error(`${wrong.length} next steps cannot be typed:\n${wrong.slice(0, 20).join("\n")}`);
+  };
+}
+
+function stepsIn(path: string): Step[] {
+  const lines = readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => line.endsWith("}"));
+  return lines.map((line) => JSON.parse(line) as Step);
+}
+
+/** Nothing if the step can be typed. */
+export async function whyWrong({ typed, code, next }: Step): Promise<string | undefined> {
+  if (!next.startsWith("integ"))
+    return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
+  // What a shell would run, send elsewhere or ask for is no word of ours.
+  const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", `set -u; integ() { printf '%s\\0' "$@"; }; ${next}`], {
+    encoding: "utf8",
+    env: { PATH: "" },
+  });
+  if (status !== 0 || stderr !== "") return `a shell says: ${stderr}`;
+  const words = stdout.split("\0").slice(0, -1);
+  if (forGood.has(code) && words.join("\0") === typed.join("\0")) return "it is the command that just ended so";
+  return readCommandLine(words, { width: 80, version: "0" }).then(
+    (read) => ("missing" in read ? "an argument is missing" : undefined),
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+}
