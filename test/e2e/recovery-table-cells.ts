@@ -214,17 +214,21 @@ async function secretsIn(table: Table, at: Home): Promise<string[]> {
     void said.push(`${name} ${secret === "" ? "is empty" : (await table.works(secret)) ? "works" : "does not work"}`);
   for (const name of ["s", "t", "another"])
     if (existsSync(at.path(name))) await say(name, readFileSync(at.path(name), "utf8"));
-  const credentials = at.path("config", "credentials");
-  const kept = existsSync(credentials) ? readdirSync(credentials).filter((name) => name.endsWith(".json")) : [];
-  let ofProfiles = 0;
-  for (const name of kept) {
-    const text = readFileSync(join(credentials, name), "utf8").trim();
-    // Only blanks: a trial whether there is space, when it was killed.
-    const { secret } = JSON.parse(text || '{"secret":""}') as { secret: string };
-    if (secret !== "" && secret !== table.us.api_key && (await table.works(secret))) ofProfiles += 1;
+  const config = at.env.INTEG_CONFIG_DIR ?? "";
+  const { profiles } = JSON.parse(readFileSync(join(config, "profiles.json"), "utf8")) as Stored;
+  for (const { name, credential } of profiles) {
+    const file = join(config, "credentials", `${credential?.ref}.json`);
+    if (!existsSync(file)) continue;
+    const { secret } = JSON.parse(readFileSync(file, "utf8")) as { secret: string };
+    if (secret !== table.us.api_key) await say(`profile ${name.replace(/^renamed-/, "")}`, secret);
   }
   await service.rewind(before);
-  return [...said, `${ofProfiles} profiles work`];
+  return said;
+}
+
+/** As the profiles' file has them. */
+interface Stored {
+  readonly profiles: readonly { readonly name: string; readonly credential: { readonly ref: string } | null }[];
 }
 
 /** Requests without what is random: ids by their order, keys by their entries, secrets and tokens by what they are. */

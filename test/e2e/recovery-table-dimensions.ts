@@ -107,8 +107,11 @@ export const flags: Readonly<Record<string, Dimension>> = {
   "--secret-file": toFile(),
   "--secret-command": toCommand(),
   // Another account's, and one that is not there.
-  "--secret-profile": { ...flag("--secret-profile", "other"), refuses: /cannot become|belongs to/ },
-  "--secret-to": { ...flag("--secret-to", "keychain:integ-table/secret"), refuses: /keychain/ },
+  "--secret-profile": {
+    ...flag("--secret-profile", "other"),
+    refuses: /cannot become|belongs to|replaces the credential/,
+  },
+  "--secret-to": { ...flag("--secret-to", "keychain:integ-table/secret"), refuses: /keychain|replaces the credential/ },
   "--escrow": { ...flag("--escrow", "age1another"), refuses: /escrow/i },
   "--secret-format": toFile("--secret-format", "line"),
   "--secret-env": toFile("--secret-format", "env", "--secret-env", "A=secret"),

@@ -222,8 +222,12 @@ async function tryTyped({ secrets, settings }: Context, entry: Entry, options: S
     const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
     await typed.check();
     // These reserve nothing that a crash could leave.
-    if (option.kind === "profile" || option.kind === "store")
-      await typed.prepare(entry.id).finally(() => typed.release());
+    if (option.kind !== "profile" && option.kind !== "store") continue;
+    try {
+      await typed.prepare(entry.id);
+    } finally {
+      await typed.release();
+    }
   }
 }
 
