@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readCommandLine } from "../../src/edge/command-line.ts";
+import { readCommandLine } from "../../src/edge/run.ts";
 import { recordFigure } from "./figures.mjs";
 import type { Step } from "./record-steps.ts";
 
