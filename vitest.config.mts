@@ -59,7 +59,7 @@ export default defineConfig({
           ...shared,
           name: "program",
           include: ["test/{contract,crash,e2e,model,terminal}/**/*.test.ts"],
-          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts"],
+          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"],
         },
       },
       {
@@ -68,7 +68,7 @@ export default defineConfig({
           name: "team",
           include: onEveryEngine.map((name) => `test/e2e/${name}.test.ts`),
           setupFiles: [shared.setupFiles, "test/support/on-postgres.ts"],
-          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts", "test/support/postgres-engine.ts"],
+          globalSetup: ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/postgres-engine.ts"],
         },
       },
     ],
