@@ -88,10 +88,18 @@ function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
   const { kept_at } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
   if (secrets.isKept(entry.id)) return;
-  const { kind, message, details } = undelivered(entry, `it is kept in ${kept_at}, and this is ${secrets.place}.`);
-  throw new Failure(kind, message, {
+  throw keptElsewhere(entry, secrets.place);
+}
+
+/** @param here machine and folder of this process: typed here, a claim finds nothing */
+export function keptElsewhere(entry: Entry, here: string): Failure {
+  const because = `it is kept in ${entry.detail.kept_at}, and this is ${here}.`;
+  const { kind, message, details } = undelivered(entry, because);
+  return new Failure(kind, message, {
     ...details,
-    meaning: `Nothing was sent. Claim it there; if that folder no longer exists: integ journal forget ${entry.id}`,
+    meaning: `Nothing was sent. If that folder no longer exists: integ journal forget ${entry.id}`,
+    nextCommand: undefined,
+    hint: `Run integ journal claim ${entry.id} there.`,
   });
 }
 

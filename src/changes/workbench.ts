@@ -230,10 +230,17 @@ export function outcomeUnknown(entry: Entry, because: Failure): Failure {
       ...because.details,
       // An earlier attempt was.
       unsent: false,
-      meaning: `${whatUnknownMeans(entry)}${prerequisite(because)}`,
-      ...(recoveryIn(because.details) ?? recoveryStep(entry.id)),
+      meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
+      ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
     }),
   );
+}
+
+/** The recovery as a command, unless something has to be typed otherwise first: alone it would end the same way again. */
+function recoveryAfter(because: Failure, entry: string): RecoveryStep {
+  const { hint } = because.details;
+  if (prerequisite(because) === "" || hint === undefined) return recoveryStep(entry);
+  return { nextCommand: undefined, hint: `${hint} Then run integ journal recover ${entry}.`, recovers: entry };
 }
 
 function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {

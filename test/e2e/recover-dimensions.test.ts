@@ -1,5 +1,6 @@
 // Recovery in another place: whatever the environment, the flags and the profiles say by then, an entry is finished as it
 // was begun, or the command refuses and says why.
+import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
@@ -46,6 +47,11 @@ async function withProfile(): Promise<Home> {
 function added(name: string, baseUrl: string): string[] {
   const where = ["--region", "us", "--base-url", baseUrl, "--organization-id", service.us.organization_id];
   return ["profiles", "add", name, ...where, "--api-key-stdin"];
+}
+
+async function firstEntry(at: Home): Promise<string> {
+  const { data } = JSON.parse((await at.integ(["journal", "list", "--json"])).stdout) as { data: { id: string }[] };
+  return data[0]!.id;
 }
 
 function made(): string[] {
@@ -209,5 +215,37 @@ describe.each(Object.entries(operations))("%s, recovered", (operation, { leave, 
     expect(stderr).not.toContain("error");
     expect(code).toBe(0);
     expect(await live()).toHaveLength(working);
+  });
+});
+
+describe("in another state folder", () => {
+  it("a secret that is kept in the first one is claimed there: neither command leads to the other", async () => {
+    const at = await withProfile();
+    expect((await at.integ([...made(), "--secret-command", "exit 1", "-p", "p"])).code).toBe(12);
+    const id = await firstEntry(at);
+    const env = { INTEG_STATE_DIR: at.path("other"), INTEG_JOURNAL: at.path("state", "journal.ndjson") };
+    for (const words of [
+      ["claim", id, "--secret-file", "s"],
+      ["recover", id],
+    ]) {
+      const { code, stderr } = await at.integ(["journal", ...words], { env });
+      expect(code).toBe(12);
+      expect(stderr).toContain(`Fix: Run integ journal claim ${id} there.`);
+      expect(stderr).not.toContain("Next:");
+    }
+    expect((await at.integ(["journal", "claim", id, "--secret-file", "s"])).code).toBe(0);
+  });
+
+  it("a file that someone has made meanwhile is a step of its own, not the same command again", async () => {
+    const at = await withProfile();
+    await service.fault("POST /v1/oauth_clients drop=before times=1");
+    await at.integ([...made(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
+    const id = await firstEntry(at);
+    writeFileSync(at.path("s"), "mine");
+    const { code, stderr } = await at.integ(["journal", "recover", id]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(`--force to replace this one. Then run integ journal recover ${id}.`);
+    expect(stderr).not.toContain("Next:");
+    expect(await live()).toEqual([]);
   });
 });

@@ -1,6 +1,12 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { detailsOf } from "../../changes/workbench.ts";
-import { belonging, completeDelivery, secretFieldOf, settleClaimed } from "../../changes/delivery-recovery.ts";
+import {
+  belonging,
+  completeDelivery,
+  keptElsewhere,
+  secretFieldOf,
+  settleClaimed,
+} from "../../changes/delivery-recovery.ts";
 import { isUnnamed, isSettled, type Entry } from "../../journal/entry.ts";
 import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
@@ -204,6 +210,8 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   refuseDead(entry);
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
+  const { kept_at = keeping.place } = entry.detail;
+  if (entry.state === "undelivered" && kept_at !== keeping.place) throw keptElsewhere(entry, keeping.place);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,

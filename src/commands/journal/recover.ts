@@ -263,12 +263,12 @@ async function print(context: Context, { list }: Report, results: readonly Recov
 }
 
 async function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): Promise<void> {
-  for (const { entry } of results) {
+  for (const { entry, failure } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
     const [creation] = await journal.select({ states: ["done"], parent: entry.id });
     const due = dueAt(entry);
     const { old_client: old = entry.detail.old_key } = entry.detail;
-    if (due !== undefined && old !== undefined)
+    if (due !== undefined && old !== undefined && failure === undefined)
       context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, context.clock.now()));
     const place = whereSecretIs(entry) && (await whereSecretWent(context, creation ?? entry));
     if (place) context.output.note(`${entry.id}: ${place}`);

@@ -43,7 +43,7 @@ interface Option {
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isDumb) return writtenOut(context, list);
   const { autocomplete, select } = await import("@clack/prompts");
-  // A hint would stand on the marked row alone, and it is what tells the rows apart.
+  // A hint would be shown on the marked row alone, and it is what distinguishes the rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
   const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
