@@ -60,7 +60,7 @@ export const command = defineVerb({
           void (await lease.record({ destination: { ...at } }));
         await context.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
       } catch (error) {
-        throw stillKept(lease.entry, error);
+        throw stillKept(lease.entry, error, journal);
       } finally {
         await giveBackRoom(context, destination);
       }
@@ -90,12 +90,14 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
 }
 
 /** Nothing is lost by a claim that failed (exit 12): the copy goes only after a delivery. */
-function stillKept(entry: Entry, because: unknown): Failure {
+function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "isShared">): Failure {
   const why = because instanceof Error ? because.message : String(because);
   const isConflict = because instanceof Failure && because.kind === "conflict";
   return new Failure(isConflict ? "conflict" : "undelivered", `The secret could not be delivered: ${why}`, {
     ...detailsOf(entry),
-    meaning: "The secret is still kept on this machine, readable by you alone, until you claim it.",
+    meaning: isShared
+      ? "The secret is still kept, on this machine or encrypted in the team's journal, until you claim it."
+      : "The secret is still kept on this machine, readable by you alone, until you claim it.",
     ...claimStep(entry),
     cause: because,
   });
@@ -192,8 +194,7 @@ async function settle(
   }
   if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
-  if (wasUnnamed)
-    context.output.note(`The response that contained it was incomplete: integ journal recover ${id} finds its client.`);
+  if (wasUnnamed) context.output.note(`Its client is not recorded yet: integ journal recover ${id} finds it.`);
   // A rotation continues only now: its old credential is revoked once the new one is delivered.
   if (lease.entry.parent !== null) context.output.next(shell`integ journal recover ${lease.entry.parent}`);
 }
