@@ -99,10 +99,19 @@ export function replacedNamesIn(file, text) {
   return found;
 }
 
-/** @returns the prose of a document: no blocks of code, no code within a line */
+/** What a block of code says to a reader: its comments. */
+function notesOf(block) {
+  const keep = (line) => {
+    const at = line.search(/(?<=^|\s)# /);
+    return at < 0 ? " ".repeat(line.length) : " ".repeat(at) + line.slice(at);
+  };
+  return block.split("\n").map(keep).join("\n");
+}
+
+/** @returns the prose of a document: of blocks of code their comments, no code within a line */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
-  const prose = text.replace(/^```[\s\S]*?^```/gm, blank).replace(/`[^`\n]*`/g, blank);
+  const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);
   return prose.split("\n").map((line, index) => ({ kind: "documents", text: line, line: index + 1 }));
 }
 

@@ -24,6 +24,8 @@ describe("the lint of words", () => {
   it("reads a document without its code", () => {
     const text = "Mend it.\n\n```\nmend it\n```\n\nType `mend`, then “go”.\n";
     expect(wordsIn("README.md", text)).toEqual(["documents: Mend", "documents: “"]);
+    const block = "```sh\ninteg told  # it is told\n# Mend it.\nmend '#' it\n```\n";
+    expect(wordsIn("README.md", block)).toEqual(["documents: told", "documents: Mend"]);
   });
 
   it("finds a name that was replaced", () => {

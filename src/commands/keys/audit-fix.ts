@@ -21,7 +21,7 @@ export async function fixKeys(
   const ids = [...new Set(findings.filter(isRevocable).map(({ key_id }) => key_id!))];
   for (const { key_id, key_name, message, remedy } of findings) {
     const step = ids.includes(key_id ?? "")
-      ? "To be revoked"
+      ? "--fix revokes it."
       : remedy.startsWith("integ ")
         ? `Next: ${remedy}`
         : remedy;

@@ -29,7 +29,7 @@ export const command = defineVerb({
       )
       .option("--strict", "Exit with 10 also for keys that cannot be judged")
       .option("--waivers <file>", "File of accepted findings, each until a date")
-      .option("--fix", "Make a plan of the remedies that revoke, ask, and do it: expired, idle and never used keys")
+      .option("--fix", "Revoke expired, idle and never used keys, after a question")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },

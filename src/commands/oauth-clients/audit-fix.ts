@@ -67,7 +67,7 @@ export async function fixClients(
 function tellFinding(context: Context, finding: ClientFinding, fixes: readonly Fix[]): void {
   const { client_id, service_account_id, message, remedy } = finding;
   const fix = fixes.find((one) => one.finding === finding);
-  const planned = fix?.destination === undefined ? "To be revoked" : "To be rotated, with an overlap of 24h";
+  const planned = fix?.destination === undefined ? "--fix revokes it." : "--fix rotates it, with an overlap of 24h.";
   const step = fix !== undefined ? planned : remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy;
   context.output.note(`${client_id ?? service_account_id}: ${message}. ${step}`);
 }

@@ -20,10 +20,7 @@ export const command = defineVerb({
   configure: (command) =>
     command
       .option("--max-age <duration>", "Age from which a client is too old", "90d")
-      .option(
-        "--fix",
-        "Make a plan of the remedies, ask, and do it: revoke what is disabled or expired, rotate what is too old",
-      )
+      .option("--fix", "Revoke disabled and expired clients and rotate old ones, after a question")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ oauth-clients audit", does: "old and unusable clients, slots, clients in no policy" },

@@ -55,7 +55,7 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
     });
   }
   if (reading.isEmptied)
-    found.push({ severity: "warning", where: path, message: "It is empty: the next change starts a new one" });
+    found.push({ severity: "warning", where: path, message: "it is empty: the next change starts a new one" });
   // A first append that was cut short is all that stands there: the next one starts the journal.
   if (reading.size > 0 && fold.format === 0 && reading.torn?.offset !== 0) {
     found.push({ severity: "problem", where: path, message: "the first record, which names the format, is damaged" });
