@@ -1,0 +1,138 @@
+// A policy that is edited between two runs: each edit at each state that an item may be in. What worked works on, nothing is
+// made twice, and a secret goes where the file says when it is delivered.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+
+interface Item {
+  readonly name: string;
+  readonly scopes: string;
+  readonly account: "service_account_id" | "caller_service_account_id";
+  readonly file: string;
+  readonly every: string;
+  readonly overlap: string;
+}
+
+let service: Service;
+let account: Account;
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+
+const first: Item = {
+  name: "a",
+  scopes: "entity:read",
+  account: "service_account_id",
+  file: "a.json",
+  every: "60d",
+  overlap: "1h",
+};
+
+function policyOf(items: readonly Item[]): string {
+  const texts = items.map(
+    ({ name, scopes, account: owner, file, every, overlap }) =>
+      `  ${name}:\n    service_account: ${service.us[owner]}\n    scopes: [${scopes}]\n    rotate: { every: ${every}, overlap: ${overlap} }\n    secret: { file: ${file}, format: json }\n`,
+  );
+  const clients = texts.length === 0 ? "" : `oauth_clients:\n${texts.join("")}`;
+  return `version: 1\nunmanaged: ignore\n${clients}`;
+}
+
+const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
+const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
+
+/** How an item came to be in a state, and how many live clients it then has. */
+const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
+  absent: { live: 0, reach: async (home) => write(home, first) },
+  done: {
+    live: 1,
+    reach: async (home) => {
+      write(home, first);
+      await apply(home);
+    },
+  },
+  waiting: {
+    live: 2,
+    reach: async (home) => {
+      write(home, { ...first, scopes: "organization:read" });
+      await apply(home);
+      write(home, first);
+      expect((await apply(home)).stdout).toContain("waiting");
+    },
+  },
+  unknown: {
+    live: 1,
+    reach: async (home) => {
+      write(home, first);
+      await service.fault("POST /v1/oauth_clients drop=after times=1");
+      expect((await apply(home)).code).toBe(7);
+      await service.calm();
+    },
+  },
+  undelivered: {
+    live: 1,
+    reach: async (home) => {
+      write(home, first);
+      // The folder of the destination goes while the client is made.
+      const text = policyOf([first]).replace(
+        "{ file: a.json, format: json }",
+        '{ command: "cat > /dev/null; exit 3" }',
+      );
+      writeFileSync(home.path("integ.yaml"), text);
+      expect((await apply(home)).code).toBe(12);
+    },
+  },
+};
+
+/** What is changed in the file, and how many live clients that adds once all is done. */
+const edits: Readonly<Record<string, { readonly items: readonly Item[]; readonly adds: number }>> = {
+  nothing: { items: [first], adds: 0 },
+  "the limit": { items: [{ ...first, every: "30d" }], adds: 0 },
+  "the destination": { items: [{ ...first, file: "moved.json" }], adds: 0 },
+  "the scopes": { items: [{ ...first, scopes: "entity:read, organization:read", overlap: "0s" }], adds: 0 },
+  "the service account": { items: [{ ...first, account: "caller_service_account_id", overlap: "0s" }], adds: 0 },
+  "the name": { items: [{ ...first, name: "b", file: "b.json" }], adds: 1 },
+  removed: { items: [], adds: 0 },
+};
+
+const opens = async (home: Home, file: string): Promise<boolean> => {
+  if (!existsSync(home.path(file))) return false;
+  const held = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
+  return account.opens(held.client_id, held.client_secret);
+};
+
+describe.each(Object.entries(states))("an item that is %s", (state, { live, reach }) => {
+  it.each(Object.entries(edits))("and then changed: %s", async (edit, { items, adds }) => {
+    await account.clear();
+    const { access_token, token_endpoint } = service.us;
+    const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+    try {
+      await reach(home);
+      expect(await account.live()).toHaveLength(live);
+      const worked = await opens(home, "a.json");
+      write(home, ...items);
+      let ended = await apply(home);
+      for (let run = 0; run < 3 && ended.code !== 0; run += 1) ended = await apply(home);
+      ended = await apply(home);
+      const again = await apply(home);
+      expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
+      const results = (JSON.parse(again.stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
+      expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
+      // One client an item; what no item is about any more stays, for no run revokes it without being asked.
+      const isMissing = live === 0 && items.length > 0 && adds === 0;
+      expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
+      if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);
+      for (const { file, name } of items) {
+        const stays = name === "a" && (state === "done" || state === "waiting") && edit === "the destination";
+        expect(await opens(home, stays ? "a.json" : file), file).toBe(true);
+      }
+    } finally {
+      home.remove();
+    }
+  });
+});
