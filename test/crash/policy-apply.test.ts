@@ -122,6 +122,39 @@ describe("eight runs at once", () => {
   });
 });
 
+describe("apply and recover at once", () => {
+  const names = many(5);
+
+  it.each([
+    ["creations", "POST /v1/oauth_clients drop=after times=5"],
+    ["rotations", "DELETE /v1/oauth_clients/* drop=before times=5"],
+  ])("finish interrupted %s together, each once", { timeout: 300_000 }, async (what, fault) => {
+    await account.clear();
+    const home = homeWith(service, { names });
+    const isRotation = what === "rotations";
+    try {
+      if (isRotation) {
+        await home.integ(words);
+        writeFileSync(home.path("integ.yaml"), policyText(service, { names, scopes: widerScopes }));
+      }
+      const before = (await account.clients()).length;
+      await service.fault(fault);
+      const interrupted = await home.integ([...words, "--retry-for", "0"]);
+      await service.calm();
+      expect(interrupted.code).not.toBe(0);
+      const race = [words, ["journal", "recover", "--yes", "-q"], words, ["journal", "recover", "--yes", "-q"]];
+      await Promise.all(race.map((one) => home.spawned(one, { timeoutMs: 120_000 })));
+      const settled = await home.integ(words);
+      expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
+      expect(await wrongsOf(account, home, names)).toEqual([]);
+      // A secret that was lost with its response costs one client more, and no run costs another one.
+      expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
+    } finally {
+      home.remove();
+    }
+  });
+});
+
 /** Items are changed one after the other, so that a recorded run has the calls of the next one. */
 class ApplyStage implements Stage {
   readonly at: Home;
