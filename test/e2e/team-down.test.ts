@@ -1,0 +1,92 @@
+// A team's journal whose server has no space, or is not there: nothing is begun without its record, what was sent reaches the
+// user, and what needs no journal works.
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Account } from "../support/account.ts";
+import { Team } from "../support/administrators.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: PostgresServer;
+let service: Service;
+let account: Account;
+
+const create = (): string[] => {
+  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
+  return ["oauth-clients", "create", ...request, "--secret-file", "s"];
+};
+
+/** The server answers as one whose disk is full to every record of an entry from that one on. */
+async function fillDisk({ schema }: Team, position: number): Promise<void> {
+  await server.sql(
+    `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+     CREATE TRIGGER full_disk BEFORE INSERT ON ${schema}.integ_records FOR EACH ROW
+       WHEN (NEW.position >= ${position}) EXECUTE FUNCTION ${schema}.full()`,
+    role.name,
+  );
+}
+
+describe.skipIf(isWithoutPostgres("a team's journal that is down"))("a team's journal", () => {
+  beforeAll(async () => {
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await server?.remove();
+  });
+
+  it("on a full disk: nothing is begun", async () => {
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
+    for (const position of [1, 2]) {
+      await fillDisk(team, position);
+      await account.clear();
+      const { code, stderr } = await ada.integ(create());
+      expect([code, stderr]).toEqual([11, expect.stringContaining("has no space left on its disk")]);
+      expect(await account.creations()).toEqual([]);
+      await server.sql(
+        `DROP TRIGGER full_disk ON ${team.schema}.integ_records; DROP FUNCTION ${team.schema}.full`,
+        role.name,
+      );
+    }
+  });
+
+  it("that fills up after the request was sent: the result is shown, with a warning, and recovery finishes it", async () => {
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
+    await account.clear();
+    await fillDisk(team, 3);
+    const { code, stdout, stderr } = await ada.integ(create());
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Warning: The journal could not be updated.")]);
+    expect(stdout).toContain("oac_us_");
+    await server.sql(`DROP TRIGGER full_disk ON ${team.schema}.integ_records`, role.name);
+    const recovered = await ada.integ(["journal", "recover"]);
+    expect(recovered.code, recovered.stderr).toBe(0);
+    expect(await account.live()).toHaveLength(1);
+  });
+
+  it("that cannot be reached: what needs no journal works", async () => {
+    const ada = await (await Team.of(server, service)).administrator();
+    const env = { INTEG_JOURNAL: "postgresql://integ@127.0.0.1:9/integ" };
+    const list = await ada.integ(["entities", "list", "--json"], { env });
+    expect(list.code, list.stderr).toBe(0);
+    expect((await ada.integ(["profiles", "list"], { env })).code).toBe(0);
+    const doctor = await ada.integ(["doctor", "--json"], { env });
+    expect([doctor.code, doctor.stdout]).toEqual([expect.any(Number), expect.stringContaining("connection refused")]);
+    expect(doctor.code).not.toBe(0);
+  });
+
+  it("whose server does not sync (fsync = off) is a problem", async () => {
+    const ada = await (await Team.of(server, service)).administrator();
+    const set = async (change: string): Promise<void> => {
+      await server.sql(`ALTER SYSTEM ${change}`);
+      await server.sql("SELECT pg_reload_conf()");
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    };
+    await set("SET fsync = off");
+    onTestFinished(() => set("RESET fsync"));
+    const verified = await ada.integ(["journal", "verify", "--json"]);
+    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("fsync is off")]);
+  });
+});
