@@ -173,6 +173,23 @@ describe("an organization that one shell names and the other does not", () => {
 });
 
 describe("a profile with unfinished work", () => {
+  it("is not bound to another address or organization without a word of it", async () => {
+    const at = await withProfile();
+    const id = await leaveLost(at);
+    const elsewhere = ["--organization-id", "00000000-0000-4000-8000-000000000000"];
+    const back = ["--organization-id", service.us.organization_id.toUpperCase()];
+    for (const [words, says] of [
+      [elsewhere, true],
+      [back, true],
+      [["--organization-id", service.us.organization_id], false],
+      [["--audience", "another"], false],
+      [["--base-url", "https://other.example"], true],
+    ] as const) {
+      const { code, stderr } = await at.integ(["profiles", "edit", "p", ...words]);
+      expect([code, stderr.includes(`cannot be finished while p has`), stderr.includes(id)]).toEqual([0, says, says]);
+    }
+  });
+
   it("is not removed without a word of it: before the question, and for --yes", async () => {
     const at = await withProfile();
     const id = await leaveLost(at);

@@ -1,0 +1,42 @@
+// What a profile is still needed for, said before it is removed and when it is bound elsewhere.
+import type { Context } from "../../context.ts";
+import { Failure } from "../../errors.ts";
+import type { Profile } from "../../profiles/profile.ts";
+
+/** Another address or organization: an entry is finished where it was started, or not at all. */
+export function isBoundElsewhere(before: Profile, now: Profile): boolean {
+  return (
+    before.base_url !== now.base_url || before.organization_id?.toLowerCase() !== now.organization_id?.toLowerCase()
+  );
+}
+
+/** Warns of changes that only this profile can finish: one that is added again under its name is another one. */
+export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
+  try {
+    const text = await unfinishedBy(context, profile, change);
+    if (text !== undefined) context.output.warn(text);
+  } catch (error) {
+    // A journal that cannot be read keeps no one from changing a profile.
+    if (!(error instanceof Failure)) throw error;
+    context.output.warn(`It is not known whether it has unfinished changes: ${error.message}`);
+  }
+}
+
+async function unfinishedBy(
+  context: Context,
+  { id: profileId, name }: Profile,
+  change: "removed" | "moved",
+): Promise<string | undefined> {
+  const journal = await context.journal();
+  const unfinished = (await journal.unsettled()).filter(
+    ({ profile_id, parent }) => profile_id === profileId && parent === null,
+  );
+  if (unfinished.length === 0) return undefined;
+  const are = unfinished.length === 1 ? "1 change is" : `${unfinished.length} changes are`;
+  const named = unfinished.map(({ id, operation, state }) => `${id} (${operation}, ${state})`).join(", ");
+  if (change === "moved")
+    return `${are} unfinished, and cannot be finished while ${name} has another address or organization than when it was started: ${named}.`;
+  const whom = journal.isShared ? "a profile of the same account, here or on another machine" : "this profile";
+  const ids = unfinished.map(({ id }) => id).join(" ");
+  return `${are} unfinished, and cannot be finished without ${whom}: ${named}. First: integ journal recover ${ids}`;
+}
