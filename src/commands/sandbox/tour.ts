@@ -59,7 +59,8 @@ async function tour(guide: Guide): Promise<void> {
   await guide.step(
     "Rotate an API access key in place: its new secret goes to a file, the old one stops working immediately.",
   );
-  await guide.run(["keys", "rotate", us.access_key_id, "--secret-file", "key.secret", "--yes"]);
+  // One of the sandbox's own keys; that of the tour itself would be locked out.
+  await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? The audit ends with exit code 10 if it finds something.");
   await guide.run(["keys", "audit"], 10);
   await guide.say("That was the main job: nothing lost, nothing doubled.", [
