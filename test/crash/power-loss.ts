@@ -61,7 +61,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
 
   const total = { states: 0, all: 0, steps: 0, violations: 0 };
 
-  it("is recorded for each command", { timeout: 300_000 }, async () => {
+  it("is recorded for each command", { timeout: 1_800_000 }, async () => {
     for (const scene of scenes) recorded.set(scene, await record(scene, service));
     lastRecorded = performance.now();
     expect([...recorded.values()].filter(({ steps }) => steps < 3)).toEqual([]);

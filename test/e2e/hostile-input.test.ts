@@ -78,7 +78,8 @@ const change: fc.Arbitrary<Change> = fc.tuple(
 
 function changed(value: unknown, changes: readonly Change[]): unknown {
   let root: unknown = structuredClone(value);
-  for (const [at, how, by] of changes) {
+  for (const [at, how, given] of changes) {
+    const by = structuredClone(given);
     const places: [holder: Record<string, unknown>, name: string][] = [];
     const walk = (node: unknown): void => {
       if (typeof node !== "object" || node === null) return;
@@ -184,7 +185,9 @@ async function judged(
   if (!words.includes(canary)) expect(stdout + stderr, about).not.toContain(canary);
   // oxlint-disable-next-line no-control-regex -- a control character that reaches the terminal is the defect looked for
   expect(stderr, about).not.toMatch(/\u001b\[2J|\u0000/);
-  const isJson = words.includes("--json") && code !== 0 && code !== 10;
+  // Behind `--`, or in the place of an option's value, it is a word like any other.
+  const isFlag = words.some((word, at) => word === "--json" && !words.slice(0, at).some((one) => one.startsWith("-")));
+  const isJson = isFlag && code !== 0 && code !== 10;
   if (isJson && stderr !== "")
     expect(() => JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as unknown, about).not.toThrow();
   return ended;
