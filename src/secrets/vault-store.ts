@@ -6,7 +6,7 @@ import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/resolution.ts";
-import type { OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
+import type { OpenHttp, OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 
 interface Address {
@@ -100,23 +100,41 @@ class VaultStore implements Store {
     });
   }
 
-  async write(text: string, facts: StoreFacts): Promise<void> {
+  /** One write after the other: what this process wrote there for another entry is no one else's change. */
+  write(text: string, facts: StoreFacts): Promise<void> {
+    const { server = "", namespace = "" } = facts;
+    const own = ownWritesAt(this.#tools.http, JSON.stringify([server, namespace, this.#at.path]));
+    const turn = own.turn.then(async () => this.#writeOver(text, await this.#onOwnWrites(facts, own), own));
+    own.turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** The facts for a write over what this process itself has written there since they were learned. */
+  async #onOwnWrites(facts: StoreFacts, { bases }: OwnWrites): Promise<StoreFacts> {
+    let { version = "" } = facts;
+    while (bases.has(version)) version = String(Number(version) + 1);
+    if (version === facts.version) return facts;
+    return { ...facts, version, ...(await this.prepare({ ...facts, version }, [])) };
+  }
+
+  async #writeOver(text: string, facts: StoreFacts, { bases }: OwnWrites): Promise<void> {
     const client = this.#client();
+    const { version = "" } = facts;
     for (let attempt = 1; ; attempt += 1) {
       const fields = facts.method === "patch" ? {} : await this.#otherFields(client, facts, text);
-      if (fields === "written") return;
+      if (fields === "written") return void bases.add(version);
       const response = await client.send({
         method: facts.method === "patch" ? "PATCH" : "POST",
         path: this.#dataPath(facts),
         contentType: facts.method === "patch" ? "application/merge-patch+json" : undefined,
-        body: { options: { cas: Number(facts.version) }, data: { ...fields, [this.#at.field]: text } },
+        body: { options: { cas: Number(version) }, data: { ...fields, [this.#at.field]: text } },
         secret: text,
       });
-      if (response.kind === "response" && response.status < 300) return;
+      if (response.kind === "response" && response.status < 300) return void bases.add(version);
       // Lost or refused: what stands there now says whether it was written, and whether someone else was faster.
       const now = await this.#current(client, facts);
-      if (fieldOf(now.fields, this.#at.field) === text) return;
-      if (String(now.version) !== facts.version) throw this.#changed(facts, now);
+      if (fieldOf(now.fields, this.#at.field) === text) return void bases.add(version);
+      if (String(now.version) !== version) throw this.#changed(facts, now);
       const mayRepeat = response.kind === "lost" || isTemporary(response);
       if (mayRepeat && attempt < storeTries && (await client.pause(attempt, response))) continue;
       throw response.kind === "lost" ? response.failure : await this.#refusal(client, response, "be written");
@@ -291,6 +309,23 @@ class VaultStore implements Store {
     });
     return client;
   }
+}
+
+/** What this process wrote to one secret: the versions that its writes were based on, and the write that is on its way. */
+interface OwnWrites {
+  readonly bases: Set<string>;
+  turn: Promise<void>;
+}
+
+/** Of each command: its HTTP client is the same for all that it delivers. */
+const ownWrites = new WeakMap<OpenHttp, Map<string, OwnWrites>>();
+
+function ownWritesAt(http: OpenHttp, place: string): OwnWrites {
+  const places = ownWrites.get(http) ?? new Map<string, OwnWrites>();
+  ownWrites.set(http, places);
+  const known = places.get(place) ?? { bases: new Set<string>(), turn: Promise.resolve() };
+  places.set(place, known);
+  return known;
 }
 
 /** @throws Failure `usage` */

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { storeKinds } from "../../src/secrets/destination.ts";
 import { Account } from "../support/account.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
@@ -76,7 +77,7 @@ describe("a creation asks where the secret goes", () => {
   it("the screen: once, and it says so", async () => {
     home();
     const asked = session(creation());
-    await asked.answer(question, `${down.repeat(6)}\r`);
+    await asked.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
     expect(await asked.ended, asked.written).toBe(0);
     expect(asked.written).toMatch(secret);
     expect(asked.written).toContain("The secret is shown once");
@@ -105,7 +106,7 @@ describe("a rotation", () => {
     home();
     const old = await account.make(["entity:read"]);
     const asked = session(["oauth-clients", "rotate", old.id]);
-    await asked.answer(question, `${down.repeat(6)}\r`);
+    await asked.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
     await asked.answer(/leave oac_us_/, "y");
     expect(await asked.ended, asked.written).toBe(0);
     const [rotation] = readJournal(at.path("state", "journal.ndjson"));
@@ -119,7 +120,7 @@ describe("a rotation", () => {
     expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);
   });
 
-  const screen = `${down.repeat(6)}\r`;
+  const screen = `${down.repeat(Object.keys(storeKinds).length + 2)}\r`;
   const file = "\r";
   const overlaps: readonly [
     what: string,

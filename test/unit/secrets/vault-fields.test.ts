@@ -6,7 +6,7 @@ import { destinationFor, rememberedDestination } from "../../../src/secrets/regi
 import { isFull } from "../../support/sample.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary, client, delivery } from "./a-secret.ts";
-import { closeDesks, desk, endOf, type StoreDesk } from "./a-store.ts";
+import { closeDesks, deliver as deliverTo, desk, endOf, prepared, type StoreDesk } from "./a-store.ts";
 
 let vault: VaultServer;
 beforeAll(async () => {
@@ -86,6 +86,11 @@ async function lookedAt(work: Work): Promise<DestinationRecord> {
 const at = (capabilities: readonly string[]): StoreDesk =>
   desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
+/** Another process on the same machine: the keys are the same, and nothing else is known to it. */
+function nextProcess(before: StoreDesk): StoreDesk {
+  return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
+}
+
 const versions = (): number => vault.secrets.get(path)?.length ?? 0;
 const states = (work: Work): string[] => severalIn(work).places.map(({ state }) => state);
 
@@ -140,7 +145,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
           state,
           at: place.kind === "store" ? { ...place, proof: undefined } : place,
         }));
-        const claimed = await begin(work.at, { kind: "several", places });
+        const claimed = await begin(nextProcess(work.at), { kind: "several", places });
         expect(await deliver(claimed)).toBe("delivered");
         expect(vault.current(path)).toEqual({ ...others, ...held, new: "1" });
       }
@@ -162,7 +167,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
             ({ at: place }) => place.kind === "store" && place.proof !== undefined,
           );
           if (isForeign) vault.put(path, { ...vault.current(path), new: "1" });
-          const second = await begin(first.at, await lookedAt(first));
+          const second = await begin(nextProcess(first.at), await lookedAt(first));
           // What was tried and had not arrived is based on what was seen then.
           const isStale = isForeign && states(second).some((state, index) => state !== "delivered" && hasTried[index]);
           expect(await deliver(second)).toMatch(isStale ? /^conflict: / : /^delivered$/);
@@ -197,6 +202,22 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
     });
   },
 );
+
+it.each(ways)("entries of one process share a secret that is %s", async (_way, capabilities, arrange, others) => {
+  arrange();
+  const before = versions();
+  const here = at(capabilities);
+  const works = fields.map((field) => ({ here, to: `vault:${path}#${field}` }));
+  // All of them have looked before the first one writes.
+  const begun = await Promise.all(works.map(async ({ to: address }) => prepared(here, address)));
+  const ends = await Promise.all(begun.map((destination) => endOf(() => deliverTo(here, destination))));
+  expect(ends).toEqual(fields.map(() => "delivered"));
+  expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+  // What another writes is still another's.
+  const late = await prepared(here, `vault:${path}#late`);
+  vault.put(path, { ...vault.current(path), new: "1" });
+  expect(await endOf(() => deliverTo(here, late))).toMatch(/^conflict: /);
+});
 
 it("needs the capability for the second write before anything is sent", async () => {
   expect(await endOf(() => begin(at(["create", "read"])))).toMatch(/^auth: .* may not write there\./);
