@@ -184,6 +184,19 @@ describe.skipIf(sodiumAbsent !== undefined)("a limit of GitHub", () => {
   );
 });
 
+it("apply: items that are made at once share one secret in Vault, a field each", async () => {
+  const at = home();
+  const names = ["a", "b", "c", "d"];
+  const item = (name: string): string =>
+    `  item-${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: "vault:secret/shared#${name}"\n`;
+  writeFileSync(at.path("integ.yaml"), `version: 1\noauth_clients:\n${names.map(item).join("")}`);
+  const applied = await integHere(at, ["apply", "--yes", "--no-input"]);
+  expect(applied.code, applied.stderr).toBe(0);
+  const held = vault.current("secret/shared") ?? {};
+  expect([Object.keys(held).toSorted(), vault.secrets.get("secret/shared")?.length]).toEqual([names, names.length]);
+  expect(new Set(Object.values(held)).size).toBe(names.length);
+});
+
 describe.skipIf(sodiumAbsent !== undefined)("every command that yields a secret, to stores and a profile", () => {
   async function withProfile(at: Home): Promise<void> {
     const words = `profiles add target --region us --base-url ${service.us.base_url} --organization-id ${service.us.organization_id}`;
