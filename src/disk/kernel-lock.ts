@@ -17,18 +17,26 @@ export interface KernelLock {
 }
 
 interface FsNativeExtensions {
-  tryLock(fd: number, offset: number, length: number): boolean;
+  /** The package returns false of a lock that another has; its native part throws then. */
+  tryLock(fd: number, offset: number, length: number, exclusive: true): boolean | undefined;
 }
 
 /** Windows locks keep others from reading what is locked: a byte far behind the owner's name is locked there. */
 const whole: LockRange = process.platform === "win32" ? { offset: 2 ** 30, length: 1 } : { offset: 0, length: 0 };
 
+/** The native part alone: the package looks for it at many places, which costs more than a lock. */
+const nativePart = `fs-native-extensions/prebuilds/${process.platform}-${process.arch}/fs-native-extensions.node`;
+
 function load(): unknown {
-  try {
-    return createRequire(import.meta.url)("fs-native-extensions");
-  } catch {
-    return undefined;
+  const require = createRequire(import.meta.url);
+  for (const name of [nativePart, "fs-native-extensions"]) {
+    try {
+      return require(name);
+    } catch {
+      // Not built for this system, or elsewhere.
+    }
   }
+  return undefined;
 }
 
 function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
@@ -43,7 +51,7 @@ export function loadKernelLock(): KernelLock | undefined {
     hasRanges: process.platform !== "darwin",
     tryLock(fd, { offset, length } = whole) {
       try {
-        return native.tryLock(fd, offset, length);
+        return native.tryLock(fd, offset, length, true) !== false;
       } catch (error) {
         const answer = lockAnswer(error);
         if (answer === undefined) throw asFailedCall(error, "lock");
