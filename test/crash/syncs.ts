@@ -40,7 +40,7 @@ export const syncs: readonly Sync[] = [
     scenes: "^oauth-clients create to a file$",
   },
   {
-    file: "disk/folders.ts",
+    file: "disk/private-file.ts",
     call: "if (synced) syncFolder(dirname(path));",
     keeps: "the name of a new folder",
     scenes: "^oauth-clients create to a file$|^profiles add",
