@@ -15,6 +15,7 @@ import type { ActiveProfile, Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { RecordOf, RememberedDestination, SingleRecord } from "../secrets/destination.ts";
 import type { OpenHttp } from "../secrets/store.ts";
+import { isAddress } from "../journal/place.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;
@@ -277,7 +278,7 @@ function ownPlaces({
   // Its usual file too if the journal is elsewhere: it may have been moved, or hold what was asked for before.
   const state = ["journal.ndjson", "undelivered", "sandbox.json"].map((name) => join(stateDir, name));
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));
-  return [...(journalPath.includes("://") ? [] : [journalPath]), ...state, ...config];
+  return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }
 
 /** Longer than any secret: more is a file that was piped in by mistake. */

@@ -1,5 +1,6 @@
 // Where this machine keeps configuration and state: our own variables, else the platform's folders.
 import { isAbsolute, join, resolve } from "node:path";
+import { isAddress } from "../journal/place.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,7 +30,7 @@ export function stateFolder(env: Environment, machine: Machine): string {
 export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: string; cwd: string }): string {
   const given = env.INTEG_JOURNAL;
   if (!given) return join(stateDir, "journal.ndjson");
-  return /^[a-z][a-z0-9+.-]+:\/\//i.test(given) ? given : resolve(cwd, given);
+  return isAddress(given) ? given : resolve(cwd, given);
 }
 
 /** The XDG specification: a relative path in its variables is ignored. */

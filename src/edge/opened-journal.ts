@@ -9,6 +9,7 @@ import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
 import { once } from "./connections.ts";
 import { Failure } from "../errors.ts";
 import { actorOf } from "../journal/actor.ts";
+import { isAddress } from "../journal/place.ts";
 
 interface JournalSources {
   readonly env: NodeJS.ProcessEnv;
@@ -46,7 +47,7 @@ export class OpenedJournal {
 
   async #at(place: string): Promise<Journal> {
     const { openJournal } = await import("../journal/open-journal.ts");
-    const path = place.includes("://") ? place : resolve(this.#sources.settings.cwd, place);
+    const path = isAddress(place) ? place : resolve(this.#sources.settings.cwd, place);
     const journal = await openJournal({ ...this.#parts(), path });
     this.#others.push(journal);
     return journal;

@@ -2,6 +2,7 @@ import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import { FileJournal } from "./file/file-journal.ts";
 import type { Journal } from "./journal.ts";
+import { isAddress } from "./place.ts";
 
 export interface JournalParts {
   /** Path of a file, or the address of a team's journal. */
@@ -50,8 +51,4 @@ export async function initJournal({
     });
   const { initTeamJournal } = await import("./postgres/open.ts");
   return initTeamJournal({ address: path, env, home, actor });
-}
-
-function isAddress(path: string): boolean {
-  return /^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 }

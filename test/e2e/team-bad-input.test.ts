@@ -98,6 +98,11 @@ describe("without a server", () => {
       code: 2,
       says: "sslmod",
     },
+    ...[
+      "postgres:/integ:canary@127.0.0.1/integ",
+      "postgresql:integ:canary@h/integ",
+      "postgres//integ:canary@h/integ",
+    ].map((journal) => ({ what: journal, journal: () => journal, code: 2, says: "does not begin with postgresql://" })),
     {
       what: "a plain connection off this machine",
       journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",

@@ -109,7 +109,8 @@ export function readAddress(text: string, env: Environment): Address {
 type Said = Partial<Record<string, string>>;
 
 function shapeComplaint(text: string): string {
-  const [, scheme = ""] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];
+  if (scheme === undefined) return "it does not begin with postgresql://";
   if (!/^postgres(?:ql)?$/.test(scheme)) return `${scheme}:// is not supported`;
   return text.includes("#") ? "a # in it has to be written as %23" : "it is not well formed";
 }
@@ -117,7 +118,8 @@ function shapeComplaint(text: string): string {
 function wrong(text: string, what: string, hint?: Advice): Failure {
   // Nothing of the rest: where a typing mistake is, a password may stand anywhere.
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1] ?? "";
-  return new Failure("usage", `The address of the journal (${scheme}://…) cannot be used: ${what}.`, {
+  const shown = scheme === "" ? "" : ` (${scheme}://…)`;
+  return new Failure("usage", `The address of the journal${shown} cannot be used: ${what}.`, {
     meaning: "Nothing was sent, nothing changed.",
     hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.",
   });
