@@ -317,20 +317,34 @@ async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<Acce
 }
 
 /** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
-export async function listedStatus(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {
-  try {
-    const { clock } = bench;
-    const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
-    const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
-    const { readAccessKey } = await import("../api/access-keys.ts");
-    const keys = list.rows.map((row) => readAccessKey(row.value));
-    const key = keys.find((found) => found.id === id);
-    if (key) return key.status;
-    return list.saysMore || keys.length === 0 ? undefined : "absent";
-  } catch (error) {
+export function listedStatus(bench: Workbench, key: ListedKey): Promise<string | undefined> {
+  return statusInList(bench, key).catch((error: unknown) => {
     if (error instanceof Failure) return undefined;
     throw error;
-  }
+  });
+}
+
+/**
+ * The same before something is revoked because of it: a list that this credential may not read says nothing, and one that
+ * cannot be had now is asked for again later.
+ * @throws Failure of the read
+ */
+export function statusBeforeRevocation(bench: Workbench, key: ListedKey): Promise<string | undefined> {
+  return statusInList(bench, key).catch((error: unknown) => {
+    if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
+    throw error;
+  });
+}
+
+async function statusInList(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {
+  const { clock } = bench;
+  const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
+  const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
+  const { readAccessKey } = await import("../api/access-keys.ts");
+  const keys = list.rows.map((row) => readAccessKey(row.value));
+  const key = keys.find((found) => found.id === id);
+  if (key) return key.status;
+  return list.saysMore || keys.length === 0 ? undefined : "absent";
 }
 
 // Secrets that profiles authenticate with: one that a profile has is not lost, and a profile whose own credential is rotated

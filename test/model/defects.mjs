@@ -132,4 +132,14 @@ export const defects = [
       ],
     ],
   },
+  {
+    name: "a list that cannot be had now lets the only key that works be revoked (found by this simulation)",
+    changes: [
+      [
+        "changes/revocation.ts",
+        'if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;',
+        "if (error instanceof Failure) return undefined;",
+      ],
+    ],
+  },
 ];

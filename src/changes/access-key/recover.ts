@@ -26,7 +26,7 @@ import {
   serviceTime,
 } from "../workbench.ts";
 import { admitKeyCreation, mayHaveArrived, sendKeyCreation } from "./create.ts";
-import { listedStatus, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
+import { statusBeforeRevocation, untilKeyRevoked, goneOnPurpose, markRevoking } from "../revocation.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 
 export interface KeyRecoveryOptions {
@@ -273,7 +273,7 @@ async function revokeOrphan(bench: Workbench, lost: EntryLease): Promise<void> {
 async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<void> {
   const { resource_id: id, detail } = lost.entry;
   if (id === null || detail.revoking === true) return;
-  const status = await listedStatus(bench, { id, service: bench.account.service });
+  const status = await statusBeforeRevocation(bench, { id, service: bench.account.service });
   if (status !== "revoked" && status !== "absent") return;
   const how = status === "revoked" ? "is revoked" : "is no longer in the list of keys";
   throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);

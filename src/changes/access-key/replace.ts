@@ -19,7 +19,7 @@ import {
   overlapDifferences,
   refuseBegunOtherwise,
 } from "../overlap.ts";
-import { type Successor, listedStatus, untilKeyRevoked } from "../revocation.ts";
+import { type Successor, statusBeforeRevocation, untilKeyRevoked } from "../revocation.ts";
 import {
   detailsOf,
   madeFor,
@@ -141,7 +141,7 @@ export function finishKeyReplacement(
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",
-    statusOf: (newId) => listedStatus(bench, { id: newId, service: bench.account.service }),
+    statusOf: (newId) => statusBeforeRevocation(bench, { id: newId, service: bench.account.service }),
     again: shell`integ keys rotate ${oldId} --by-replacement`,
     revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
     unfinished: (error, how) => unfinishedReplacement(lease.entry, error, how),

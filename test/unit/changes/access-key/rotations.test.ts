@@ -6,6 +6,7 @@ import { rotateAccessKey } from "../../../../src/changes/access-key/rotate.ts";
 import type { AccessKeyRequest } from "../../../../src/api/access-keys.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
+import type { Fate } from "../an-account.ts";
 import { AWorld, type DestinationKind, type Ended, everyCrash, type Setting } from "../a-world.ts";
 
 function worldWithKeys(setting: Setting = {}): AWorld {
@@ -239,4 +240,19 @@ describe("by replacement", () => {
       expect(crashes).toBeGreaterThan(50);
     },
   );
+});
+
+it("an overlap is over, and the list cannot be had: the old key stays until it is known that the new one works", async () => {
+  const world = worldWithKeys({ retryForMs: 0 });
+  await replaceKey(world, { overlapMs: 3_600_000 });
+  const made = world.account.keys.at(-1)!;
+  made.status = "revoked";
+  world.now += 7_200_000;
+  for (const list of [["lost before"], [{ refused: 429 }], []] as Fate[][]) {
+    world.account.fates.list = list;
+    await world.recover();
+    expect(world.account.keys.find(({ id }) => id === "ak_old")?.status).toBe("active");
+  }
+  expect(world.entries[0]!.state).toBe("unusable");
+  expect(world.broken).toEqual([]);
 });
