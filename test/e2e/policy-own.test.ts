@@ -1,0 +1,87 @@
+// An item that is the credential which the run itself uses: left alone without --include-own, rotated last with it, and the
+// profile goes on with the new one.
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service?.stop());
+
+interface Row {
+  readonly name: string;
+  readonly action: string;
+  readonly result: string;
+}
+
+it("the profile's own OAuth client is rotated with --include-own alone, and the profile works on", async () => {
+  const { us } = service;
+  const account = new Account(service);
+  const home = new Home();
+  const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
+  const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
+  // A client grants no more than it has itself: the policy narrows its own, twice.
+  const scopes = ["service_account:manage", "organization:read", "entity:read"];
+  const policy = (own: readonly string[]): void =>
+    writeFileSync(
+      home.path("integ.yaml"),
+      [
+        "version: 1",
+        "profile: prod",
+        "unmanaged: ignore",
+        "oauth_clients:",
+        ...["own", "other"].flatMap((name) => [
+          `  ${name}:`,
+          `    service_account: ${us.service_account_id}`,
+          `    scopes: [${(name === "own" ? own : ["organization:read"]).join(", ")}]`,
+          "    rotate: { every: 60d, overlap: 0s }",
+          `    secret: { file: ${name}.secret }`,
+        ]),
+        "",
+      ].join("\n"),
+    );
+  try {
+    const own = await account.make(scopes);
+    const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+    const client = ["--client-id", own.client_id, "--client-secret-stdin", "--token-endpoint", us.token_endpoint];
+    const added = await integ(["profiles", "add", "prod", ...address, ...client], own.client_secret);
+    expect(added.code, added.stderr).toBe(0);
+    const adopted = await integ(["adopt", "oauth-client", own.id, "--name", "own", "-p", "prod"]);
+    expect(adopted.code, adopted.stderr).toBe(0);
+
+    policy(scopes.slice(0, 2));
+    const apply = ["apply", "--yes", "--json"];
+    const left = await integ(apply);
+    expect(left.code, left.stderr).toBe(10);
+    expect(rows(left)).toMatchObject([
+      { name: "own", action: "change_scopes", result: "left" },
+      { name: "other", result: "done" },
+    ]);
+    expect((await account.live()).some(({ id }) => id === own.id)).toBe(true);
+
+    const rotated = await integ([...apply, "--include-own"]);
+    expect(rotated.code, rotated.stderr).toBe(0);
+    expect(rows(rotated)).toMatchObject([
+      { name: "own", result: "done" },
+      { name: "other", result: "none" },
+    ]);
+    const live = await account.live();
+    expect(live.some(({ id }) => id === own.id)).toBe(false);
+    expect(live).toHaveLength(2);
+    const secret = readFileSync(home.path("own.secret"), "utf8");
+    const [now] = live.filter(({ scopes: held }) => held.length === 2);
+    expect(await account.opens(now!.client_id!, secret)).toBe(true);
+    // The profile authenticates with what took its place: it reads, and changes something again.
+    expect((await integ(["plan"])).code).toBe(0);
+    expect((await integ(["oauth-clients", "get", now!.id, "-p", "prod"])).code).toBe(0);
+    policy(scopes.slice(0, 1));
+    const again = await integ([...apply, "--include-own", "--only", "own"]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(await account.live()).toHaveLength(2);
+  } finally {
+    home.remove();
+  }
+});
