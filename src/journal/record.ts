@@ -173,7 +173,8 @@ function ownRecord(line: Slice, { head, format, sum, at }: Head): SoundRecord | 
   return { kind: "entry", format, sum, after, id, line, intent, sequence };
 }
 
-const tailPattern = /(?:,"prev":"([0-9a-f]{64})")?(?:,"n":([1-9][0-9]{0,14}))?(?:,"after":"([0-9a-f]{16})")?\}$/;
+const afterStart = ',"after":"';
+const afterLength = afterStart.length + sumDigits + 1;
 const longestTail = 160;
 
 interface Tail {
@@ -182,11 +183,35 @@ interface Tail {
   readonly after: string | undefined;
 }
 
-/** Read without parsing the rest: they stand at the end, where earlier versions have `}}`. */
+const [prevStart, countStart] = [',"prev":"', ',"n":'];
+const hashDigits = 64;
+const hexDigits = /^[0-9a-f]+$/;
+const countDigits = /^[1-9][0-9]{0,14}$/;
+
+/** Read from the end, without parsing the rest: they stand there in this order, where earlier versions have `}}`. */
 function tailOf({ bytes, start, end }: Slice): Tail {
   const text = bytes.toString("latin1", Math.max(start, end - longestTail), end);
-  const [, prev, digits, after] = tailPattern.exec(text) ?? [];
-  return { prev, sequence: digits === undefined ? undefined : Number(digits), after };
+  let to = text.length - 1;
+  if (text[to] !== "}") return { prev: undefined, sequence: undefined, after: undefined };
+  const after = hexBefore(text, { to, label: afterStart, digits: sumDigits });
+  if (after !== undefined) to -= afterLength;
+  const countAt = text.lastIndexOf(countStart, to);
+  const digits = countAt < 0 ? "" : text.slice(countAt + countStart.length, to);
+  const hasCount = countDigits.test(digits);
+  if (hasCount) to = countAt;
+  const prev = hexBefore(text, { to, label: prevStart, digits: hashDigits });
+  return { prev, sequence: hasCount ? Number(digits) : undefined, after };
+}
+
+/** The digits of a member that ends there, if it has that label and so many. */
+function hexBefore(
+  text: string,
+  { to, label, digits }: { to: number; label: string; digits: number },
+): string | undefined {
+  const at = to - 1 - digits;
+  if (text[to - 1] !== '"' || at < label.length || !text.startsWith(label, at - label.length)) return undefined;
+  const hex = text.slice(at, to - 1);
+  return hexDigits.test(hex) ? hex : undefined;
 }
 
 /** What a sound record names as the one before it in its entry, and its format. */
@@ -211,9 +236,6 @@ function keptIn({ bytes, start, end }: Slice): KeptPart | undefined {
 export function recordHash(content: string | Uint8Array): string {
   return hash("sha256", content, "hex");
 }
-
-const afterStart = ',"after":"';
-const afterLength = afterStart.length + sumDigits + 1;
 
 /** What the next record of its entry names as the one before: the hash of its content. @param line a sound one */
 export function hashOfRecord(line: Slice): string {

@@ -100,7 +100,7 @@ export class FileJournal implements Journal {
 
   async admit(intent: Intent, options: AdmissionChoice = {}): Promise<Admission> {
     try {
-      this.#file.prepareFolder();
+      this.#file.prepare();
       return await this.#locks.wait(() => this.#underLock(() => this.#admitNow(intent, options)));
     } catch (error) {
       throw this.#failure(error, "write to the journal", nothingSent);
@@ -285,7 +285,7 @@ export class FileJournal implements Journal {
 
   #transfer<T>(work: (parts: { file: JournalFile; locks: JournalLocks }) => T): T {
     try {
-      this.#file.prepareFolder();
+      this.#file.prepare();
       const lock = this.#locks.holdFile();
       try {
         return work({ file: this.#file, locks: this.#locks });
@@ -300,7 +300,7 @@ export class FileJournal implements Journal {
   async verify(): Promise<Finding[]> {
     const { Verification } = await import("./verify.ts");
     try {
-      if (this.#file.read().size === 0) return new Verification(this.path).findings(this.#file.read());
+      if (this.#file.size() === 0) return new Verification(this.path).findings(this.#file.read());
       const found: Finding[] = [];
       let lock: HeldLock | undefined;
       try {
@@ -350,7 +350,7 @@ export class FileJournal implements Journal {
 
   async prune(olderThanMs: number, options: PruneOptions = {}): Promise<Pruned> {
     try {
-      if (this.#file.read().size === 0) return { removed: 0, live: [], keptLive: [] };
+      if (this.#file.size() === 0) return { removed: 0, live: [], keptLive: [] };
       const parts = { ...(await import("../prunable.ts")), ...(await import("./rewriting.ts")) };
       const lock = this.#locks.holdFile();
       try {

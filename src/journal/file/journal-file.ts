@@ -85,6 +85,23 @@ export class JournalFile {
     }
   }
 
+  /** Of the file, which is not read; 0 if there is none. */
+  size(): number {
+    let fd: number;
+    try {
+      fd = fs.openSync(this.path, O_RDONLY | careful);
+    } catch (error) {
+      if (isMissing(error)) return 0;
+      throw error;
+    }
+    try {
+      checkFile(fd, this.path);
+      return fs.fstatSync(fd).size;
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
   /** Reads every byte, whatever an index says. @param watch is shown each piece, and what it came to */
   readWhole(watch?: (piece: Piece, fold: Fold) => void): Reading {
     this.#known = undefined;
@@ -180,11 +197,15 @@ export class JournalFile {
     }
   }
 
-  /** Makes the journal's folder where it is missing, and refuses one that is not safe. */
-  prepareFolder(): void {
+  /**
+   * Makes the journal's folder where it is missing, and refuses one that is not safe. Reads what stands there: a long journal
+   * without its index takes time, and others wait for the process that has its lock.
+   */
+  prepare(): void {
     this.#assertTrusted();
     try {
       prepareFolder(dirname(this.path));
+      this.read();
     } catch (error) {
       throw this.#noteFailedSync(error);
     }

@@ -96,8 +96,8 @@ function recordStarts(text: Slice): number[] {
 
 // How a file of any size is read: in pieces, each of whole lines, since no buffer holds more than 2 GiB.
 
-/** Large enough that cutting costs nothing, small enough that two of them cost little */
-const pieceBytes = 16 * 1024 * 1024;
+/** Large enough that cutting costs nothing, small enough that all that is made of two of them fits into 100 MB. */
+const pieceBytes = 4 * 1024 * 1024;
 
 /** Up to `length` bytes from `offset`; fewer if the file ends before. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {

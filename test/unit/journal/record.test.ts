@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, formatVersion } from "../../../src/journal/entry.ts";
 import {
+  chainOf,
   hashOfRecord,
   headerLine,
   readLine,
@@ -113,4 +114,39 @@ test("the hash of a record is the same wherever it stands, and another for every
   ])
     expect(recordHash(recordContent(entry, { by, prev: "0".repeat(64) }))).not.toBe(recordHash(content));
   expect(recordHash(recordContent({ ...entry, updated_at: "later" }, { by: ada }))).not.toBe(recordHash(content));
+});
+
+describe("what stands at the end of a record", () => {
+  const prev = "ab".repeat(32);
+  const members = { prev: `,"prev":"${prev}"`, n: ',"n":12', after: "0123456789abcdef" };
+
+  it.each([
+    ["all of it", { prev, n: 12, after: members.after }],
+    ["no hash", { n: 12, after: members.after }],
+    ["no number", { prev, after: members.after }],
+    ["no checksum of the line before", { prev, n: 12 }],
+    ["a hash alone", { prev }],
+    ["a number alone", { n: 12 }],
+    ["nothing", {}],
+  ] as const)("is read where there is %s", (_, has: { prev?: string; n?: number; after?: string }) => {
+    const content = `"v":2,"intent":{"id":"0123456789","x":",\\"n\\":7"},"now":{"state":"done"}${"prev" in has ? members.prev : ""}${"n" in has ? members.n : ""}`;
+    const bytes = Buffer.from(seal(content, has.after).trimEnd());
+    const line = { bytes, start: 0, end: bytes.length };
+    expect(readLine(line)).toMatchObject({ kind: "entry", sequence: has.n, after: has.after });
+    expect(chainOf(line)).toEqual({ prev: has.prev, format: 2 });
+  });
+
+  it.each([
+    ',"n":0',
+    ',"n":01',
+    ',"n":1234567890123456',
+    ',"prev":"xy"',
+    `,"prev":"${prev.slice(1)}"`,
+    `,"prev":"${prev}g"`,
+  ])("is nothing where it is not well formed: %s", (tail) => {
+    const bytes = Buffer.from(seal(`"v":2,"intent":{"id":"0123456789"},"now":{"state":"done"}${tail}`).trimEnd());
+    const line = { bytes, start: 0, end: bytes.length };
+    expect(readLine(line)).toMatchObject({ sequence: undefined });
+    expect(chainOf(line)).toEqual({ prev: undefined, format: 2 });
+  });
 });

@@ -93,28 +93,73 @@ export function valuesOf(rows: Rows, key: number): number[] {
 
 /** Each different row of several, in order. */
 export function merge(parts: readonly Rows[], take: (key: number, value: number) => void): void {
-  let left = parts.map((rows) => new Cursor(rows, 0)).filter(({ isAt }) => isAt);
+  const heap = new Heap(parts.map((rows) => new Cursor(rows, 0)).filter(({ isAt }) => isAt));
   let [lastKey, lastValue] = [Number.NaN, Number.NaN];
-  while (left.length > 0) {
-    let first = left[0]!;
-    for (const cursor of left)
-      if (cursor.key < first.key || (cursor.key === first.key && cursor.value < first.value)) first = cursor;
+  for (let first = heap.first; first !== undefined; first = heap.first) {
     const { key, value } = first;
     if (key !== lastKey || value !== lastValue) take(key, value);
     [lastKey, lastValue] = [key, value];
     first.move(1);
-    if (!first.isAt) left = left.filter((cursor) => cursor !== first);
+    heap.settle();
   }
+}
+
+/** Cursors with the lowest row first: a binary heap, since a long journal has hundreds of parts. */
+class Heap {
+  readonly #cursors: Cursor[];
+
+  constructor(cursors: Cursor[]) {
+    this.#cursors = cursors;
+    for (let at = cursors.length >> 1; at >= 0; at -= 1) this.#sink(at);
+  }
+
+  get first(): Cursor | undefined {
+    return this.#cursors[0];
+  }
+
+  /** Called when the first cursor was moved. */
+  settle(): void {
+    const cursors = this.#cursors;
+    if (cursors[0]?.isAt === false) {
+      const last = cursors.pop();
+      if (last !== undefined && cursors.length > 0) cursors[0] = last;
+    }
+    this.#sink(0);
+  }
+
+  #sink(from: number): void {
+    const cursors = this.#cursors;
+    for (let at = from; ; ) {
+      let lowest = at;
+      for (const child of [2 * at + 1, 2 * at + 2])
+        if (child < cursors.length && isBelow(cursors[child]!, cursors[lowest]!)) lowest = child;
+      if (lowest === at) return;
+      [cursors[at], cursors[lowest]] = [cursors[lowest]!, cursors[at]!];
+      at = lowest;
+    }
+  }
+}
+
+function isBelow(one: Cursor, other: Cursor): boolean {
+  return one.key < other.key || (one.key === other.key && one.value < other.value);
 }
 
 /** Rows in memory, to be filled in any order before the first of them is read. */
 export class Table implements Rows {
-  #pairs: (readonly [number, number])[] = [];
+  /** Keys and values in turn. */
+  #cells = new Float64Array(2 * rowsOfPage);
+  #filled = 0;
   #pages: Float64Array[] | undefined;
   #count = 0;
 
   add(key: number, value: number): void {
-    this.#pairs.push([key, value]);
+    if (this.#filled === this.#cells.length) {
+      const larger = new Float64Array(2 * this.#cells.length);
+      larger.set(this.#cells);
+      this.#cells = larger;
+    }
+    this.#cells[this.#filled++] = key;
+    this.#cells[this.#filled++] = value;
   }
 
   get count(): number {
@@ -128,18 +173,21 @@ export class Table implements Rows {
 
   #sort(): Float64Array[] {
     if (this.#pages) return this.#pages;
-    const sorted = this.#pairs.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const cells = this.#cells;
+    const order = Uint32Array.from({ length: this.#filled / 2 }, (_, row) => row);
+    order.sort((a, b) => cells[2 * a]! - cells[2 * b]! || cells[2 * a + 1]! - cells[2 * b + 1]!);
     const pages: Float64Array[] = [];
-    let last: readonly [number, number] = [Number.NaN, Number.NaN];
-    for (const pair of sorted) {
-      if (pair[0] === last[0] && pair[1] === last[1]) continue;
+    let [lastKey, lastValue] = [Number.NaN, Number.NaN];
+    for (const row of order) {
+      const [key, value] = [cells[2 * row]!, cells[2 * row + 1]!];
+      if (key === lastKey && value === lastValue) continue;
       const at = this.#count % rowsOfPage;
       if (at === 0) pages.push(new Float64Array(2 * rowsOfPage));
-      pages.at(-1)!.set(pair, 2 * at);
+      pages.at(-1)!.set([key, value], 2 * at);
       this.#count += 1;
-      last = pair;
+      [lastKey, lastValue] = [key, value];
     }
-    this.#pairs = [];
+    this.#cells = new Float64Array(0);
     this.#pages = pages;
     return pages;
   }
