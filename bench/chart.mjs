@@ -24,6 +24,20 @@ export function chartLine(line) {
     .trimEnd();
 }
 
+/** Cost over size: a line for each form and size, with a bar on a logarithmic scale. @param lines of the section "growth" */
+export function growthChart(lines) {
+  const shortest = Math.min(...lines.map(({ seconds }) => seconds.median));
+  const decades = Math.log(Math.max(...lines.map(({ seconds }) => seconds.median)) / shortest);
+  return lines
+    .map(({ form, size, seconds: { median } }) => {
+      const filled = 1 + Math.round((Math.log(median / shortest) / decades) * (barWidth - 1));
+      const each = `${number((median / size) * 1e6)} µs a row`;
+      const bar = "█".repeat(filled).padEnd(barWidth, "·");
+      return `${form.padEnd(18)}${size.toLocaleString("en").padStart(10)}  ${bar}  ${number(median)} s, ${each}`;
+    })
+    .join("\n");
+}
+
 /** Whether a promised figure was reached; empty where none is promised. */
 export function verdictOf(line) {
   const { bar } = line;

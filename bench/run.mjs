@@ -1,7 +1,7 @@
 // `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
 // bench/README.md.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,lists,latency,memory,table,journal,team] [--node <file>]… [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,team] [--node <file>]… [--result <file>] [--no-build]
 //
 // With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";
@@ -20,6 +20,8 @@ const whole = {
   walkRounds: (rows) => (rows >= 1_000_000 ? 7 : 15),
   listRows: 300_000,
   listRounds: 5,
+  growthSizes: [1000, 10_000, 100_000, 1_000_000],
+  growthRounds: 3,
   jqRows: 100_000,
   loopPages: 40,
   loopRounds: 5,
@@ -43,6 +45,8 @@ const quick = {
   walkRounds: () => 1,
   listRows: 5000,
   listRounds: 1,
+  growthSizes: [500, 1000],
+  growthRounds: 1,
   jqRows: 5000,
   loopPages: 2,
   loopRounds: 1,

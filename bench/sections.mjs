@@ -1,6 +1,7 @@
 // What is measured, and what is promised of it (bench/README.md): each section gives lines of one shape.
 import { join } from "node:path";
 import { limit, root } from "./contenders.mjs";
+import { growth } from "./growth-section.mjs";
 import { journal } from "./journal-section.mjs";
 import { lists } from "./lists-section.mjs";
 import { peakMegabytes, processorSeconds, sideBySide, timed } from "./measure.mjs";
@@ -12,7 +13,7 @@ import { team } from "./team.mjs";
 
 const list = (rows, words = []) => ["entities", "list", "--all", ...words];
 
-export const sections = { startUp, walk, lists, latency, memory, table, journal, team };
+export const sections = { startUp, walk, lists, growth, latency, memory, table, journal, team };
 
 /** Start-up, and one page of 25 rows, against a Node that does nothing. */
 async function startUp({ workplace, plan }) {

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { growthChart } from "../../bench/chart.mjs";
 import { Home, root } from "../support/program.ts";
 
 const absent = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
@@ -17,9 +18,14 @@ it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, 
   const { object, quick, sections } = JSON.parse(readFileSync(result, "utf8"));
   home.remove();
   expect([object, quick]).toEqual(["benchmark", true]);
-  const always = ["startUp", "walk", "lists", "latency", "memory", "table", "journal"];
+  const always = ["startUp", "walk", "lists", "growth", "latency", "memory", "table", "journal"];
   // A team's journal is measured where there is a PostgreSQL.
   expect([always, [...always, "team"]]).toContainEqual(Object.keys(sections));
   for (const line of Object.values<{ ratio: { median: number } }[]>(sections).flat())
     expect(line.ratio.median).toBeGreaterThan(0);
+});
+
+it("the chart in bench/README.md is drawn from the results", () => {
+  const { sections } = JSON.parse(readFileSync(join(root, "bench", "results", "growth.json"), "utf8"));
+  expect(readFileSync(join(root, "bench", "README.md"), "utf8")).toContain(growthChart(sections.growth));
 });
