@@ -2,15 +2,17 @@ import type { ChalkInstance } from "chalk";
 import { ChosenFields } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type ReadPage, type RowPage, hasMembers, isPlain, rowCount, rowText } from "../row-page.ts";
-import { unicodeWidth } from "../unicode-width.ts";
 import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
 import { gap, type Layout, layoutOf, narrowest, type Wish, wrapped } from "./layout.ts";
-import { TableBytes } from "./table-bytes.ts";
+import type { TableBytes } from "./table-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
 /** Tables and single resources for a person: aligned, fitted to a terminal, nothing cut on a pipe. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
+
+/** Few tables have characters that are not ASCII. */
+const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
 /** What stands below its row on a terminal, and what it begins with. */
 const below = { command: "Next:", advice: "Fix:" } as const;
@@ -66,12 +68,13 @@ class TableList implements PageWriter {
   async #writeBytes(page: ReadPage, widths: readonly number[]): Promise<void> {
     const { fields, sink } = this.#target;
     if (this.#measure === asciiWidth && !isPlain(page)) this.#measure = await unicodeWidth();
-    this.#bytes ??= this.#newBytes(widths);
+    this.#bytes ??= await this.#newBytes(widths);
     if (fields !== undefined) this.#chosen.count(rowCount(page));
     await sink.write(this.#bytes.of(page));
   }
 
-  #newBytes(widths: readonly number[]): TableBytes {
+  async #newBytes(widths: readonly number[]): Promise<TableBytes> {
+    const { TableBytes } = await import("./table-bytes.ts");
     return new TableBytes({
       columns: this.#columns,
       widths,
