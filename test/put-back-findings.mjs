@@ -1,0 +1,97 @@
+// Breaks what was fixed for a defect of findings.md in a copy of the sources, one at a time, and shows that its test fails:
+// `npm run test:findings`, or `npm run test:findings -- <number>`.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+const [, , wanted] = process.argv;
+
+/** Number of the defect, a test of it, and what has to be broken: the file below `src/`, what it says, what it said before. */
+/** @type {[number: string, test: string, ...changes: [file: string, now: string, before: string][]][]} */
+const fixes = [
+  ["4", "journal/prunable", ["journal/prunable.ts", "choice.includeLive ? aged", "true ? aged"]],
+  ["5", "changes/oauth-client/create", ["changes/oauth-client/create.ts", "isTooEarly(met)", "false"]],
+  ["15", "commands/durations", ["commands/options/global.ts", "&& Number(text) !== 0)", "&& false)"]],
+  ["20", "api/http/retry", ["api/http/retry.ts", "attempt.problem?.retryable", "undefined"]],
+  ["23", "profiles/address", ["profiles/address.ts", "named[0] === region ||", "named[0] !== region ||"]],
+  ["28", "api/json/iso-time", ["api/json/iso-time.ts", "new Date(text).toISOString() : text", "text : text"]],
+  ["29", "changes/simultaneous", ["changes/sending.ts", "if (others.length === 0) return;", "return;"]],
+  ["36", "commands/known", ["commands/keys/pick-key.ts", 'status !== "revoked"', "true"]],
+  ["40", "completion/candidates", ["completion/candidates.ts", "!typed.includes(name)", "typed.includes(name)"]],
+  [
+    "49",
+    "changes/recovery",
+    ["changes/delivery-recovery.ts", "id ? await secrets.profileWith(id) : undefined", "undefined"],
+  ],
+  ["51", "changes/access-key/rotations", ["changes/overlap.ts", "if (others.length === 0) return;", "return;"]],
+  ["53", "changes/recover-dimensions", ["changes/workbench.ts", "place !== here", "false"]],
+  ["54", "output/csv", ["output/formats/csv.ts", "formula.test(cell) && !isExact", "formula.test(cell)"]],
+  [
+    "59",
+    "changes/receipts",
+    ["changes/overlap.ts", 'newId !== "" && newId !== oldId', "true"],
+    ["api/oauth-client-creation.ts", "known.notIds?.includes(client.id) &&", "false &&"],
+  ],
+  ["60", "changes/receipts", ["api/oauth-client-creation.ts", "...scopeDifferences(asked, shown),", ""]],
+  ["60", "changes/receipts", ["changes/revocation.ts", 'shown === id && status === "revoked"', 'status === "revoked"']],
+  ["61", "changes/revoke", ["changes/revocation.ts", "const isSettled = !mayHaveArrived;", "const isSettled = true;"]],
+  ["69", "changes/invalid-ids", ["changes/revocation.ts", 'segment(id, "key id")', "id"]],
+  ["70", "commands/keys-audit", ["next-step.ts", "/^[\\w@%+:,./-][\\w@%+=:,./-]*$/.test(word)", "true"]],
+  ["75", "disk/error-words", ["disk/error-words.ts", 'isOneOf("ENOLCK", "EINVAL"', 'isOneOf("EINVAL"']],
+  [
+    "77",
+    "commands/keys-audit",
+    ["commands/keys/audit-rules.ts", 'status === "active" ? undefined', 'status !== "" ? undefined'],
+  ],
+  ["82", "api/json/iso-time", ["api/json/iso-time.ts", "form !== null && Number", "form !== null || Number"]],
+];
+
+const copy = mkdtempSync(join(tmpdir(), "integ-findings-"));
+for (const name of [
+  "src",
+  "test",
+  "scripts",
+  "docs",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "vitest.config.mts",
+])
+  cpSync(join(root, name), join(copy, name), { recursive: true });
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+
+function put([file, now, before]) {
+  const path = join(copy, "src", file);
+  const text = readFileSync(path, "utf8");
+  if (!text.includes(now)) throw new Error(`${file} no longer says: ${now}`);
+  writeFileSync(
+    path,
+    text.replace(now, () => before),
+  );
+  return () => writeFileSync(path, text);
+}
+
+/** @returns how many tests failed */
+function failedIn(test) {
+  const words = ["vitest", "run", "--project", "unit", `test/unit/${test}`, "--reporter=json", "--silent"];
+  const { stdout } = spawnSync("npx", words, { cwd: copy, encoding: "utf8", maxBuffer: 1e9 });
+  return JSON.parse(stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1)).numFailedTests;
+}
+
+let missed = 0;
+try {
+  for (const [number, test, ...changes] of fixes) {
+    if (wanted !== undefined && number !== wanted) continue;
+    const undo = changes.map(put);
+    const failed = failedIn(test);
+    for (const back of undo.toReversed()) back();
+    if (failed === 0) missed += 1;
+    const where = changes.map(([file, now]) => `${file} without «${now.trim()}»`).join(", ");
+    console.log(`${failed > 0 ? "seen  " : "MISSED"} ${number}: ${where}: ${failed} tests of ${test} fail`);
+  }
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+process.exitCode = missed === 0 ? 0 : 1;
