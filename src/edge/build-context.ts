@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, once, EmbeddedSandbox } from "./connections.ts";
-import { configFolder, journalPath, stateFolder } from "./folders.ts";
+import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts";
 import { EscrowChoice, OpenedJournal } from "./opened-journal.ts";
 import type { Interruption } from "./interruption.ts";
 import { Failure } from "../errors.ts";
@@ -15,7 +15,6 @@ import type { ActiveProfile, Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { RecordOf, RememberedDestination, SingleRecord } from "../secrets/destination.ts";
 import type { OpenHttp } from "../secrets/store.ts";
-import { isAddress } from "../journal/place.ts";
 
 export interface Request {
   readonly globals: GlobalChoice;

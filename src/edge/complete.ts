@@ -48,11 +48,12 @@ async function listOf(found: Candidates, process: NodeJS.Process): Promise<reado
 
 /** What reads names is loaded only when they are asked for: most of the time what a person waits for is the loading. */
 async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process): Promise<Choice[]> {
-  const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
-    import("../commands/options/known-names.ts"),
-    import("../profiles/names.ts"),
-    import("./folders.ts"),
-  ]);
+  const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, journalPlace, stateFolder }] =
+    await Promise.all([
+      import("../commands/options/known-names.ts"),
+      import("../profiles/names.ts"),
+      import("./folders.ts"),
+    ]);
   const machine = { platform, home: env.HOME || homedir(), cwd: cwd() };
   const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
   return namesFor(what, {
@@ -62,8 +63,9 @@ async function namesHere(what: LiveNames, { env, platform, cwd }: NodeJS.Process
       const { openJournal } = await import("../journal/open-journal.ts");
       const { actorOf } = await import("../journal/actor.ts");
       // Of a file alone: names are not asked for over the network.
+      const place = journalPlace(path);
       const team = { env, home: machine.home, requestMs: 0, leaseMs: 0 };
-      return (await openJournal({ path, now: () => Date.now(), actor: actorOf(env), team })).select(filter);
+      return (await openJournal({ place, now: () => Date.now(), actor: actorOf(env), team })).select(filter);
     },
   });
 }

@@ -1,6 +1,6 @@
 // Where this machine keeps configuration and state: our own variables, else the platform's folders.
 import { isAbsolute, join, resolve } from "node:path";
-import { isAddress } from "../journal/place.ts";
+import type { JournalPlace } from "../journal/open-journal.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,6 +24,19 @@ export function stateFolder(env: Environment, machine: Machine): string {
   if (machine.platform === "darwin") return join(machine.home, "Library", "Application Support", "integ", "state");
   if (machine.platform === "win32") return join(env.LOCALAPPDATA || join(machine.home, "AppData", "Local"), "integ");
   return join(xdg(env.XDG_STATE_HOME, join(machine.home, ".local", "state")), "integ");
+}
+
+/**
+ * Whether a text names a server rather than a file. One with a typing mistake (`postgres:/…`, `postgresql//…`) counts too: it
+ * would be a new file, and every change would go unseen by the team.
+ */
+export function isAddress(text: string): boolean {
+  return /^(?:[a-z][a-z0-9+.-]+:|postgres\w*\/\/)/i.test(text);
+}
+
+/** @param text an address, or the absolute path of a file */
+export function journalPlace(text: string): JournalPlace {
+  return isAddress(text) ? { address: text } : { path: text };
 }
 
 /** The journal: `INTEG_JOURNAL`, else a file in the state folder. An address (`postgresql://…`) stays as it is. */

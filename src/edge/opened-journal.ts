@@ -9,7 +9,7 @@ import { type ProfileJournal, readProfileJournal } from "../profiles/names.ts";
 import { once } from "./connections.ts";
 import { Failure } from "../errors.ts";
 import { actorOf } from "../journal/actor.ts";
-import { isAddress } from "../journal/place.ts";
+import { isAddress, journalPlace } from "./folders.ts";
 
 interface JournalSources {
   readonly env: NodeJS.ProcessEnv;
@@ -48,7 +48,7 @@ export class OpenedJournal {
   async #at(place: string): Promise<Journal> {
     const { openJournal } = await import("../journal/open-journal.ts");
     const path = isAddress(place) ? place : resolve(this.#sources.settings.cwd, place);
-    const journal = await openJournal({ ...this.#parts(), path });
+    const journal = await openJournal({ ...this.#parts(), place: journalPlace(path) });
     this.#others.push(journal);
     return journal;
   }
@@ -76,7 +76,7 @@ export class OpenedJournal {
     const { home, timeoutMs } = settings;
     const path = (env.INTEG_JOURNAL ? undefined : this.ofProfile().journal) ?? settings.journalPath;
     const team = { env, home, requestMs: timeoutMs, leaseMs: leaseMs(env, timeoutMs) };
-    return { path, now: () => clock.now(), actor: actorOf(env), team };
+    return { place: journalPlace(path), now: () => clock.now(), actor: actorOf(env), team };
   }
 }
 

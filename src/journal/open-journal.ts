@@ -2,11 +2,12 @@ import { Failure } from "../errors.ts";
 import type { Actor } from "./actor.ts";
 import { FileJournal } from "./file/file-journal.ts";
 import type { Journal } from "./journal.ts";
-import { isAddress } from "./place.ts";
+
+/** Where a journal is: a file of this machine, or a server that a team shares. */
+export type JournalPlace = { readonly path: string } | { readonly address: string };
 
 export interface JournalParts {
-  /** Path of a file, or the address of a team's journal. */
-  readonly path: string;
+  readonly place: JournalPlace;
   /** milliseconds since 1970 */
   readonly now: () => number;
   readonly actor: Actor;
@@ -30,10 +31,10 @@ const waitMs = 10_000;
  * Opens the journal at a path or an address. Nothing is touched until something is asked of it.
  * @throws Failure `usage` if the address cannot be used
  */
-export async function openJournal({ path, team, ...parts }: JournalParts): Promise<Journal> {
-  if (!isAddress(path)) return new FileJournal(path, parts);
+export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
+  if ("path" in place) return new FileJournal(place.path, parts);
   const { openTeamJournal } = await import("./postgres/open.ts");
-  return openTeamJournal({ ...parts, ...team, address: path, waitMs });
+  return openTeamJournal({ ...parts, ...team, address: place.address, waitMs });
 }
 
 /**
@@ -41,14 +42,14 @@ export async function openJournal({ path, team, ...parts }: JournalParts): Promi
  * @throws Failure if that is not possible; nothing is left half made
  */
 export async function initJournal({
-  path,
+  place,
   team: { env, home },
   actor,
 }: JournalParts): Promise<{ readonly version: number; readonly made: boolean }> {
-  if (!isAddress(path))
-    throw new Failure("usage", `The journal is the file ${path}: it needs no preparation.`, {
+  if ("path" in place)
+    throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/open.ts");
-  return initTeamJournal({ address: path, env, home, actor });
+  return initTeamJournal({ address: place.address, env, home, actor });
 }
