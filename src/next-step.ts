@@ -12,6 +12,8 @@ export interface SameCommand {
   readonly add?: readonly string[];
   /** Flags to leave out; one that takes a value as `--page-token <token>`. */
   readonly without?: readonly string[];
+  /** The verb that has these flags: after another command, as a recovery, there is no such step. */
+  readonly of?: string;
 }
 
 /** Words that a sentence of advice may start with: the verb says what to do. */
@@ -90,11 +92,12 @@ const actsAsProfile = /^integ (api|cohorts|doctor|entities|keys|oauth-clients|pe
 
 /**
  * The command to paste after the one that was typed: its words where it is the same, and as the same profile. Nothing if
- * it would be the one that was typed, which was to lose a flag that it does not have.
+ * it would be the one that was typed, which was to lose a flag that it does not have, or one without such flags.
  * @param typed the words after `integ`
  */
 export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
   if (typeof next !== "string") {
+    if (next.of !== undefined && !typed.includes(next.of)) return undefined;
     const words = sameWords(typed, next);
     // What was to be left out was not typed: the same again would end the same way.
     const isNoOther = next.without !== undefined && words.join("\0") === typed.join("\0");

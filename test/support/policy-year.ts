@@ -28,10 +28,10 @@ export class MovedClock {
         return now();
       }
     } as DateConstructor;
-    // A server's own Date header would tell the real time.
+    // A server's own Date header would give the real time: without the moved one no entry's clock is known.
     const emit = this.#emit;
     Server.prototype.emit = function (this: Server, event: string | symbol, ...given: unknown[]) {
-      if (event === "request") (given[1] as ServerResponse).sendDate = false;
+      if (event === "request") (given[1] as ServerResponse).setHeader("date", new Date(now()).toUTCString());
       return emit.apply(this, [event, ...given] as Parameters<typeof emit>);
     };
   }

@@ -341,7 +341,7 @@ class CreationRun {
       ...detailsOf(this.#entry),
       meaning: "The same idempotency key always returns this client.",
       hint: "Create another one under a new key.",
-      nextCommand: { add: ["--new"], without: ["--idempotency-key <k>"] },
+      nextCommand: { add: ["--new"], without: ["--idempotency-key <k>"], of: "create" },
     });
   }
 
