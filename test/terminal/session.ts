@@ -7,7 +7,12 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
+  /** Keeps the terminal open until all that was written is read: on a busy machine it is closed before that. */
+  readonly isReadWhole?: boolean;
 }
+
+/** Ends what a program wrote. */
+const lastWords = "-- all written --";
 
 const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
@@ -20,9 +25,11 @@ export class Session {
   readonly #pty: ReturnType<typeof spawn>;
   readonly #columns: number;
 
-  constructor(words: readonly string[], { home, env = {}, columns = 120 }: SessionOptions) {
+  constructor(words: readonly string[], { home, env = {}, columns = 120, isReadWhole = false }: SessionOptions) {
     this.#columns = columns;
-    this.#pty = spawn(program[0], [...program.slice(1), ...words], {
+    const held = ["/bin/sh", "-c", `"$@"; echo "${lastWords}"; read -r _`, "sh"];
+    const [file = "", ...args] = [...(isReadWhole ? held : []), ...program, ...words];
+    this.#pty = spawn(file, args, {
       cols: columns,
       rows: 40,
       cwd: home.folder,
@@ -32,7 +39,15 @@ export class Session {
       this.shown += text.replaceAll(colour, "");
       this.written += text;
     });
-    this.ended = this.#end();
+    this.ended = isReadWhole ? this.#endOnceRead() : this.#end();
+  }
+
+  /** Its code says nothing of the program's. */
+  async #endOnceRead(): Promise<number> {
+    const code = new Promise<number>((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
+    await this.seen(new RegExp(lastWords));
+    this.#pty.write("\r");
+    return code;
   }
 
   async #end(): Promise<number> {

@@ -242,7 +242,7 @@ describe("ids and commands are whole at every width", () => {
     const look = async (columns: number): Promise<void> => {
       const session = new Session(
         words.filter((word) => word !== "--ndjson"),
-        { home: at, env, columns },
+        { home: at, env, columns, isReadWhole: true },
       );
       await session.ended;
       const shown = plain(session.written);
