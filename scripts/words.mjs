@@ -26,6 +26,7 @@ export const glossary = [
     only: ["strings", "documents"],
   },
   { not: /\bin case\b/i, say: "if" },
+  { not: /\b(is|are) no (longer|more)\b/i, say: "is missing, was removed; no longer exists", only: ["strings"] },
   { not: /\banew\b/i, say: "again, new" },
   { not: /\b(c[ao]mes? to (its|an) end|(br[io]ngs?|brought) [a-z ]{0,12}\bhome)\b/i, say: "finish, complete, deliver" },
   { not: /\bhand(s|ed|ing)? over\b/i, say: "deliver" },

@@ -105,7 +105,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
     const operation = published.get(name);
     if (operation)
       findings.push(...compareOperation(root, { name, expected, operation, usesOAuth: options.usesOAuth }));
-    else findings.push(drift(name, "is no longer published"));
+    else findings.push(drift(name, "is missing from the document"));
   }
   for (const [name, operation] of published)
     if (legacy.includes(name)) findings.push(...compareStage({ name, operation }, "compatibility"));

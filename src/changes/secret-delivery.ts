@@ -51,7 +51,7 @@ const texts: Readonly<Record<OneTimeSecret["kind"], DeliveryTexts>> = {
     undelivered: "The client was created, but its secret could not be delivered",
     untilClaimed: "The secret is kept on this machine, readable by you alone, until you claim it.",
     neither: (delivering, keeping) => `The secret could neither be delivered (${delivering}) nor kept (${keeping}).`,
-    copyStays: "A copy of the secret that is no longer needed could not be destroyed",
+    copyStays: "An unneeded copy of the secret could not be destroyed",
   },
   access_key: {
     undelivered: "The service gave the secret, and it could not be delivered",

@@ -81,7 +81,7 @@ class LayeredCredentials {
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
-      throw new Failure("auth", `The profile's credential is no longer in its ${kept.kept}.`, {
+      throw new Failure("auth", `The profile's credential is missing from its ${kept.kept}.`, {
         meaning: "No other credential was used instead.",
       });
     }

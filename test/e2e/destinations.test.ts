@@ -246,7 +246,7 @@ describe("a file that had the secret and has lost it", () => {
     const at = await home();
     const id = await old(at);
     const file = at.path("a.secret");
-    const gone = `The secret was delivered to ${file}, and is no longer there.`;
+    const gone = `The secret was delivered to ${file}, and the file is missing now.`;
     const is = `The secret is in ${file}`;
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
     expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);

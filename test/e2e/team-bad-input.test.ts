@@ -178,7 +178,7 @@ describe.skipIf(isWithoutPostgres("a team's journal that cannot be used"))("with
       what: "a missing schema",
       journal: () => server.address("missing"),
       code: 2,
-      says: "There is no journal in the schema missing",
+      says: "The schema missing of this database does not have a journal yet",
       next: "integ journal init",
     },
     {

@@ -275,7 +275,7 @@ async function assertKeyNotRevoked(bench: Workbench, lost: EntryLease): Promise<
   if (id === null || detail.revoking === true) return;
   const status = await statusBeforeRevocation(bench, { id, service: bench.account.service });
   if (status !== "revoked" && status !== "absent") return;
-  const how = status === "revoked" ? "is revoked" : "is no longer in the list of keys";
+  const how = status === "revoked" ? "is revoked" : "is missing from the list of keys";
   throw await goneOnPurpose(bench, lost, `The key ${id}, whose secret is lost, ${how}`);
 }
 

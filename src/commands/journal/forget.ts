@@ -13,7 +13,7 @@ export const command = defineVerb({
     { line: "integ journal forget 6k2f9", does: "ask first, and show what may be left behind" },
     { line: "integ journal forget 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished: it is no longer listed.",
+  more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished. It then stops counting as unfinished.",
   asks: (context) =>
     askEntry(context, { question: "Which entry should no longer be tracked?", states: unsettledStates }),
   async run(context, { args: [id], options }) {
@@ -72,7 +72,7 @@ function leftBehind(entry: Entry, isKept: boolean): string {
     return `The new ${what}${id} exists, its secret was delivered, and the old one (${old}) is not revoked: both may work.`;
   switch (entry.state) {
     case "undelivered":
-      return `The ${what}${id} exists and works. Its secret is no longer kept here.`;
+      return `The ${what}${id} exists and works. Its kept secret was destroyed.`;
     case "secret_lost":
       return `The ${what}${id} exists, uses a slot, and its secret is lost. Revoke it if you can.`;
     case "pending":

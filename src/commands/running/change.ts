@@ -249,7 +249,7 @@ export async function whereSecretWent(
     const isSeen = about.isNew?.(place) === true || (about.known !== undefined && seen === about.known);
     if (delivered === undefined || isSeen || place.kind === "command") sentences.push(delivered ?? "");
     else if (place.kind === "file" && seen === undefined)
-      sentences.push(`The secret was delivered to ${name}, and is no longer there.`);
+      sentences.push(`The secret was delivered to ${name}, and the file is missing now.`);
     else sentences.push(`The secret was delivered to ${name}.`);
   }
   return sentences.filter((text) => text !== "").join(" ") || undefined;

@@ -131,7 +131,7 @@ export function assertUsable({ encoding }: Server): void {
 export async function checkTables(query: Query, tables: Tables): Promise<void> {
   const rows = await query(`SELECT key, value FROM ${tables.meta}`).catch((error: unknown) => {
     if (serverErrorOf(error)?.code !== "42P01" && serverErrorOf(error)?.code !== "3F000") throw error;
-    throw new Failure("usage", `There is no journal in the schema ${tables.schema} of this database yet.`, {
+    throw new Failure("usage", `The schema ${tables.schema} of this database does not have a journal yet.`, {
       meaning: "Nothing was sent, nothing changed.",
       nextCommand: initCommand,
     });
