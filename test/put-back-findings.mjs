@@ -1,11 +1,8 @@
 // Breaks what was fixed for a defect of findings.md in a copy of the sources, one at a time, and shows that its test fails:
 // `npm run test:findings`, or `npm run test:findings -- <number>`.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { sourceCopy } from "./support/source-copy.mjs";
 
-const root = resolve(import.meta.dirname, "..");
 const [, , wanted] = process.argv;
 
 /** Number of the defect, a test of it, and what has to be broken: the file below `src/`, what it says, what it said before. */
@@ -48,35 +45,12 @@ const fixes = [
   ["82", "api/json/iso-time", ["api/json/iso-time.ts", "form !== null && Number", "form !== null || Number"]],
 ];
 
-const copy = mkdtempSync(join(tmpdir(), "integ-findings-"));
-for (const name of [
-  "src",
-  "test",
-  "scripts",
-  "docs",
-  "package.json",
-  "package-lock.json",
-  "tsconfig.json",
-  "vitest.config.mts",
-])
-  cpSync(join(root, name), join(copy, name), { recursive: true });
-symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-
-function put([file, now, before]) {
-  const path = join(copy, "src", file);
-  const text = readFileSync(path, "utf8");
-  if (!text.includes(now)) throw new Error(`${file} no longer says: ${now}`);
-  writeFileSync(
-    path,
-    text.replace(now, () => before),
-  );
-  return () => writeFileSync(path, text);
-}
+const copy = sourceCopy("findings");
 
 /** @returns how many tests failed */
 function failedIn(test) {
   const words = ["vitest", "run", "--project", "unit", `test/unit/${test}`, "--reporter=json", "--silent"];
-  const { stdout } = spawnSync("npx", words, { cwd: copy, encoding: "utf8", maxBuffer: 1e9 });
+  const { stdout } = spawnSync("npx", words, { cwd: copy.folder, encoding: "utf8", maxBuffer: 1e9 });
   return JSON.parse(stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1)).numFailedTests;
 }
 
@@ -84,14 +58,14 @@ let missed = 0;
 try {
   for (const [number, test, ...changes] of fixes) {
     if (wanted !== undefined && number !== wanted) continue;
-    const undo = changes.map(put);
+    const undo = changes.map(copy.put);
     const failed = failedIn(test);
     for (const back of undo.toReversed()) back();
     if (failed === 0) missed += 1;
-    const where = changes.map(([file, now]) => `${file} without «${now.trim()}»`).join(", ");
+    const where = changes.map(([file, now]) => `${file} without "${now.trim()}"`).join(", ");
     console.log(`${failed > 0 ? "seen  " : "MISSED"} ${number}: ${where}: ${failed} tests of ${test} fail`);
   }
 } finally {
-  rmSync(copy, { recursive: true, force: true });
+  copy.remove();
 }
 process.exitCode = missed === 0 ? 0 : 1;

@@ -1,13 +1,11 @@
 // Takes each sync of the list away, in a copy of the sources, and runs the scenes that must turn red: `npm run test:syncs`,
 // or `npm run test:syncs -- <part of a file's name>`.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { collectFigures, recordFigure } from "../support/figures.mjs";
+import { sourceCopy } from "../support/source-copy.mjs";
 
-const root = resolve(import.meta.dirname, "../..");
 const [, , wanted = ""] = process.argv;
 
 async function listOf() {
@@ -16,14 +14,6 @@ async function listOf() {
   await bundle.close();
   const { syncs } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
   return syncs.filter(({ file }) => file.includes(wanted));
-}
-
-function copied() {
-  const copy = mkdtempSync(join(tmpdir(), "integ-syncs-"));
-  for (const name of ["bin", "src", "test", "scripts", "package.json", "package-lock.json", "vitest.config.mts"])
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  return copy;
 }
 
 /** The file without its n-th statement of that text. */
@@ -54,17 +44,15 @@ function run(copy, { scenes, test = "test/crash/power-loss" }) {
   return { isRed: status !== 0, said };
 }
 
-const copy = copied();
+const copy = sourceCopy("syncs");
 let taken = 0;
 let green = 0;
 let unseen = 0;
 try {
   for (const sync of await listOf()) {
-    const path = join(copy, "src", sync.file);
-    const before = readFileSync(path, "utf8");
-    writeFileSync(path, without(before, sync));
-    const { isRed, said } = run(copy, sync);
-    writeFileSync(path, before);
+    const back = copy.rewrite(sync.file, (text) => without(text, sync));
+    const { isRed, said } = run(copy.folder, sync);
+    back();
     taken += 1;
     if (!isRed && sync.unseen === undefined) green += 1;
     if (!isRed && sync.unseen !== undefined) unseen += 1;
@@ -73,7 +61,7 @@ try {
     console.log(`${how} ${name}\n      ${sync.keeps}\n      ${(isRed ? said : (sync.unseen ?? "")).slice(0, 240)}`);
   }
 } finally {
-  rmSync(copy, { recursive: true, force: true });
+  copy.remove();
 }
 const write = wanted === "" ? collectFigures() : () => {};
 recordFigure("syncs", { "taken away": taken, "without a failing test": green, unseen });

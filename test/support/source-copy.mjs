@@ -1,0 +1,46 @@
+// A copy of the project whose sources a script may break: with the packages of this one, and without its results.
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../..");
+const parts = [
+  "bin",
+  "docs",
+  "scripts",
+  "src",
+  "test",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "vitest.config.mts",
+];
+
+/** @param {string} name what the copy is for, as a part of its folder's name */
+export function sourceCopy(name) {
+  const folder = mkdtempSync(join(tmpdir(), `integ-${name}-`));
+  for (const part of parts) cpSync(join(root, part), join(folder, part), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+
+  /**
+   * @param {string} file below `src/`
+   * @param {(text: string) => string} change
+   * @returns {() => void} what puts the file back
+   */
+  function rewrite(file, change) {
+    const path = join(folder, "src", file);
+    const text = readFileSync(path, "utf8");
+    const changed = change(text);
+    if (changed === text) throw new Error(`${file} does not have what was to be changed`);
+    writeFileSync(path, changed);
+    return () => writeFileSync(path, text);
+  }
+
+  /**
+   * Puts back what a file said before a fix.
+   * @param {readonly [file: string, now: string, before: string]} change
+   * @returns {() => void} what undoes it
+   */
+  const put = ([file, now, before]) => rewrite(file, (text) => text.replace(now, () => before));
+  return { folder, rewrite, put, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
