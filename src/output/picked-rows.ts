@@ -1,7 +1,7 @@
 // The fields of `--fields`, copied byte for byte out of pages whose members are known.
 import { ByteWriter } from "./byte-writer.ts";
 import type { ChosenFields, FieldPath } from "./fields.ts";
-import { eachRow, type FieldSlot, type Layout, slotOf, textBelow } from "./row-members.ts";
+import { eachRow, type FieldSlot, oncePerLayout, slotOf, textBelow } from "./row-members.ts";
 import { hasMembers, type ReadPage, type RowPage, rowTexts } from "./row-page.ts";
 
 const nothing = Buffer.from("null");
@@ -17,7 +17,11 @@ export class PickedRows {
   readonly #chosen: ChosenFields;
   readonly #before: readonly { readonly field: FieldPath; readonly before: Buffer }[];
   readonly #out = new ByteWriter();
-  #known: { readonly layout: Layout; readonly parts: readonly Part[] } | undefined;
+  readonly #partsOf = oncePerLayout((layout): readonly Part[] => {
+    const parts = this.#before.map((part) => ({ ...part, ...slotOf(layout, part.field) }));
+    for (const { field, slot, steps } of parts) if (slot !== -1 && steps.length === 0) this.#chosen.found(field);
+    return parts;
+  });
 
   constructor(chosen: ChosenFields) {
     this.#chosen = chosen;
@@ -44,14 +48,6 @@ export class PickedRows {
     this.#chosen.count(page.spans.length / 2);
     if (separator === "\n") out.text(separator);
     return out.take();
-  }
-
-  #partsOf(layout: Layout): readonly Part[] {
-    if (this.#known?.layout === layout) return this.#known.parts;
-    const parts = this.#before.map((part) => ({ ...part, ...slotOf(layout, part.field) }));
-    this.#known = { layout, parts };
-    for (const { field, slot, steps } of parts) if (slot !== -1 && steps.length === 0) this.#chosen.found(field);
-    return parts;
   }
 
   #row(page: ReadPage, parts: readonly Part[], first: number): void {

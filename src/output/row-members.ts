@@ -55,6 +55,15 @@ function layoutOf({ body, members: { places } }: ReadPage, first: number, after:
   return last;
 }
 
+/** Works out once what the rows of a layout have in common: most lists have one layout. */
+export function oncePerLayout<T>(work: (layout: Layout) => T): (layout: Layout) => T {
+  let known: { readonly layout: Layout; readonly result: T } | undefined;
+  return (layout) => {
+    if (known?.layout !== layout) known = { layout, result: work(layout) };
+    return known.result;
+  };
+}
+
 /** How a field is found in rows of one layout. */
 export interface FieldSlot {
   /** The number of its member, or of the one that it stands in; -1 if there is none. */

@@ -1,6 +1,6 @@
 // Cells of a CSV file as bytes out of a page whose members are known. Whatever needs thought goes through csvCell.
 import { ByteWriter } from "../byte-writer.ts";
-import { eachRow, type Layout, slotOf, textBelow } from "../row-members.ts";
+import { eachRow, type Layout, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
 import type { ReadPage } from "../row-page.ts";
 import type { Cell, CellColumn } from "./cells.ts";
 
@@ -36,7 +36,11 @@ interface Slot {
 export class CsvBytes {
   readonly #options: CsvBytesOptions;
   readonly #out = new ByteWriter();
-  #known: { readonly layout: Layout; readonly slots: readonly Slot[] } | undefined;
+  readonly #slotsOf = oncePerLayout((layout): readonly Slot[] => {
+    const { columns, see } = this.#options;
+    see(layout);
+    return columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
+  });
 
   constructor(options: CsvBytesOptions) {
     this.#options = options;
@@ -47,14 +51,6 @@ export class CsvBytes {
     this.#out.text(head);
     eachRow(page, (layout, first) => this.#line(page, this.#slotsOf(layout), first));
     return this.#out.take();
-  }
-
-  #slotsOf(layout: Layout): readonly Slot[] {
-    if (this.#known?.layout === layout) return this.#known.slots;
-    const slots = this.#options.columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
-    this.#known = { layout, slots };
-    this.#options.see(layout);
-    return slots;
   }
 
   #line({ body, members: { places } }: ReadPage, slots: readonly Slot[], first: number): void {

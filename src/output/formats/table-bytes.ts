@@ -1,6 +1,6 @@
 // Lines of a table for a pipe or a file, out of the bytes of a page whose members are known.
 import { ByteWriter } from "../byte-writer.ts";
-import { eachRow, type FieldSlot, type Layout, slotOf } from "../row-members.ts";
+import { eachRow, type FieldSlot, type Layout, oncePerLayout, slotOf } from "../row-members.ts";
 import type { ReadPage } from "../row-page.ts";
 import type { CellColumn } from "./cells.ts";
 import { gap } from "./layout.ts";
@@ -26,7 +26,11 @@ interface Slot extends FieldSlot {
 export class TableBytes {
   readonly #options: TableBytesOptions;
   readonly #out = new ByteWriter();
-  #known: { readonly layout: Layout; readonly slots: readonly Slot[] } | undefined;
+  readonly #slotsOf = oncePerLayout((layout): readonly Slot[] => {
+    const { columns, see } = this.#options;
+    see(layout);
+    return columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
+  });
 
   constructor(options: TableBytesOptions) {
     this.#options = options;
@@ -48,14 +52,6 @@ export class TableBytes {
       out.text("\n");
     });
     return out.take();
-  }
-
-  #slotsOf(layout: Layout): readonly Slot[] {
-    if (this.#known?.layout === layout) return this.#known.slots;
-    const slots = this.#options.columns.map((column) => ({ column, ...slotOf(layout, column.field) }));
-    this.#known = { layout, slots };
-    this.#options.see(layout);
-    return slots;
   }
 
   /** @returns its columns on a screen */

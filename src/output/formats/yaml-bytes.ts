@@ -1,7 +1,7 @@
 // Rows as YAML out of the bytes of a page whose members are known. Whatever needs thought goes through yaml-text.ts.
 import { ByteWriter } from "../byte-writer.ts";
 import type { ChosenFields } from "../fields.ts";
-import { eachRow, type FieldSlot, type Layout, slotOf, textBelow } from "../row-members.ts";
+import { eachRow, type FieldSlot, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
 import { type ReadPage, rowText } from "../row-page.ts";
 import { reserved, scalar, yamlEntry, yamlText } from "./yaml-text.ts";
 
@@ -23,7 +23,18 @@ interface Part extends FieldSlot {
 export class YamlBytes {
   readonly #chosen: ChosenFields;
   readonly #out = new ByteWriter();
-  #known: { readonly layout: Layout; readonly parts: readonly Part[] } | undefined;
+  readonly #partsOf = oncePerLayout((layout): readonly Part[] => {
+    const before = (index: number): string => (index === 0 ? "  - " : `\n${margin}`);
+    const chosen = this.#chosen.all?.map((field, index) => {
+      const { slot, steps } = slotOf(layout, field);
+      const found = (): void => this.#chosen.found(field);
+      if (slot !== -1 && steps.length === 0) found();
+      return { slot, steps, found, key: Buffer.from(before(index) + scalar(field.name)) };
+    });
+    return (
+      chosen ?? layout.names.map((name, slot) => ({ slot, steps: [], key: Buffer.from(before(slot) + scalar(name)) }))
+    );
+  });
 
   constructor(chosen: ChosenFields) {
     this.#chosen = chosen;
@@ -43,20 +54,6 @@ export class YamlBytes {
     });
     this.#chosen.count(page.spans.length / 2);
     return out.take();
-  }
-
-  #partsOf(layout: Layout): readonly Part[] {
-    if (this.#known?.layout === layout) return this.#known.parts;
-    const before = (index: number): string => (index === 0 ? "  - " : `\n${margin}`);
-    const parts =
-      this.#chosen.all?.map((field, index) => {
-        const { slot, steps } = slotOf(layout, field);
-        const found = (): void => this.#chosen.found(field);
-        if (slot !== -1 && steps.length === 0) found();
-        return { slot, steps, found, key: Buffer.from(before(index) + scalar(field.name)) };
-      }) ?? layout.names.map((name, slot) => ({ slot, steps: [], key: Buffer.from(before(slot) + scalar(name)) }));
-    this.#known = { layout, parts };
-    return parts;
   }
 
   #row({ body, members: { places } }: ReadPage, parts: readonly Part[], first: number): void {
