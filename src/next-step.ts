@@ -87,11 +87,35 @@ export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Commands that act as a profile: as the one that was typed, if one was. */
-const actsAsProfile = /^integ (api|cohorts|doctor|entities|keys|oauth-clients|people|profiles show|spec)\b/;
+/** What was chosen for the command that was typed holds for the next one too. */
+interface Kept {
+  readonly short: string;
+  readonly long: string;
+  /** The next commands that take it. */
+  readonly takes: RegExp;
+  /** Those that name it themselves, or something in its stead. */
+  readonly names: RegExp;
+}
+
+const keptFlags: readonly Kept[] = [
+  {
+    short: "-p",
+    long: "--profile",
+    takes:
+      /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
+    names: / (-p|--profile)\b|^integ profiles show ./,
+  },
+  // A plan that was written names the file of its policy.
+  {
+    short: "-f",
+    long: "--file",
+    takes: /^integ (apply|plan|policy check|status)\b/,
+    names: / (-f|--file)\b|^integ apply [^-]/,
+  },
+];
 
 /**
- * The command to paste after the one that was typed: its words where it is the same, and as the same profile. Nothing if
+ * The command to paste after the one that was typed: its words where it is the same, as the same profile and for the same policy. Nothing if
  * it would be the one that was typed, which was to lose a flag that it does not have, or one without such flags.
  * @param typed the words after `integ`
  */
@@ -103,17 +127,21 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
     const isNoOther = next.without !== undefined && words.join("\0") === typed.join("\0");
     return isNoOther ? undefined : shell`integ ${words}`;
   }
-  const profile = typedProfile(typed);
-  const isNamed = profile === undefined || / (-p|--profile)\b/.test(next) || /^integ profiles show ./.test(next);
-  return isNamed || !actsAsProfile.test(next) ? next : (`${next} -p ${quotedWord(profile)}` as NextCommand);
+  return keptFlags.reduce((step, flag) => {
+    const value = flag.takes.test(step) && !flag.names.test(step) ? typedValue(typed, flag) : undefined;
+    return value === undefined ? step : (`${step} ${flag.short} ${quotedWord(value)}` as NextCommand);
+  }, next);
 }
 
 /** The last one counts. */
-function typedProfile(typed: readonly string[]): string | undefined {
-  const at = typed.findLastIndex((word) => /^(-p.*|--profile(=.*)?)$/.test(word));
+function typedValue(typed: readonly string[], { short, long }: Kept): string | undefined {
+  const isIt = (word: string): boolean =>
+    word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
+  const at = typed.findLastIndex(isIt);
   const word = typed[at] ?? "";
-  if (word === "-p" || word === "--profile") return typed[at + 1];
-  return word === "" ? undefined : word.replace(/^(-p|--profile)=?/, "");
+  if (word === short || word === long) return typed[at + 1];
+  if (word === "") return undefined;
+  return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
 /** The words of a command line with the changes that the next step asks for. */

@@ -8,7 +8,7 @@ import type { DraftItem } from "../../policy/draft.ts";
 import { clientsIn } from "../oauth-clients/clients.ts";
 import { read } from "../running/read.ts";
 import { destinationsOf } from "./known-destination.ts";
-import { addPolicyFile } from "./policy-file.ts";
+import { addPolicyFile, fileWords } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -34,7 +34,7 @@ export const command = defineVerb({
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     if (items.length > 0)
       context.output.note(`The comment beside each item in ${options.file} is the command that adopts what exists.`);
-    context.output.next(shell`integ policy check`);
+    context.output.next(shell`integ policy check ${fileWords(options.file)}`);
   },
 });
 

@@ -7,7 +7,7 @@ import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, assertNames, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
-import { addPolicyFile, loadPolicy } from "./policy-file.ts";
+import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, tellPlanNotes } from "./rows.ts";
 import { shell } from "../../next-step.ts";
 
@@ -52,8 +52,7 @@ export const command = defineVerb({
 
 /** Words that name what `apply` is to make so. */
 function sourceOf(out: string | undefined, file: string): readonly string[] {
-  if (out !== undefined) return [out];
-  return file === "integ.yaml" ? [] : ["-f", file];
+  return out === undefined ? fileWords(file) : [out];
 }
 
 function somethingDue({ data }: PlanDocument, source: readonly string[]): Failure {

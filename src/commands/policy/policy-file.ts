@@ -13,6 +13,11 @@ export const addPolicyFile = sharedOptions((command) =>
   command.option("-f, --file <path>", "Policy file", standardFile),
 );
 
+/** The words that name the file to another command; none for the standard one. */
+export function fileWords(file: string): readonly string[] {
+  return file === standardFile ? [] : ["-f", file];
+}
+
 export interface LoadedPolicy {
   readonly policy: Policy;
   /** As it was named. */

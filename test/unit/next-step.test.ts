@@ -1,0 +1,29 @@
+// The next step after the command that was typed: as the same profile, and for the same policy file.
+import { describe, expect, it } from "vitest";
+import { commandAfter, shell } from "../../src/next-step.ts";
+
+describe("a next step", () => {
+  it.each([
+    [shell`integ apply --retry ci`, "apply -f prod.yaml", "integ apply --retry ci -f prod.yaml"],
+    [shell`integ apply --retry ci`, "apply --file=prod.yaml -p eu", "integ apply --retry ci -p eu -f prod.yaml"],
+    [shell`integ plan`, "apply -fprod.yaml", "integ plan -f prod.yaml"],
+    [shell`integ plan --out p.json`, "apply p.json --file prod.yaml", "integ plan --out p.json -f prod.yaml"],
+    [shell`integ policy check --offline`, "plan -f a.yaml -f b.yaml", "integ policy check --offline -f b.yaml"],
+    [shell`integ apply -f own.yaml`, "plan -f prod.yaml", "integ apply -f own.yaml"],
+    [shell`integ apply p.json`, "plan -f prod.yaml --out p.json", "integ apply p.json"],
+    [shell`integ journal list`, "apply -f prod.yaml -p eu", "integ journal list"],
+    [shell`integ entities list`, "api /v1/entities -f limit=2 -p eu", "integ entities list -p eu"],
+    [shell`integ plan`, "apply -f 'x y.yaml'", "integ plan -f 'x y.yaml'"],
+  ])("%s after integ %s", (next, typed, expected) => {
+    const words = typed.match(/'[^']*'|\S+/g)!.map((word) => word.replaceAll("'", ""));
+    expect(commandAfter(next, words)).toBe(expected);
+  });
+
+  it("of a command that the typed one is not does not stand", () => {
+    const another = { add: ["--new"], of: "create" };
+    expect(commandAfter(another, ["oauth-clients", "create", "--scope", "a"])).toBe(
+      "integ oauth-clients create --scope a --new",
+    );
+    expect(commandAfter(another, ["journal", "recover"])).toBeUndefined();
+  });
+});
