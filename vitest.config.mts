@@ -48,6 +48,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: "unit",
+          setupFiles: [shared.setupFiles, "test/support/fixed-seed.ts"],
           include: ["test/unit/**/*.test.ts", "test/*.test.ts"],
           globalSetup: ["test/support/recorded-answers.ts"],
           // No test replaces a module: the files of one process share what they load.

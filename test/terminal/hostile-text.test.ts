@@ -10,6 +10,7 @@ import type { Column, Format } from "../../src/output/formats/format.ts";
 import { stage } from "../unit/output/streams.ts";
 import { corpus } from "./corpus.ts";
 import { shown } from "./screen.ts";
+import "../support/fixed-seed.ts";
 import { isFull } from "../support/sample.ts";
 import { shell } from "../../src/next-step.ts";
 import { recordFigure } from "../support/figures.mjs";

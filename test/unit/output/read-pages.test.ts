@@ -49,7 +49,11 @@ async function printed(
   const writer = output.list(view);
   for (const rows of pages) await writer.page(seen?.of(page(rows)) ?? page(rows));
   await writer.end({ nextPageToken: null, hasMore: false });
-  const notes = stderr.text.split(/[\s,]+/).toSorted();
+  // The names of what is not shown stand in the order of the members, which an object does not keep for numbers.
+  const notes = stderr.text
+    .split(/[\s,.]+/)
+    .filter((word) => word !== "")
+    .toSorted();
   return { out: stdout.text, notes, rows: writer.rowsWritten };
 }
 
