@@ -75,9 +75,7 @@ class GitHubStore implements Store {
       });
       if (response.kind === "response" && (response.status === 201 || response.status === 204))
         return this.#confirm(client, response);
-      // It may have been written: the time of change says so. Within the second of the change before it that says nothing, and
-      // the same secret sent twice is the same secret.
-      if (isUnknown(response) && (await this.#changedAt(client)) !== before) return;
+      if (isUnknown(response) && (await this.#isChanged(client, before))) return;
       if (attempt < storeTries) {
         if (response.kind === "lost" || isTemporary(response)) {
           if (await client.pause(attempt, response)) continue;
@@ -132,6 +130,15 @@ class GitHubStore implements Store {
     const key = Buffer.from(String(fieldOf(response.body, "key")), "base64");
     if (typeof id === "string" && key.length === publicKeyBytes) return { id, key };
     throw new Failure("unreachable", `${this.#name}: GitHub's public key is not one.`);
+  }
+
+  /**
+   * Whether the secret was written since, as its time of change shows. Within the second of the change before it that shows
+   * nothing, and the same secret sent twice is the same secret. One that was removed meanwhile was not written.
+   */
+  async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
+    const changedAt = await this.#changedAt(client);
+    return changedAt !== undefined && changedAt !== before;
   }
 
   /** When the secret was changed last; undefined if there is none. */

@@ -189,6 +189,19 @@ describe("a lost response", () => {
   });
 });
 
+it("a secret that someone removed at the moment of a lost response was not written by integ: it is written again", async () => {
+  const [address, name] = ["github:my-org/my-repo#CLIENT_SECRET", "CLIENT_SECRET"];
+  const here = at();
+  await deliver(here, await prepared(here, address));
+  const destination = await prepared(here, address);
+  github.calm();
+  github.plan(/^GET .*CLIENT_SECRET$/, { status: 404 });
+  github.plan(/^GET .*CLIENT_SECRET$/, () => {});
+  github.plan(write, "lost before");
+  await deliver(here, destination);
+  expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
+});
+
 describe("before anything is sent to the API", () => {
   const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
 
