@@ -6,7 +6,7 @@ import { recordFigure } from "../support/figures.mjs";
 import { Crossing, type Passage, type Verdict } from "../support/crossing.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
 import { PostgresServer, role } from "../support/postgres.ts";
-import { type Ended, ended, type Home } from "../support/program.ts";
+import { type Ended, ended, type Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
@@ -47,6 +47,7 @@ export class TeamDesk {
 
   constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
     this.#settings = settings;
+    stayInThisProcess();
     beforeAll(async () => {
       this.#use(await PostgresServer.start({ settings }));
       if (hasStandby) await this.#addStandby();
