@@ -79,7 +79,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
   assertNotElsewhere(bench, lease.entry);
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
   if (state !== found) await lease.record({ state: found });
-  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not deliver it.");
+  if (found === "undelivered") throw undelivered(lease.entry, "an earlier run could not deliver it.", bench.secrets);
   return false;
 }
 
@@ -88,13 +88,13 @@ function assertNotElsewhere({ secrets }: Workbench, entry: Entry): void {
   const { kept_at } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
   if (secrets.isKept(entry.id)) return;
-  throw keptElsewhere(entry, secrets.place);
+  throw keptElsewhere(entry, secrets);
 }
 
-/** @param here machine and folder of this process: typed here, a claim finds nothing */
-export function keptElsewhere(entry: Entry, here: string): Failure {
-  const because = `it is kept in ${entry.detail.kept_at}, and this is ${here}.`;
-  const { kind, message, details } = undelivered(entry, because);
+/** @param secrets of this process: typed here, a claim finds nothing */
+export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscrowed" | "place">): Failure {
+  const because = `it is kept in ${entry.detail.kept_at}, and this is ${secrets.place}.`;
+  const { kind, message, details } = undelivered(entry, because, secrets);
   return new Failure(kind, message, {
     ...details,
     meaning: `Nothing was sent. If that folder no longer exists: integ journal forget ${entry.id}`,
@@ -119,7 +119,7 @@ export async function resumeDelivery(
     await lease.record({ state: "secret_lost" });
   // Only a profile is still there to take its own credential without being asked.
   if (lease.entry.state === "undelivered" && lease.entry.destination?.kind !== "profile")
-    throw undelivered(lease.entry, "it is kept until you claim it.");
+    throw undelivered(lease.entry, "it is kept until you claim it.", bench.secrets);
   try {
     return await finishKeyDelivery(delivery, prove);
   } finally {
@@ -164,7 +164,7 @@ export async function finishKeyDelivery(
   const learned = await learnedOfKept(bench, lease.entry, secret.id);
   if (destination.isStdout) {
     await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
-    throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.");
+    throw undelivered(lease.entry, "an earlier run ended before it could confirm the delivery.", bench.secrets);
   }
   const record = await reserveDestination(bench, lease, { destination, isKept: true });
   await lease.record({ destination: { ...record } });
@@ -255,7 +255,7 @@ export async function deliverKept(
       await bench.clock.finishing(() => destination.deliver(kept, { origin: originOf(lease.entry), record }));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      throw undelivered(lease.entry, error);
+      throw undelivered(lease.entry, error, bench.secrets);
     } finally {
       await releaseReserved(bench, lease.entry, destination);
     }
@@ -302,7 +302,7 @@ export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<E
   const { destination, id } = lease.entry;
   if (destination?.kind !== "several" && destination?.kind !== "store") {
     await recordAfterwards(bench, lease, { ...learned, state: "undelivered" });
-    throw undelivered(lease.entry, "an earlier run could not deliver it.");
+    throw undelivered(lease.entry, "an earlier run could not deliver it.", bench.secrets);
   }
   const kept = belonging(await bench.secrets.readKept(id), { ...lease.entry, ...learned });
   await deliverSecret(work, kept, { learned, isKept: true });
@@ -341,8 +341,8 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
     return failure; // Recovery looks again.
   }
   await recordAfterwards(bench, lease, { state: "undelivered" });
-  const { hint, nextCommand, meaning } = undelivered(lease.entry, failure).details;
-  const message = `The secret arrived and is kept here, but the command could not continue: ${failure.message}`;
+  const { hint, nextCommand, meaning } = undelivered(lease.entry, failure, bench.secrets).details;
+  const message = `The secret arrived and is kept, but the command could not continue: ${failure.message}`;
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 

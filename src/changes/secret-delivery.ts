@@ -178,7 +178,7 @@ async function keepUndelivered(
     ...how.learned,
     state: refusal === undefined ? "undelivered" : "secret_lost",
   });
-  if (refusal === undefined) return undelivered(lease.entry, how.error, how);
+  if (refusal === undefined) return undelivered(lease.entry, how.error, bench.secrets);
   return new Failure("secret_lost", texts[secret.kind].neither(reasonOf(how.error), refusal), {
     ...detailsOf(lease.entry),
     nextCommand: nextStep(lease.entry) ?? undefined,
@@ -246,12 +246,16 @@ export async function destroyCopy(
 }
 
 /** The failure of work whose secret waits on this machine, or encrypted in a team's journal (exit 12). */
-export function undelivered(entry: Entry, because: unknown, { isEscrowed = false } = {}): Failure {
+export function undelivered(
+  entry: Entry,
+  because: unknown,
+  { isEscrowed }: Pick<SecretKeeping, "isEscrowed">,
+): Failure {
   const kind = kindOf(entry);
   const isConflict = because instanceof Failure && because.kind === "conflict";
   return new Failure(isConflict ? "conflict" : "undelivered", `${texts[kind].undelivered}: ${reasonOf(because)}`, {
     ...detailsOf(entry),
-    meaning: isEscrowed
+    meaning: isEscrowed(entry.id)
       ? "The secret is encrypted in the team's journal: any machine with an identity of its recipients can claim it."
       : texts[kind].untilClaimed,
     ...claimStep(entry),

@@ -223,6 +223,8 @@ export interface SecretKeeping {
   /** Encrypts the secret for the team's journal, if that was asked for. @returns whether it is there now */
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
+  /** It is encrypted in the team's journal: this machine is not needed for it. */
+  isEscrowed(entry: string): boolean;
   /** The kept secret; throws `failed` if none is kept or what is kept is damaged. */
   readKept(entry: string): Promise<OneTimeSecret>;
   /**

@@ -52,6 +52,34 @@ describe.skipIf(isWithoutPostgres("recipients of a team's secrets"))("recipients
     }
   });
 
+  it("recovery elsewhere says that it is encrypted in the journal, and forget names what it destroys", async () => {
+    const team = await Team.of(server, service);
+    const env = { INTEG_ESCROW: await identityToRecipient(await generateIdentity()) };
+    const [runner, eve] = [await team.administrator(), await team.administrator()];
+    const { service_account_id: account } = service.us;
+    const old = await runner.integ(
+      [..."oauth-clients create --scope entity:read --new --json".split(" "), "--service-account", account],
+      { env },
+    );
+    const { id: client } = JSON.parse(old.stdout) as { id: string };
+    const rotation = ["oauth-clients", "rotate", client, "--secret-command", "exit 1"];
+    for (const words of [create(), rotation])
+      expect((await runner.integ(words, { env })).code, words.join(" ")).toBe(12);
+    const recovered = await eve.integ(["journal", "recover", "--replace-lost-secret"]);
+    expect(recovered.code, recovered.stderr).toBe(12);
+    expect(recovered.stderr).not.toContain("on this machine");
+    const list = await eve.integ(["journal", "list", "--json"]);
+    const { data } = JSON.parse(list.stdout) as { data: { id: string; operation: string; state: string }[] };
+    const kept = data.filter(({ operation, state }) => operation === "oauth_client.create" && state === "undelivered");
+    expect(kept).toHaveLength(2);
+    for (const { id } of kept) {
+      const one = await eve.integ(["journal", "recover", id]);
+      expect([one.code, one.stderr]).toEqual([12, expect.stringContaining("any machine with an identity")]);
+      const dry = await eve.integ(["journal", "forget", id, "--dry-run"]);
+      expect([dry.code, dry.stdout + dry.stderr]).toEqual([0, expect.stringContaining(`kept for ${id}`)]);
+    }
+  });
+
   it("an SSH key is refused before anything is sent, wherever it is given", async () => {
     const ada = await (await Team.of(server, service)).administrator();
     const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";

@@ -539,6 +539,7 @@ export class World {
       reserve: () => step("reserve", () => {}),
       keep: (entry, secret) => step("keep", () => void kept.set(keyOf(entry), secret)),
       isKept: (entry) => kept.has(keyOf(entry)),
+      isEscrowed: () => false,
       readKept: (entry) =>
         step("read kept", () => {
           const one = kept.get(keyOf(entry));

@@ -320,7 +320,7 @@ async function answerLost(
     return new Failure("outcome_unknown", message, detailsOf(lease.entry));
   }
   await recordAfterwards(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
-  return undelivered(lease.entry, "the response that contained it was incomplete or invalid.");
+  return undelivered(lease.entry, "the response that contained it was incomplete or invalid.", bench.secrets);
 }
 
 /**

@@ -127,7 +127,7 @@ async function replaceNow(
 async function concludeReplacement(bench: Workbench, lost: EntryLease, begun: Entry): Promise<CreationEnd> {
   await revokeLost(bench, lost);
   await settleReplaced(bench, lost, begun);
-  if (begun.state === "undelivered") throw undelivered(begun, "an earlier run could not deliver it.");
+  if (begun.state === "undelivered") throw undelivered(begun, "an earlier run could not deliver it.", bench.secrets);
   const entry = await lastReplacement(bench.journal, begun);
   return { kind: "delivered_before", entry, receipt: await clientReceipt(bench, entry) };
 }

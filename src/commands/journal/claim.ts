@@ -84,7 +84,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   throw new Failure("usage", "The response that contained the secret was incomplete: its client id is not known yet.", {
     ...detailsOf(entry),
-    meaning: "The secret is still kept on this machine, readable by you alone.",
+    meaning: "The secret is still kept.",
     nextCommand: shell`integ journal recover ${entry.id}`,
   });
 }
@@ -212,7 +212,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
   const { kept_at = keeping.place } = entry.detail;
-  if (entry.state === "undelivered" && kept_at !== keeping.place) throw keptElsewhere(entry, keeping.place);
+  if (entry.state === "undelivered" && kept_at !== keeping.place) throw keptElsewhere(entry, keeping);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,

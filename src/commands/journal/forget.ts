@@ -48,12 +48,12 @@ export const command = defineVerb({
 async function showForgotten(context: Context, entry: Entry): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const steps = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === entry.id);
-  const undelivered = await context.secrets.undelivered();
+  const keeping = await keepingOf(context);
   await showSteps(
     context,
     (isSettled(entry.state) ? [] : [entry, ...steps]).flatMap((one) => [
       { what: `stop tracking ${one.id} (${one.operation}, ${one.state})` },
-      ...(undelivered.isKept(one.id) ? [{ what: `destroy the secret that is kept for ${one.id}` }] : []),
+      ...(keeping.isKept(one.id) ? [{ what: `destroy the secret that is kept for ${one.id}` }] : []),
     ]),
   );
 }
@@ -64,7 +64,7 @@ function leftBehind(entry: Entry, isKept: boolean): string {
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
   if (isKept) {
     const exists = entry.state === "undelivered" ? `exists and works` : `exists`;
-    return `The ${what}${id} ${exists}. The only copy of its secret is kept here and will be destroyed.`;
+    return `The ${what}${id} ${exists}. The only copy of its secret is kept and will be destroyed.`;
   }
   const { old_client: old = entry.detail.old_key } = entry.detail;
   const isUnrevoked = entry.state === "waiting" || entry.state === "pending";

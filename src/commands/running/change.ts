@@ -289,6 +289,7 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
       return true;
     },
     isKept: (entry) => undelivered.isKept(entry) || escrowed.has(entry),
+    isEscrowed: (entry) => escrowed.has(entry),
     async readKept(entry) {
       const ciphertext = undelivered.isKept(entry) ? undefined : await escrow?.get(entry);
       return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext);

@@ -381,6 +381,7 @@ export class AWorld {
       reserve: async () => this.#step("reserve", () => {}),
       keep: async (entry, secret) => this.#step("keep", () => void this.kept.set(entry, secret)),
       isKept: (entry) => this.#step("is kept", () => this.kept.has(entry)),
+      isEscrowed: () => false,
       readKept: async (entry) =>
         this.#step("read kept", () => {
           const kept = this.kept.get(entry);
