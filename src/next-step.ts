@@ -3,6 +3,72 @@
 
 declare const quoted: unique symbol;
 
+/**
+ * Every option that a message names below commands/, by its key: this file alone spells them, and a test compares it with the
+ * command tree.
+ */
+export const flags = {
+  accessTokenCommand: "--access-token-command",
+  accessTokenEndpoint: "--access-token-endpoint",
+  all: "--all",
+  apiKeyCommand: "--api-key-command",
+  apiKeyId: "--api-key-id",
+  apiKeyStdin: "--api-key-stdin",
+  baseUrl: "--base-url",
+  basicStyle: "--basic-style",
+  byReplacement: "--by-replacement",
+  clientId: "--client-id",
+  clientSecretCommand: "--client-secret-command",
+  clientSecretStdin: "--client-secret-stdin",
+  escrow: "--escrow",
+  expiresAt: "--expires-at",
+  expiresIn: "--expires-in",
+  fields: "--fields",
+  file: "--file",
+  filter: "--filter",
+  force: "--force",
+  idempotencyKey: "--idempotency-key",
+  journal: "--journal",
+  json: "--json",
+  keepOld: "--keep-old",
+  limit: "--limit",
+  name: "--name",
+  nameMarker: "--name-marker",
+  new: "--new",
+  noInput: "--no-input",
+  noVerify: "--no-verify",
+  offline: "--offline",
+  olderThan: "--older-than",
+  organizationId: "--organization-id",
+  out: "--out",
+  overlap: "--overlap",
+  pageToken: "--page-token",
+  param: "--param",
+  profile: "--profile",
+  region: "--region",
+  replaceLostSecret: "--replace-lost-secret",
+  resume: "--resume",
+  retryFor: "--retry-for",
+  scope: "--scope",
+  secretCheckCommand: "--secret-check-command",
+  secretCommand: "--secret-command",
+  secretEnv: "--secret-env",
+  secretFile: "--secret-file",
+  secretFormat: "--secret-format",
+  secretProfile: "--secret-profile",
+  secretTo: "--secret-to",
+  serviceAccount: "--service-account",
+  serviceVersion: "--service-version",
+  timeout: "--timeout",
+  tokenEndpoint: "--token-endpoint",
+  type: "--type",
+  updateProfile: "--update-profile",
+  yes: "--yes",
+} as const;
+
+/** Their short forms. */
+export const shortFlags = { file: "-f", output: "-o", profile: "-p" } as const;
+
 /** A command line for a shell: every word that came from elsewhere is quoted. Only `shell` makes one. */
 export type NextCommand = string & { readonly [quoted]: true };
 
@@ -99,16 +165,16 @@ interface Kept {
 
 const keptFlags: readonly Kept[] = [
   {
-    short: "-p",
-    long: "--profile",
+    short: shortFlags.profile,
+    long: flags.profile,
     takes:
       /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
     names: / (-p|--profile)\b|^integ profiles show ./,
   },
   // A plan that was written names the file of its policy.
   {
-    short: "-f",
-    long: "--file",
+    short: shortFlags.file,
+    long: flags.file,
     takes: /^integ (apply|plan|policy check|status)\b/,
     names: / (-f|--file)\b|^integ apply [^-]/,
   },

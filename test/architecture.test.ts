@@ -115,7 +115,7 @@ const table: Readonly<Record<string, Room>> = {
     rooms: ["errors.ts", "next-step.ts", "disk"],
     packages: ["chalk", "ora", "@clack/prompts", "string-width"],
   },
-  completion: { rooms: [], packages: [] },
+  completion: { rooms: ["next-step.ts"], packages: [] },
   policy: {
     rooms: ["errors.ts", "next-step.ts"],
     types: ["api", "journal", "secrets"],
@@ -130,6 +130,25 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
   "commands/commands": ["completion"],
+};
+
+/** Options of other programs, and the two that every program has. */
+const foreignFlags: Readonly<Record<string, readonly string[]>> = {
+  "api/http/transport.ts": ["--wasm-tiering-budget"],
+  "completion/tree.ts": ["--help", "--version"],
+  "secrets/kubernetes-store.ts": [
+    "--dry-run",
+    "--field-manager",
+    "--filename",
+    "--ignore-not-found",
+    "--minify",
+    "--namespace",
+    "--output",
+    "--server-side",
+    "--type",
+    "--validate",
+  ],
+  "secrets/stdout.ts": ["--norc"],
 };
 
 type Import = Pick<Found, "from" | "to" | "typeOnly">;
@@ -256,6 +275,18 @@ describe("the house", () => {
       .filter((file) => /\(\.\.\.\[[^\]]*\](:[^)]*)?\)\s*(:|=>|\{)/.test(stripped(file)))
       .map((file) => relative(source, file));
     expect(tuples).toEqual([]);
+  });
+
+  it("spells an option below commands/ by its key: next-step.ts has the words", () => {
+    const spelled = files
+      .map((file) => ({ name: relative(source, file), text: readFileSync(file, "utf8") }))
+      .filter(({ name }) => !/^(main|program|next-step)\.ts$|^(edge|commands|sandbox)\//.test(name))
+      .flatMap(({ name, text }) =>
+        [...text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "").matchAll(/(?<![\w-])--[a-z][a-z-]+/g)]
+          .filter(([flag]) => !foreignFlags[name]?.includes(flag))
+          .map(([flag]) => `${name}: ${flag}`),
+      );
+    expect(spelled).toEqual([]);
   });
 
   it("leaves argv, environment, streams and the exit code to the edge, and never exits the process", () => {

@@ -8,7 +8,7 @@ import { segment } from "./http/request-rules.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-body.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
-import type { Advice } from "../next-step.ts";
+import { type Advice, flags } from "../next-step.ts";
 
 /** `CreateAccessKey` (§2.4). */
 export interface AccessKeyRequest {
@@ -52,11 +52,11 @@ const knownScopes = ["*", "push-ingest:*"];
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
   if (characters < 1 || characters > 255)
-    refuse(`A key's name has 1 to 255 characters, not ${characters}.`, "Name the key with --name <name>.");
+    refuse(`A key's name has 1 to 255 characters, not ${characters}.`, `Name the key with ${flags.name} <name>.`);
   if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
   if (keyType !== undefined && keyType !== "user_bound" && keyType !== "service_account")
-    refuse(`Invalid key type "${String(keyType)}".`, "Use --type user_bound or --type service_account.");
-  if (scopes?.length === 0) refuse("A key needs at least one scope.", "Use --scope '*'.");
+    refuse(`Invalid key type "${String(keyType)}".`, `Use ${flags.type} user_bound or ${flags.type} service_account.`);
+  if (scopes?.length === 0) refuse("A key needs at least one scope.", `Use ${flags.scope} '*'.`);
   for (const scope of scopes ?? [])
     if (!knownScopes.includes(scope)) refuse(`Invalid key scope "${scope}".`, suggestedScopes(scope));
 }
@@ -66,18 +66,18 @@ function suggestedScopes(scope: string): Advice {
   const parts = scope.split(/[\s,;]+/);
   const isList = parts.length > 1 && parts.every((part) => knownScopes.includes(part));
   return isList
-    ? `Write ${parts.map((part) => `--scope '${part}'`).join(" ")}.`
-    : "Use --scope '*' or --scope 'push-ingest:*'.";
+    ? `Write ${parts.map((part) => `${flags.scope} '${part}'`).join(" ")}.`
+    : `Use ${flags.scope} '*' or ${flags.scope} 'push-ingest:*'.`;
 }
 
 function checkExpiry(expiresAt: string, nowMs: number): void {
   if (!isTime(expiresAt))
     refuse(
       `Invalid time "${expiresAt}": an ISO 8601 time with a zone is needed.`,
-      "Write it like --expires-at 2027-01-31T00:00:00Z.",
+      `Write it like ${flags.expiresAt} 2027-01-31T00:00:00Z.`,
     );
   if (Date.parse(expiresAt) <= nowMs)
-    refuse(`--expires-at is in the past: ${expiresAt}.`, "Use a later time, or --expires-in 90d.");
+    refuse(`${flags.expiresAt} is in the past: ${expiresAt}.`, `Use a later time, or ${flags.expiresIn} 90d.`);
 }
 
 function refuse(message: string, hint: Advice): never {

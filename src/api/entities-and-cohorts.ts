@@ -1,6 +1,7 @@
 // The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page an attempt. Rows are handed on as they came.
 // @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
 // @assumed §4.3 rule 6 and §2.5 do not show a member
+import { flags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
@@ -33,7 +34,7 @@ const maxLimit = 500;
 function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new Failure("usage", `Invalid limit ${limit}: a page has 1 to ${maxLimit} rows.`, {
-      hint: `Use --limit 1 to --limit ${maxLimit}.`,
+      hint: `Use ${flags.limit} 1 to ${flags.limit} ${maxLimit}.`,
     });
 }
 
@@ -41,10 +42,12 @@ function checkLimit(limit: number): void {
 function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void {
   if (limit !== undefined) checkLimit(limit);
   if (pageToken === "")
-    throw new Failure("usage", "The page token is empty.", { hint: "Leave --page-token out for the first page." });
+    throw new Failure("usage", "The page token is empty.", {
+      hint: `Leave ${flags.pageToken} out for the first page.`,
+    });
   for (const [name] of filters) {
-    if (name === "") throw new Failure("usage", "A filter has no name.", { hint: "Write --filter name=value." });
-    const option = { limit: "--limit", page_token: "--page-token" }[name];
+    if (name === "") throw new Failure("usage", "A filter has no name.", { hint: `Write ${flags.filter} name=value.` });
+    const option = { limit: flags.limit, page_token: flags.pageToken }[name];
     if (option) throw new Failure("usage", `"${name}" is an option, not a filter.`, { hint: `Use ${option}.` });
   }
 }
@@ -89,9 +92,11 @@ export function createEntities(v1: Caller): Entities {
       if (type === undefined) return requestPage(v1, "/v1/entities", request);
       const filters = request.filters ?? [];
       if (type === "")
-        throw new Failure("usage", "The type is empty.", { hint: "Use --type person, or leave the option out." });
+        throw new Failure("usage", "The type is empty.", {
+          hint: `Use ${flags.type} person, or leave the option out.`,
+        });
       if (filters.some(([name]) => name === "type"))
-        throw new Failure("usage", "The type is given twice.", { hint: "Use --type alone." });
+        throw new Failure("usage", "The type is given twice.", { hint: `Use ${flags.type} alone.` });
       return requestPage(v1, "/v1/entities", { ...request, filters: [["type", type], ...filters] });
     },
   };

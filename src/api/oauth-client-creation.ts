@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt, Salvage } from "./http/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
-import { type Advice, quotedWord } from "../next-step.ts";
+import { type Advice, quotedWord, flags } from "../next-step.ts";
 
 export interface CreationRequest {
   readonly service_account_id: string;
@@ -21,8 +21,8 @@ const maxScopeCharacters = 4096;
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
   const { service_account_id, scopes, idempotencyKey } = request;
   if (service_account_id === "")
-    refuse("The service account's id is empty.", "Name the service account with --service-account <id>.");
-  if (scopes.length === 0) refuse("A client needs at least one scope.", "Add --scope <scope>.");
+    refuse("The service account's id is empty.", `Name the service account with ${flags.serviceAccount} <id>.`);
+  if (scopes.length === 0) refuse("A client needs at least one scope.", `Add ${flags.scope} <scope>.`);
   if (scopes.length > maxScopes)
     refuse(`${scopes.length} scopes are too many: a client can have at most ${maxScopes}.`);
   for (const scope of scopes) checkScope(scope);
@@ -36,12 +36,12 @@ function checkScope(scope: string): void {
   if (scope.trim() === "") refuse("A scope is empty.");
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
-    refuse(`"${scope}" is not one scope: give each its own --scope.`, suggested(parts));
+    refuse(`"${scope}" is not one scope: give each its own ${flags.scope}.`, suggested(parts));
   if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard.`, "Name each scope by itself.");
 }
 
 function suggested(parts: readonly string[]): Advice {
-  return `Write ${parts.map((part) => `--scope ${quotedWord(part)}`).join(" ")}.`;
+  return `Write ${parts.map((part) => `${flags.scope} ${quotedWord(part)}`).join(" ")}.`;
 }
 
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */

@@ -5,7 +5,7 @@ import type { Attempt } from "./http/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
 import { type Pair, query, segment } from "./http/request-rules.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
   /** What is searched for; sent as `query` unless `params` are given. */
@@ -41,7 +41,7 @@ export function createPeople(legacy: Caller): People {
 function parametersOf({ text, params = [] }: PeopleSearch): readonly Pair[] {
   if (params.length > 0) {
     if (params.some(([name]) => name === ""))
-      throw new Failure("usage", "A parameter has no name.", { hint: "Write --param name=value." });
+      throw new Failure("usage", "A parameter has no name.", { hint: `Write ${flags.param} name=value.` });
     return params;
   }
   if (text === undefined || text === "")

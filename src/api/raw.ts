@@ -3,7 +3,7 @@
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
-import type { Advice } from "../next-step.ts";
+import { type Advice, flags, shortFlags } from "../next-step.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
@@ -33,9 +33,9 @@ const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELE
 /** Headers that say who asks; they belong to the profile. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
 const headerHints: Readonly<Record<string, Advice>> = {
-  authorization: "Choose a profile with -p <name>.",
-  "x-organization-id": "Set it in the profile: integ profiles edit <name> --organization-id <uuid>.",
-  "service-version": "Use --service-version <date>.",
+  authorization: `Choose a profile with ${shortFlags.profile} <name>.`,
+  "x-organization-id": `Set it in the profile: integ profiles edit <name> ${flags.organizationId} <uuid>.`,
+  "service-version": `Use ${flags.serviceVersion} <date>.`,
 };
 
 /**

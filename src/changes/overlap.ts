@@ -18,7 +18,7 @@ import { assertProfileHasIt, type Proof, proofIn, type Successor } from "./revoc
 import { recordAfterwards, recoveryStep, serviceTime, type Workbench } from "./workbench.ts";
 import { admitTo, type PlacedAdmission, wait } from "./sending.ts";
 import { releaseReserved } from "./secret-delivery.ts";
-import type { NextCommand } from "../next-step.ts";
+import { type NextCommand, flags } from "../next-step.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
@@ -118,8 +118,8 @@ export function overlapDifferences(
 ): Difference[] {
   const begun = { overlapMs: detail.overlap_ms ?? 0, keepOld: detail.keep_old === true };
   return [
-    { flag: "--overlap", begun: `${begun.overlapMs / 1000}s`, typed: `${overlapMs / 1000}s` },
-    { flag: "--keep-old", begun: begun.keepOld ? "given" : "not given", typed: keepOld ? "given" : "not given" },
+    { flag: flags.overlap, begun: `${begun.overlapMs / 1000}s`, typed: `${overlapMs / 1000}s` },
+    { flag: flags.keepOld, begun: begun.keepOld ? "given" : "not given", typed: keepOld ? "given" : "not given" },
   ];
 }
 
@@ -286,8 +286,8 @@ async function prove(
     "pending",
     `The new ${noun} ${child.resource_id ?? ""} ${contract.whyUnproven(child, known !== undefined)}.`,
     {
-      meaning: `The old ${noun} is not revoked. If the new one works for you, continue with --yes.`,
-      ...recoveryStep(lease.entry.id, ["--yes"]),
+      meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.yes}.`,
+      ...recoveryStep(lease.entry.id, [flags.yes]),
     },
   );
 }

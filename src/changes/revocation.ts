@@ -11,7 +11,7 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 import { segment } from "../api/http/request-rules.ts";
 import type { AccessKey } from "../api/access-keys.ts";
 import type { Service } from "../api/connect.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 import { type DestinationRecord, namesOf, placesOf } from "../secrets/destination.ts";
 
 /** Why a client or key may be revoked. */
@@ -371,7 +371,7 @@ export function assertProfileHasIt(
   const isTold = [newId, child.detail.client_id].includes(bench.account.keyId ?? bench.account.principal);
   if (isTold || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
   const how =
-    noun === "key" ? ["--api-key-stdin", "--api-key-id", newId] : ["--client-id", "<id>", "--client-secret-stdin"];
+    noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
   throw new Failure(
     "pending",
     `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,

@@ -19,7 +19,7 @@ import {
 } from "../secrets/destination.ts";
 import { detailsOf, reasonOf, otherPlaces, recordAfterwards, withRequestId, type Workbench } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
-import { type NextStep, shell } from "../next-step.ts";
+import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** A piece of work whose secret comes, and where it goes. */
 export interface SecretDelivery {
@@ -265,11 +265,12 @@ export function undelivered(
 /** The command that claims the secret: what the journal does not remember, and a profile that a key is for, is typed. */
 export function claimStep({ id, destination, operation }: Entry): NextStep {
   const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
-  if (isKeyForProfile) return { nextCommand: shell`integ journal claim ${id} --secret-profile ${destination.name}` };
+  if (isKeyForProfile)
+    return { nextCommand: shell`integ journal claim ${id} ${flags.secretProfile} ${destination.name}` };
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
   if (commands.length === 0) return { nextCommand: shell`integ journal claim ${id}` };
-  const flags = commands.map(() => "--secret-command '<command>'").join(" ");
-  return { hint: `Pass the command again, which the journal does not store: integ journal claim ${id} ${flags}.` };
+  const words = commands.map(() => `${flags.secretCommand} '<command>'`).join(" ");
+  return { hint: `Pass the command again, which the journal does not store: integ journal claim ${id} ${words}.` };
 }
 
 /**
@@ -303,7 +304,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
   const what = `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`;
   return new Failure("secret_lost", what, {
     ...detailsOf(entry),
-    meaning: `--yes alone does not revoke it. Look there first: integ journal claim ${entry.id}`,
+    meaning: `${flags.yes} alone does not revoke it. Look there first: integ journal claim ${entry.id}`,
     nextCommand: nextStep(entry) ?? undefined,
   });
 }
@@ -312,7 +313,7 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
 function notLostHere(entry: Entry): Failure {
   return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was created before, with the same key.`, {
     ...detailsOf(entry),
-    meaning: "Its secret was shown then, and may be in use. --yes alone does not revoke it.",
+    meaning: `Its secret was shown then, and may be in use. ${flags.yes} alone does not revoke it.`,
     nextCommand: nextStep(entry) ?? undefined,
   });
 }

@@ -18,7 +18,7 @@ import {
   saysNothingWasDone,
 } from "./workbench.ts";
 import { Failure } from "../errors.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import type { CreationRequest } from "../api/oauth-client-creation.ts";
 
@@ -204,7 +204,7 @@ const longestWaitMs = 24 * 60 * 60_000;
 function stepAfter({ id, parent }: Entry, { leftMs, until }: { leftMs: number; until: string }): RecoveryStep {
   const resumed = parent ?? id;
   if (leftMs > longestWaitMs) return { ...recoveryStep(resumed), hint: `Wait until ${until}, then run the command.` };
-  return recoveryStep(resumed, ["--retry-for", `${Math.ceil(leftMs / 60_000) + 2}m`]);
+  return recoveryStep(resumed, [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`]);
 }
 
 // A request that no one may repeat, of a process that lost its entry: it may still leave, or be under way.

@@ -1,4 +1,5 @@
 // The command reference, docs/commands.md.
+import { flags } from "../next-step.ts";
 import { placeholder, usageOf, type Surface } from "./surface.ts";
 import { nodesBelow, type Argument, type Flag, type Node } from "./tree.ts";
 
@@ -8,7 +9,7 @@ export function referenceText({ tree, environment, exitCodes }: Surface): string
   const blocks = [
     "<!-- Printed from the command tree by `npm run docs`: change the program, not this file. -->",
     "# Commands",
-    "The same in a terminal: `integ help <command>`; for a program: `integ commands --json`.",
+    `The same in a terminal: \`integ help <command>\`; for a program: \`integ commands ${flags.json}\`.`,
     table(
       ["Command", "What it does"],
       runnable.map((node) => [`[${code(title(node))}](#${anchor(title(node))})`, cell(node.summary)]),

@@ -2,6 +2,8 @@
 //
 // What a flag or argument declares with `.choices()` is the whole set. Everything else goes by the word between its angle
 // brackets, which means the same in every command. A word that stands in no table fails a test.
+import { flags } from "../next-step.ts";
+
 /** The names that `integ __complete` prints, read from this machine alone. */
 export const liveNames = ["profiles", "entries", "unsettled", "claimable", "clients", "keys", "accounts"] as const;
 export type LiveNames = (typeof liveNames)[number];
@@ -47,9 +49,9 @@ export const byName: Readonly<Record<string, Completion>> = {
 
 /** Where the word alone does not say: by flag, or by command and flag or argument. */
 export const byPlace: Readonly<Record<string, Completion>> = {
-  "--profile": live("profiles"),
-  "--secret-profile": live("profiles"),
-  "--service-account": live("accounts"),
+  [flags.profile]: live("profiles"),
+  [flags.secretProfile]: live("profiles"),
+  [flags.serviceAccount]: live("accounts"),
   "profiles show name": live("profiles"),
   "profiles use name": live("profiles"),
   "profiles edit name": live("profiles"),
@@ -67,8 +69,8 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   "keys revoke id": live("keys"),
   "keys get id": live("keys"),
   // §2.4
-  "keys create --scope": some("*", "push-ingest:*"),
-  "keys rotate --scope": some("*", "push-ingest:*"),
+  [`keys create ${flags.scope}`]: some("*", "push-ingest:*"),
+  [`keys rotate ${flags.scope}`]: some("*", "push-ingest:*"),
   // What can be read without an id (§4.3 to §4.5).
   "api path": some("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };

@@ -1,7 +1,7 @@
 // What an intent is, and which entry of the journal already stands for it: by its key, or by the same request.
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryIdentity, type EntryProgress, formatVersion, isSameRequest, nextStep } from "./entry.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 /** A change that someone asked for, before it has a key. */
 export interface Intent
@@ -132,7 +132,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, s
     ? `Recover it with the profile that started it: integ journal recover ${id}`
     : "Set or unset INTEG_ORGANIZATION_ID as before";
   throw new Failure("conflict", `The same request is unfinished ${begun}, and is now requested ${now}.`, {
-    meaning: `Nothing was sent. ${way}; --new creates another one anyway.`,
+    meaning: `Nothing was sent. ${way}; ${flags.new} creates another one anyway.`,
     nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
@@ -166,7 +166,7 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
   const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret is kept until you claim it";
   throw new Failure(kind, `The same request was sent before, and ${what}.`, {
-    meaning: "Nothing was sent, nothing changed; --new creates another one anyway.",
+    meaning: `Nothing was sent, nothing changed; ${flags.new} creates another one anyway.`,
     entry: lost.id,
     nextCommand: nextStep(lost) ?? undefined,
   });
@@ -176,6 +176,6 @@ export function assertNoneLost(entries: readonly Entry[]): void {
 export function movedAway(path: string, to: string): Failure {
   return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
     meaning: "Nothing was sent, nothing changed: a change that is recorded here would be missing there.",
-    hint: `Set INTEG_JOURNAL to ${to}, or the profile's journal (integ profiles edit <name> --journal <address>).`,
+    hint: `Set INTEG_JOURNAL to ${to}, or the profile's journal (integ profiles edit <name> ${flags.journal} <address>).`,
   });
 }

@@ -1,6 +1,6 @@
 // An entry of the journal as data. No field has space for a secret.
 import type { EntryDestination } from "./entry-destination.ts";
-import { type NextCommand, shell } from "../next-step.ts";
+import { type NextCommand, shell, flags } from "../next-step.ts";
 
 export const operations = [
   "oauth_client.create",
@@ -261,7 +261,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "format">): NextCom
     case "waiting":
       return shell`integ journal recover ${entry.id}`;
     case "secret_lost":
-      return shell`integ journal recover ${entry.id} --replace-lost-secret`;
+      return shell`integ journal recover ${entry.id} ${flags.replaceLostSecret}`;
     case "undelivered":
       return shell`integ journal claim ${entry.id}`;
     default:

@@ -3,7 +3,7 @@ import { isActor } from "./actor.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import type { Step } from "./record.ts";
 import { Failure } from "../errors.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 export interface EntryFilter {
   /** Settled ones too; where `states` are named, those alone. */
@@ -163,7 +163,7 @@ export function entryMeant(typed: string, known: KnownIds): Entry {
   if (first && fits.length === 1) return first;
   if (first === undefined) {
     throw new Failure("not_found", `No journal entry ${JSON.stringify(typed)}.`, {
-      nextCommand: shell`integ journal list --all`,
+      nextCommand: shell`integ journal list ${flags.all}`,
     });
   }
   const named = entries.map((entry) => `${entry.id} (${entry.operation}, ${entry.state})`);

@@ -1,3 +1,4 @@
+import { flags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import { type JsonNode, type JsonTree, memberOf, parseJson, printNode } from "./json-text.ts";
 import { visibleText } from "./visible-text.ts";
@@ -16,11 +17,11 @@ export interface FieldPath {
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());
   const twice = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
-  if (twice !== undefined) throw new Failure("usage", `--fields names "${twice}" twice`);
+  if (twice !== undefined) throw new Failure("usage", `${flags.fields} names "${twice}" twice`);
   return trimmed.map((name) => {
     const steps = name.split(".");
     if (steps.includes("")) {
-      throw new Failure("usage", `--fields has an empty name in "${names.join(",")}"`, {
+      throw new Failure("usage", `${flags.fields} has an empty name in "${names.join(",")}"`, {
         meaning: "It takes names separated by commas, and a dot to reach into a nested object",
       });
     }

@@ -20,7 +20,7 @@ import { isDiskFull, isMissing, isTooLarge, systemWords } from "../disk/error-wo
 import { isAmong } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
-import { type NextStep, type SameCommand, shell } from "../next-step.ts";
+import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 
 /** What makes a walk the same walk: another value of any of them is another list. Shown in messages. */
 export type WalkIdentity = Readonly<Record<string, string | number | boolean | null>>;
@@ -70,7 +70,9 @@ export class OutFile implements Sink {
     this.#options = options;
     for (const file of [path, resumePointPath(path)])
       if (isAmong(options.own, file))
-        throw new Failure("usage", `--out: integ keeps its own files in ${file}.`, { hint: "Name another file." });
+        throw new Failure("usage", `${flags.out}: integ keeps its own files in ${file}.`, {
+          hint: "Name another file.",
+        });
     const exists = existsAsFile(path);
     this.before = options.resume ? resumePointOf(path, { exists, identity: options.identity }) : undefined;
     this.#bytes = this.before?.bytes ?? 0;
@@ -173,11 +175,13 @@ function existsAsFile(path: string): boolean {
     stats = lstatSync(path);
   } catch (error) {
     if (isMissing(error)) return absentIn(dirname(path), path);
-    throw new Failure("usage", `--out: ${path} cannot be used: ${systemWords(error)}.`, { hint: "Name another file." });
+    throw new Failure("usage", `${flags.out}: ${path} cannot be used: ${systemWords(error)}.`, {
+      hint: "Name another file.",
+    });
   }
   if (stats.isFile()) return true;
   const what = stats.isDirectory() ? "a folder" : stats.isSymbolicLink() ? "a link" : "not a regular file";
-  throw new Failure("usage", `--out: ${path} is ${what}.`, { hint: "Name a new file." });
+  throw new Failure("usage", `${flags.out}: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
 /** Before a row is asked for: a folder that is not there, or may not be written to, is not a place for a new file. */
@@ -187,10 +191,10 @@ function absentIn(folder: string, path: string): false {
     return false;
   } catch (error) {
     if (!isMissing(error))
-      throw new Failure("usage", `--out: ${path} cannot be written: ${systemWords(error)}.`, {
+      throw new Failure("usage", `${flags.out}: ${path} cannot be written: ${systemWords(error)}.`, {
         hint: "Name a file in a folder that you may write to.",
       });
-    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, {
+    throw new Failure("usage", `${flags.out}: the folder ${folder} does not exist.`, {
       nextCommand: shell`mkdir -p ${folder}`,
     });
   }
@@ -204,18 +208,18 @@ function remedyOf(error: unknown): NextStep {
   return { hint, nextCommand: withResume };
 }
 
-const withForce: SameCommand = { add: ["--force"], without: ["--resume"] };
-const withResume: SameCommand = { add: ["--resume"], without: ["--force"] };
+const withForce: SameCommand = { add: [flags.force], without: [flags.resume] };
+const withResume: SameCommand = { add: [flags.resume], without: [flags.force] };
 
 function inTheWay(path: string, resume: boolean): Failure {
   return resume
-    ? new Failure("usage", `--resume: ${path} exists, and its resume information is missing.`, {
+    ? new Failure("usage", `${flags.resume}: ${path} exists, and its resume information is missing.`, {
         meaning: "It is complete, or its list cannot be resumed, or another program wrote it.",
-        hint: "Use --force to start again.",
+        hint: `Use ${flags.force} to start again.`,
         nextCommand: withForce,
       })
-    : new Failure("usage", `--out: ${path} already exists.`, {
-        hint: "Name a new file, add --force to replace it, or add --resume to continue an interrupted walk.",
+    : new Failure("usage", `${flags.out}: ${path} already exists.`, {
+        hint: `Name a new file, add ${flags.force} to replace it, or add ${flags.resume} to continue an interrupted walk.`,
       });
 }
 
@@ -236,12 +240,12 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
   if (differs.length > 0)
     throw new Failure(
       "usage",
-      `--resume: ${path} belongs to another list (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
+      `${flags.resume}: ${path} belongs to another list (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
       {
         meaning: differs
           .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${known.identity[name] ?? "none"} now`)
           .join("; "),
-        hint: "Run the same command as then, with --resume; or start again.",
+        hint: `Run the same command as then, with ${flags.resume}; or start again.`,
         nextCommand: withForce,
       },
     );
@@ -253,12 +257,12 @@ function resumePointOf(path: string, known: { exists: boolean; identity: WalkIde
     closeSync(fd);
   }
   if (noted.size !== undefined)
-    throw new Failure("usage", `--resume: ${path} was changed after its list was finished.`, {
-      hint: "Use --force to start again.",
+    throw new Failure("usage", `${flags.resume}: ${path} was changed after its list was finished.`, {
+      hint: `Use ${flags.force} to start again.`,
       nextCommand: withForce,
     });
-  throw new Failure("usage", `--resume: ${path} is shorter than when its list stopped.`, {
-    hint: "Use --force to start again.",
+  throw new Failure("usage", `${flags.resume}: ${path} is shorter than when its list stopped.`, {
+    hint: `Use ${flags.force} to start again.`,
     nextCommand: withForce,
   });
 }
@@ -269,12 +273,12 @@ function readResumePoint(path: string): IdentifiedPoint | undefined {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw new Failure("usage", `--resume: ${path} cannot be read: ${systemWords(error)}.`);
+    throw new Failure("usage", `${flags.resume}: ${path} cannot be read: ${systemWords(error)}.`);
   }
   const point = parsed(text);
   if (point) return point;
-  throw new Failure("usage", `--resume: ${path} is damaged.`, {
-    hint: "Use --force to start again.",
+  throw new Failure("usage", `${flags.resume}: ${path} is damaged.`, {
+    hint: `Use ${flags.force} to start again.`,
     nextCommand: withForce,
   });
 }

@@ -32,7 +32,7 @@ import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { type RowPage, rowCount } from "./row-page.ts";
 import { visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
-import type { NextCommand } from "../next-step.ts";
+import { type NextCommand, flags, shortFlags } from "../next-step.ts";
 
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
@@ -217,7 +217,7 @@ function createPrinting(
     assertFields() {
       if (mistaken === undefined) return;
       throw new Failure("usage", mistaken, {
-        hint: "Leave --fields out, with -o json, to see the fields.",
+        hint: `Leave ${flags.fields} out, with ${shortFlags.output} json, to see the fields.`,
       });
     },
     async text(text) {

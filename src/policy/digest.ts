@@ -5,7 +5,7 @@ import type { Observed } from "./observed.ts";
 import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 /** `integ plan --json` and `--out`. A key is added within a version; one that is removed or means something else makes a new one. */
 export interface PlanDocument {
@@ -99,7 +99,7 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   const isPlan = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
   const isWhole = isPlan && typeof read.digest === "string" && typeof read.policy_file === "string";
   if (!isWhole || typeof read.made_from !== "object" || read.made_from === null)
-    throw notAPlan(file, "it is not a plan that integ plan --out wrote");
+    throw notAPlan(file, `it is not a plan that integ plan ${flags.out} wrote`);
   if (read.version !== 1)
     throw notAPlan(file, `it has version ${String(read.version)}, and this integ reads version 1`);
   const plan = read as unknown as PlanDocument;
@@ -120,7 +120,7 @@ function parsed(text: string): Record<string, unknown> {
 function notAPlan(file: string, why: string): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
-    nextCommand: shell`integ plan --out ${file}`,
+    nextCommand: shell`integ plan ${flags.out} ${file}`,
   });
 }
 

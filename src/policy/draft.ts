@@ -1,4 +1,5 @@
 // A first policy file for what exists already: the text that `integ policy init` writes.
+import { flags } from "../next-step.ts";
 import { type ItemKind, nameOf } from "./works.ts";
 
 export interface DraftItem {
@@ -45,7 +46,7 @@ function linesOf({ kind, id, lines, name: known }: DraftItem, name: string): str
   const adopt =
     known === name
       ? `${id}, known under this name`
-      : `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} --name ${name}`;
+      : `integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${id} ${flags.name} ${name}`;
   return [
     `  ${JSON.stringify(name)}: # ${isPlain ? adopt : id.replaceAll(/[^\w.:-]/g, "?")}`,
     ...lines.map((line) => `    ${line}`),

@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 import { type Path, type Position, Positions } from "./positions.ts";
 import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 /** The largest policy file, bytes: a thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
@@ -73,7 +73,7 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
   throw new Failure("usage", first, {
     meaning,
     hint: "Correct the file, then check it again.",
-    nextCommand: shell`integ policy check --offline`,
+    nextCommand: shell`integ policy check ${flags.offline}`,
   });
 }
 

@@ -17,7 +17,7 @@ import {
   type StoredCredential,
 } from "./profile.ts";
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
-import { type NextStep, shell } from "../next-step.ts";
+import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
 export interface SandboxAccess {
@@ -86,7 +86,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
       throw new Failure("auth", error.message, { ...error.details, nextCommand: credentialAgain(profile) });
     });
   }
-  const flag = credential.kind === "api_key" ? "--api-key-command" : "--client-secret-command";
+  const flag = credential.kind === "api_key" ? flags.apiKeyCommand : flags.clientSecretCommand;
   return secretFrom(source.command, { ...shellOptions(tools), flag, profile: profile.name });
 }
 
@@ -110,7 +110,7 @@ function noCredential(name: string): Failure {
   const step: NextStep =
     name === "env"
       ? { hint: "Set INTEG_API_KEY." }
-      : { nextCommand: shell`integ profiles edit ${name} --api-key-stdin` };
+      : { nextCommand: shell`integ profiles edit ${name} ${flags.apiKeyStdin}` };
   return new Failure("auth", `Profile ${name} has no credential for /v1.`, step);
 }
 
@@ -128,7 +128,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   if (legacy === undefined) {
     throw new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
       meaning: "The API document does not show that exchange: name a command or an endpoint.",
-      hint: `Name a command that prints the token: ${shell`integ profiles edit ${name}`} --access-token-command '<command>'.`,
+      hint: `Name a command that prints the token: ${shell`integ profiles edit ${name}`} ${flags.accessTokenCommand} '<command>'.`,
     });
   }
   refuseOtherOrigins(profile);
@@ -149,7 +149,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
         ...shellOptions(tools),
         input,
         alone: true,
-        flag: "--access-token-command",
+        flag: flags.accessTokenCommand,
         profile: name,
       }),
   };
@@ -171,7 +171,7 @@ function environmentWays(resolution: Resolution, env: Environment): Ways & Pick<
       if (token !== undefined) return { kind: "access_token", token };
       throw new Failure("auth", "The environment has no legacy bearer token.", {
         meaning: "/api/v1 needs a bearer token, and the API document does not show how an API key becomes one.",
-        hint: "Set INTEG_ACCESS_TOKEN, or use a profile with --access-token-command.",
+        hint: `Set INTEG_ACCESS_TOKEN, or use a profile with ${flags.accessTokenCommand}.`,
       });
     },
   };
@@ -226,7 +226,7 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
         hint:
           profile.name === "env"
             ? "Set INTEG_ORGANIZATION_ID."
-            : `Add it to the profile: ${shell`integ profiles edit ${profile.name}`} --organization-id <uuid>.`,
+            : `Add it to the profile: ${shell`integ profiles edit ${profile.name}`} ${flags.organizationId} <uuid>.`,
       });
     },
   };

@@ -1,4 +1,5 @@
 // Which addresses may be used at all (§1, §5.1 rules 3 and 4), and to which origin something belongs. Pure.
+import { flags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 
 const loopbackNames = new Set(["localhost", "[::1]"]);
@@ -70,8 +71,8 @@ export function checkRegionOfHost(base: string, region: string): void {
   const named = ["us", "eu"].filter((one) => words.has(one));
   if (named.length !== 1 || named[0] === region || isLoopback(hostname)) return;
   throw new Failure("usage", `The host ${hostname} is in the region ${named[0]}, and the profile is for ${region}.`, {
-    meaning: "A credential works only on the host of its own region. If this host is correct, add --no-verify.",
-    hint: `Use --region ${named[0]}, or the host of the region ${region}.`,
+    meaning: `A credential works only on the host of its own region. If this host is correct, add ${flags.noVerify}.`,
+    hint: `Use ${flags.region} ${named[0]}, or the host of the region ${region}.`,
   });
 }
 

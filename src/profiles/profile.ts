@@ -2,7 +2,7 @@
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { originOf } from "./address.ts";
 import type { OAuthSettings, Profile, Region, SecretFields } from "./profile-file.ts";
-import { type NextCommand, shell } from "../next-step.ts";
+import { type NextCommand, shell, flags } from "../next-step.ts";
 
 export type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 export type {
@@ -48,7 +48,7 @@ export function whereIsCredential(profile: Profile): "keychain" | "file" | "comm
 
 /** The command that gives a profile its credential again. */
 export function credentialAgain({ name, credential }: Profile): NextCommand {
-  const flag = credential?.kind === "client_credentials" ? "--client-secret-stdin" : "--api-key-stdin";
+  const flag = credential?.kind === "client_credentials" ? flags.clientSecretStdin : flags.apiKeyStdin;
   return shell`integ profiles edit ${name} ${flag}`;
 }
 

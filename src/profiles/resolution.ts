@@ -11,7 +11,7 @@ import {
   type StoredProfiles,
   type OAuthSettings,
 } from "./profile.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 import { organizationIdPattern } from "./names.ts";
 
 /** The chosen profile, and where its credential will come from. */
@@ -39,8 +39,8 @@ export const sandboxRegions: ReadonlyMap<string, Region> = new Map([
 function unknownProfile(name: string, source: ProfileSource, stored: StoredProfiles): Failure {
   const known = [...stored.list().map((profile) => profile.name), ...sandboxRegions.keys()];
   const origin = {
-    flag: "named by --profile",
-    environment: "named by --profile",
+    flag: `named by ${flags.profile}`,
+    environment: `named by ${flags.profile}`,
     INTEG_PROFILE: "named by INTEG_PROFILE",
     default: "the default",
   };
@@ -103,7 +103,9 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
   }
   const unused = profileVariablesIn(input.env);
   const resolution = storedResolution(name, "flag", input);
-  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: --profile ${name} was given.`);
+  return unused.length === 0
+    ? resolution
+    : withNotes(resolution, `${listed(unused)}: ${flags.profile} ${name} was given.`);
 }
 
 function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resolution | undefined {
@@ -142,9 +144,9 @@ function nothingChosen(stored: StoredProfiles): Failure {
     });
   }
   return new Failure("auth", "No profiles are configured.", {
-    meaning: "To try integ without an account, add --profile sandbox to the command.",
+    meaning: `To try integ without an account, add ${flags.profile} sandbox to the command.`,
     nextCommand: shell`integ help profiles add`,
-    hint: "Add a profile: integ profiles add <name> --region us|eu --base-url <url>.",
+    hint: `Add a profile: integ profiles add <name> ${flags.region} us|eu ${flags.baseUrl} <url>.`,
   });
 }
 
@@ -182,7 +184,7 @@ export function resolveProfile(input: ResolutionInput): Resolution {
     const are = stray.length > 1 ? "are" : "is";
     throw new Failure("usage", `${stray.join(" and ")} ${are} set, but INTEG_BASE_URL is not.`, {
       meaning: "A credential is only used with its own address, never with that of a profile.",
-      hint: "Set INTEG_BASE_URL and INTEG_REGION, or choose a profile with --profile <name>.",
+      hint: `Set INTEG_BASE_URL and INTEG_REGION, or choose a profile with ${flags.profile} <name>.`,
     });
   }
   return fromProfiles(input);

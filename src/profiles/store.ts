@@ -8,7 +8,7 @@ import { Failure } from "../errors.ts";
 import { checkProfileName } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
 import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 /** Takes the lock that every change is made under. */
 async function lock(path: string, waitMs: number | undefined): Promise<HeldLock> {
@@ -145,9 +145,9 @@ export type ProfileStore = Pick<FileProfileStore, keyof FileProfileStore>;
 
 /** What a person typed for a setting that has a flag of its own. */
 const flagOf: ReadonlyMap<string, string> = new Map([
-  ["organization_id", "--organization-id"],
-  ["legacy.url", "--access-token-endpoint"],
-  ["service_version", "--service-version"],
+  ["organization_id", flags.organizationId],
+  ["legacy.url", flags.accessTokenEndpoint],
+  ["service_version", flags.serviceVersion],
 ]);
 
 function invalid(issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined): Failure {

@@ -1,5 +1,6 @@
 // `--secret-command`: the secret on a command's standard input, never in its arguments or its environment; and
 // `--secret-check-command`, which shows that it arrived.
+import { flags } from "../next-step.ts";
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/resolution.ts";
@@ -28,11 +29,11 @@ export interface CommandTools {
 }
 
 function notTaken(why: string, more = ""): Failure {
-  return new Failure("undelivered", `The --secret-command ${why}. ${more}`.trim());
+  return new Failure("undelivered", `The ${flags.secretCommand} ${why}. ${more}`.trim());
 }
 
 function notSeen(why: string, more = ""): Failure {
-  return new Failure("undelivered", `The --secret-check-command ${why}. ${more}`.trim());
+  return new Failure("undelivered", `The ${flags.secretCheckCommand} ${why}. ${more}`.trim());
 }
 
 /** A command as the place for a secret. */
@@ -43,13 +44,13 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     ...(target.check && { check: target.check.by }),
   };
   const check = async (): Promise<RecordOf<"command">> => {
-    if (target.command.trim() === "") throw new Failure("usage", "--secret-command is empty.");
-    if (target.check?.command.trim() === "") throw new Failure("usage", "--secret-check-command is empty.");
+    if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
+    if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
     if (process.platform === "win32") return record;
     try {
       accessSync("/bin/sh", constants.X_OK);
     } catch (error) {
-      throw new Failure("usage", "--secret-command needs /bin/sh, and it cannot be run here.", { cause: error });
+      throw new Failure("usage", `${flags.secretCommand} needs /bin/sh, and it cannot be run here.`, { cause: error });
     }
     return record;
   };

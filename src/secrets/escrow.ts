@@ -1,5 +1,6 @@
 // Secrets encrypted to public keys (age), so that they can be kept where others read: anyone who has an identity of one of them
 // can claim them, from anywhere.
+import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
 import * as z from "zod/mini";
@@ -30,8 +31,8 @@ function encrypterFor(recipients: readonly string[]): Encrypter {
       throw new Failure(
         "usage",
         isSecret
-          ? "--escrow: this is an identity (a private key). Give its public key."
-          : `--escrow: ${JSON.stringify(recipient)} is not a public key of age.`,
+          ? `${flags.escrow}: this is an identity (a private key). Give its public key.`
+          : `${flags.escrow}: ${JSON.stringify(recipient)} is not a public key of age.`,
         {
           meaning: "Nothing was sent.",
           hint: recipient.startsWith("ssh-")

@@ -39,12 +39,12 @@ import {
   reservedName,
 } from "./reserved-file.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
-import { type NextStep, shell } from "../next-step.ts";
+import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** `path` is absolute once it is a destination; `force` lets it replace a plain file of that name. */
 export type FileTarget = Pick<RecordOf<"file">, "path" | "as" | "force">;
 
-const anotherFile: NextStep = { hint: "Name another file with --secret-file." };
+const anotherFile: NextStep = { hint: `Name another file with ${flags.secretFile}.` };
 
 function refuse(path: string, why: string, step: NextStep = anotherFile): Failure {
   return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, step);
@@ -92,8 +92,8 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
   if (!force)
     throw refuse(path, "the file exists already", {
-      hint: "Name another file, or add --force to replace this one.",
-      nextCommand: { add: ["--force"] },
+      hint: `Name another file, or add ${flags.force} to replace this one.`,
+      nextCommand: { add: [flags.force] },
     });
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
@@ -224,7 +224,7 @@ function noRoom({ kind, message, details }: Failure): Failure {
   return new Failure(kind, message, {
     ...details,
     meaning: details.meaning ?? "The request was not sent.",
-    hint: details.hint ?? "Free space there, or name another file with --secret-file.",
+    hint: details.hint ?? `Free space there, or name another file with ${flags.secretFile}.`,
   });
 }
 

@@ -1,5 +1,6 @@
 // `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>`: a GitHub Actions secret of a repository or of one of its
 // environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
+import { flags } from "../next-step.ts";
 import { segment } from "../api/http/request-rules.ts";
 import { Failure } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
@@ -46,7 +47,7 @@ class GitHubStore implements Store {
   }
 
   get #name(): string {
-    return `--secret-to github:${this.address}`;
+    return `${flags.secretTo} github:${this.address}`;
   }
 
   async check(): Promise<StoreFacts> {
@@ -245,9 +246,9 @@ function addressIn(text: string): Address {
       environment: environment?.toLowerCase(),
       name: name.toUpperCase(),
     };
-  throw new Failure("usage", `--secret-to github:${text} is not github:<owner>/<repo>[@<environment>]#<NAME>.`, {
+  throw new Failure("usage", `${flags.secretTo} github:${text} is not github:<owner>/<repo>[@<environment>]#<NAME>.`, {
     meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
-    hint: "Write it like --secret-to github:my-org/my-repo#CLIENT_SECRET.",
+    hint: `Write it like ${flags.secretTo} github:my-org/my-repo#CLIENT_SECRET.`,
   });
 }
 

@@ -11,7 +11,7 @@ import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, openPrivateFile, parseJson, readPrivateFile } from "../disk/private-file.ts";
 import type { OneTimeSecret, ProofKeys, RecordOf, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./reserved-file.ts";
-import { shell } from "../next-step.ts";
+import { shell, flags } from "../next-step.ts";
 
 const Kept = z.object({
   secret: z.string(),
@@ -79,7 +79,9 @@ export class Undelivered {
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
-      throw new Failure("failed", `No secret is kept for ${entry}.`, { nextCommand: shell`integ journal list --all` });
+      throw new Failure("failed", `No secret is kept for ${entry}.`, {
+        nextCommand: shell`integ journal list ${flags.all}`,
+      });
     const parsed = Kept.safeParse(parseJson(text));
     if (parsed.success) {
       const { clientId, ...rest } = parsed.data;

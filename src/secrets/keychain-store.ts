@@ -1,4 +1,5 @@
 // `--secret-to keychain:<service>/<account>`: the keychain of the operating system.
+import { flags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import { type KeychainAnswer, openKeychain } from "../profiles/keychain.ts";
 import type { OpenStore } from "./store.ts";
@@ -28,13 +29,17 @@ export const open: OpenStore = (address, { env, signal }) => {
 function placeIn(address: string): { readonly service: string; readonly account: string } {
   const [, service = "", account = ""] = /^([^/]+)\/(.+)$/.exec(address) ?? [];
   if (service === "" || /\p{Cc}/u.test(address))
-    throw new Failure("usage", `--secret-to keychain:${address} is not keychain:<service>/<account>.`, {
-      hint: "Write it like --secret-to keychain:my-service/my-account.",
+    throw new Failure("usage", `${flags.secretTo} keychain:${address} is not keychain:<service>/<account>.`, {
+      hint: `Write it like ${flags.secretTo} keychain:my-service/my-account.`,
     });
   if (service === ownService)
-    throw new Failure("usage", `--secret-to keychain:${address}: integ keeps its own credentials under "${service}".`, {
-      hint: "Name another service.",
-    });
+    throw new Failure(
+      "usage",
+      `${flags.secretTo} keychain:${address}: integ keeps its own credentials under "${service}".`,
+      {
+        hint: "Name another service.",
+      },
+    );
   return { service, account };
 }
 
@@ -44,7 +49,7 @@ function secretOf(answer: KeychainAnswer, address: string): string | undefined {
 }
 
 function unusable(address: string, why: string, kind: "usage" | "undelivered" | "unreachable"): Failure {
-  return new Failure(kind, `--secret-to keychain:${address}: the keychain cannot be used: ${why}.`, {
+  return new Failure(kind, `${flags.secretTo} keychain:${address}: the keychain cannot be used: ${why}.`, {
     hint: "Unlock the keychain or start its service, or name another destination.",
   });
 }

@@ -5,7 +5,7 @@ import { Failure, type FailureKind } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
-import { type Advice, shell } from "../next-step.ts";
+import { type Advice, shell, flags } from "../next-step.ts";
 
 interface Address {
   readonly namespace: string;
@@ -32,7 +32,7 @@ class KubernetesStore implements Store {
   }
 
   get #name(): string {
-    return `--secret-to k8s:${this.address}`;
+    return `${flags.secretTo} k8s:${this.address}`;
   }
 
   /** @returns the cluster that kubectl's configuration names */
@@ -168,7 +168,7 @@ function addressIn(text: string): Address {
   const [, namespace = "", secret = "", key = ""] = pattern.exec(text) ?? [];
   if (namespace !== "" && secret.length <= 253 && key !== "." && !key.startsWith(".."))
     return { namespace, secret, key };
-  throw new Failure("usage", `--secret-to k8s:${text} is not k8s:<namespace>/<secret>#<key>.`, {
-    hint: "Write it like --secret-to k8s:my-namespace/my-app#client-secret.",
+  throw new Failure("usage", `${flags.secretTo} k8s:${text} is not k8s:<namespace>/<secret>#<key>.`, {
+    hint: `Write it like ${flags.secretTo} k8s:my-namespace/my-app#client-secret.`,
   });
 }

@@ -19,7 +19,7 @@ import {
 import type { ProfileTools } from "./profile.ts";
 import type { OutputTools } from "./stdout.ts";
 import type { OpenStore, StoreTarget, StoreTools } from "./store.ts";
-import { quotedWord } from "../next-step.ts";
+import { quotedWord, flags } from "../next-step.ts";
 
 export interface DestinationTools
   extends Omit<CommandTools, "commandLimitMs">,
@@ -57,8 +57,8 @@ async function openStore(
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
     const forms = Object.values(storeKinds).map(({ form }) => form);
-    throw new Failure("usage", `--secret-to ${to} is not a store that integ supports.`, {
-      hint: `Write ${forms.join(" or ")}; for another store use --secret-command.`,
+    throw new Failure("usage", `${flags.secretTo} ${to} is not a store that integ supports.`, {
+      hint: `Write ${forms.join(" or ")}; for another store use ${flags.secretCommand}.`,
     });
   }
   const { open } = await stores[scheme]();
@@ -68,11 +68,18 @@ async function openStore(
 function checkTogether({ to, as, force = false, remembered }: SecretOptions): void {
   const hasFile = to.some(({ kind }) => kind === "file") || remembered !== undefined;
   if (as !== undefined)
-    throw new Failure("usage", "--secret-format and --secret-env are for --secret-file and --secret-command.");
+    throw new Failure(
+      "usage",
+      `${flags.secretFormat} and ${flags.secretEnv} are for ${flags.secretFile} and ${flags.secretCommand}.`,
+    );
   if (force && !hasFile)
-    throw new Failure("usage", "--force lets --secret-file replace an existing file, and no --secret-file is given.", {
-      hint: "Add --secret-file <path>, or leave --force out.",
-    });
+    throw new Failure(
+      "usage",
+      `${flags.force} lets ${flags.secretFile} replace an existing file, and no ${flags.secretFile} is given.`,
+      {
+        hint: `Add ${flags.secretFile} <path>, or leave ${flags.force} out.`,
+      },
+    );
 }
 
 /**
@@ -96,7 +103,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
 /** A command that has to be typed again: it may hold a credential, so that its text is not kept. */
 function untoldCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
-    throw new Failure("usage", "Commands are not stored: pass --secret-command again.");
+    throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
   };
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }
@@ -119,7 +126,7 @@ async function singleDestination(
     case "command":
       return (await import("./command.ts")).commandDestination(option, { ...tools, commandLimitMs });
     case "profile": {
-      if (option.name === "") throw new Failure("usage", "--secret-profile names no profile.");
+      if (option.name === "") throw new Failure("usage", `${flags.secretProfile} names no profile.`);
       const { issuedBy, note } = tools;
       const { profileDestination } = await import("./profile.ts");
       return profileDestination({ name: option.name, yields }, { rooms: await tools.profiles(), issuedBy, note });
@@ -130,10 +137,10 @@ async function singleDestination(
 }
 
 function checkFileName(path: string): void {
-  if (path === "") throw new Failure("usage", "--secret-file names no file.");
+  if (path === "") throw new Failure("usage", `${flags.secretFile} names no file.`);
   if (!path.endsWith("/")) return;
   throw new Failure("usage", `The secret cannot go to ${path}: that names a folder.`, {
-    hint: `Name a file in it: --secret-file ${quotedWord(`${path}client.secret`)}.`,
+    hint: `Name a file in it: ${flags.secretFile} ${quotedWord(`${path}client.secret`)}.`,
   });
 }
 

@@ -1,4 +1,5 @@
 // How a one-time secret is written for a file or a command, and read again. Pure.
+import { flags } from "../next-step.ts";
 import { Failure } from "../errors.ts";
 import type { OneTimeSecret, SecretFormat, SecretOrigin } from "./destination.ts";
 
@@ -17,13 +18,13 @@ export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;
   if (text.startsWith(templateMark)) return checkTemplate(text.slice(templateMark.length));
-  throw new Failure("usage", `--secret-format is ${secretFormats.join(", ")} or template:<text>, not "${text}".`);
+  throw new Failure("usage", `${flags.secretFormat} is ${secretFormats.join(", ")} or template:<text>, not "${text}".`);
 }
 
 function checkTemplate(text: string): SecretFormat {
   if (text.includes("{secret}")) return `${templateMark}${text}`;
-  throw new Failure("usage", "The template of --secret-format has no {secret}: the secret would be lost.", {
-    hint: `Write it like --secret-format 'template:{"token":"{secret}"}'.`,
+  throw new Failure("usage", `The template of ${flags.secretFormat} has no {secret}: the secret would be lost.`, {
+    hint: `Write it like ${flags.secretFormat} 'template:{"token":"{secret}"}'.`,
   });
 }
 
@@ -32,16 +33,16 @@ export function checkSecretNames(text: string): SecretFormat {
   const names = text.split(",").map((pair) => {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
     if (!isField(field))
-      throw new Failure("usage", `--secret-env: "${pair}" is not NAME=field.`, {
-        hint: `Use the fields ${fieldNames.join(", ")}: --secret-env CLIENT_ID=client_id,CLIENT_SECRET=secret.`,
+      throw new Failure("usage", `${flags.secretEnv}: "${pair}" is not NAME=field.`, {
+        hint: `Use the fields ${fieldNames.join(", ")}: ${flags.secretEnv} CLIENT_ID=client_id,CLIENT_SECRET=secret.`,
       });
     return { name, field };
   });
   if (new Set(names.map(({ name }) => name)).size < names.length)
-    throw new Failure("usage", "--secret-env names a variable twice.");
+    throw new Failure("usage", `${flags.secretEnv} names a variable twice.`);
   if (!names.some(({ field }) => field === "secret"))
-    throw new Failure("usage", "--secret-env names no variable for the secret: it would be lost.", {
-      hint: "Write it like --secret-env CLIENT_SECRET=secret.",
+    throw new Failure("usage", `${flags.secretEnv} names no variable for the secret: it would be lost.`, {
+      hint: `Write it like ${flags.secretEnv} CLIENT_SECRET=secret.`,
     });
   return `${namesMark}${names.map(({ name, field }) => `${name}=${field}`).join(",")}`;
 }
@@ -83,7 +84,7 @@ export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: Se
   const isJson = as === "json" || as === "json-string";
   if (!isJson && /\p{Cs}/u.test(secret.secret))
     throw new Failure("failed", "The secret contains half a character (a lone surrogate), which only JSON can write.", {
-      hint: "Use --secret-format json.",
+      hint: `Use ${flags.secretFormat} json.`,
     });
   if (as === "raw") return secret.secret;
   if (as === "line") return `${secret.secret}\n`;

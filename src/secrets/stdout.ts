@@ -1,4 +1,5 @@
 // Standard output as the destination of a secret: checked before the request, masked on a CI that shows its logs.
+import { flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
 import { Failure } from "../errors.ts";
@@ -48,7 +49,7 @@ export async function checkMask(stderrFd: number): Promise<void> {
   if (trouble === undefined) return;
   throw new Failure("usage", `GitHub Actions could not be asked to mask the secret: standard error ${trouble}.`, {
     meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
-    hint: "Leave standard error open, or keep the secret out of the output with --secret-file <path>.",
+    hint: `Leave standard error open, or keep the secret out of the output with ${flags.secretFile} <path>.`,
   });
 }
 
@@ -62,7 +63,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
     }
     throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
       meaning: "Nothing was sent. A secret is shown once.",
-      hint: "Keep it in a file: add --secret-file <path>.",
+      hint: `Keep it in a file: add ${flags.secretFile} <path>.`,
     });
   };
   return {

@@ -1,5 +1,6 @@
 // `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao, engine KV version 2. Every
 // write names the version that it is based on (`cas`), so that nothing is overwritten that someone else has written.
+import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../api/http/request-rules.ts";
@@ -38,7 +39,7 @@ class VaultStore implements Store {
   }
 
   get #name(): string {
-    return `--secret-to vault:${this.address}`;
+    return `${flags.secretTo} vault:${this.address}`;
   }
 
   async check(): Promise<StoreFacts> {
@@ -172,7 +173,7 @@ class VaultStore implements Store {
     if (value !== undefined && typeof value !== "string")
       throw new Failure("usage", `${this.#name}: the field ${field} of ${path} is not a string.`, {
         meaning: "A secret never replaces an object, a list or a number.",
-        hint: `Name another field: --secret-to vault:${path}#<field>.`,
+        hint: `Name another field: ${flags.secretTo} vault:${path}#<field>.`,
       });
     if (method === "replace" && hasInexactNumber(text))
       throw new Failure("usage", `${this.#name}: ${path} contains a number that a rewrite could change.`, {
@@ -191,11 +192,11 @@ class VaultStore implements Store {
       throw new Failure("usage", `${this.#name}: the server does not say which engine is mounted there.`);
     if (type !== "kv" || version !== "2")
       throw new Failure("usage", `${this.#name}: ${mount} is not a KV engine of version 2.`, {
-        hint: "Use --secret-command for another engine.",
+        hint: `Use ${flags.secretCommand} for another engine.`,
       });
     if (mount === `${this.#at.path}/`)
       throw new Failure("usage", `${this.#name} names the mount and no secret in it.`, {
-        hint: `Name one: --secret-to vault:${mount}<path>#${this.#at.field}.`,
+        hint: `Name one: ${flags.secretTo} vault:${mount}<path>#${this.#at.field}.`,
       });
     return mount;
   }
@@ -335,8 +336,8 @@ function addressIn(text: string): Address {
   const parts = path.split("/");
   const isPath = parts.length > 1 && parts.every((part) => part !== "" && part !== "." && part !== "..");
   if (hash > 0 && field !== "" && isPath && !/[\p{Cc}\p{Cs}]/u.test(text)) return { path, field };
-  throw new Failure("usage", `--secret-to vault:${text} is not vault:<mount>/<path>#<field>.`, {
-    hint: "Write it like --secret-to vault:secret/my-app#client_secret.",
+  throw new Failure("usage", `${flags.secretTo} vault:${text} is not vault:<mount>/<path>#<field>.`, {
+    hint: `Write it like ${flags.secretTo} vault:secret/my-app#client_secret.`,
   });
 }
 

@@ -1,6 +1,8 @@
 // The next step after the command that was typed: as the same profile, and for the same policy file.
 import { describe, expect, it } from "vitest";
-import { commandAfter, shell } from "../../src/next-step.ts";
+import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
+import { commandAfter, flags, shell, shortFlags } from "../../src/next-step.ts";
+import { wholeTree } from "../../src/program.ts";
 
 describe("a next step", () => {
   it.each([
@@ -25,5 +27,16 @@ describe("a next step", () => {
       "integ oauth-clients create --scope a --new",
     );
     expect(commandAfter(another, ["journal", "recover"])).toBeUndefined();
+  });
+});
+
+describe("an option that a message names", () => {
+  it("is one that a command has", async () => {
+    const { root, verbOf } = await wholeTree();
+    const tree = treeOf(root, verbOf);
+    const options = [...tree.globals, ...[...nodesBelow(tree.root)].flatMap((node) => node.flags)];
+    const names = new Set(options.flatMap(({ long, short }) => [long, short]));
+    const unknown = [...Object.values(flags), ...Object.values(shortFlags)].filter((name) => !names.has(name));
+    expect(unknown).toEqual([]);
   });
 });

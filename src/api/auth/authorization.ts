@@ -1,5 +1,6 @@
 // The value of `Authorization` for both contracts (§5): Basic in two shapes, OAuth bearer, legacy bearer. No credential is
 // in any word of a failure here.
+import { flags } from "../../next-step.ts";
 import { Failure } from "../../errors.ts";
 import { type Attempt, failureOf, retryAfterOf } from "../http/attempt.ts";
 import { type Authorization, NoToken } from "../http/caller.ts";
@@ -14,11 +15,11 @@ import type { ExchangeOptions } from "./token-exchange.ts";
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
     throw new Failure("auth", "The API key is empty or contains a control character.", {
-      hint: "Store it again: integ profiles edit <name> --api-key-stdin.",
+      hint: `Store it again: integ profiles edit <name> ${flags.apiKeyStdin}.`,
     });
   if (style === "key-as-user" && key.includes(":"))
     throw new Failure("auth", "An API key with a colon cannot be sent as a user name.", {
-      hint: "Use the other style: integ profiles edit <name> --basic-style apikey-user.",
+      hint: `Use the other style: integ profiles edit <name> ${flags.basicStyle} apikey-user.`,
     });
   const pair = style === "apikey-user" ? `apikey:${key}` : `${key}:`;
   return `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;

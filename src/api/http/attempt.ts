@@ -1,6 +1,6 @@
 import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "./exchange.ts";
-import { type Advice, type NextStep, shell } from "../../next-step.ts";
+import { type Advice, type NextStep, shell, flags } from "../../next-step.ts";
 
 /** What a request was about, as far as that changes what to do about a refusal. */
 export type Resource = "oauth_client" | "access_key";
@@ -119,7 +119,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
       hint: "Wait a while, then run the command again; or let it wait longer.",
-      nextCommand: { add: ["--retry-for", "10m"] },
+      nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
   // No one keeps a command waiting for days, and `--retry-for` has an end.
@@ -128,7 +128,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
   return {
     hint: `Wait ${seconds} s, as the service asks, then run the command again; or let it wait.`,
-    nextCommand: { add: ["--retry-for", `${minutes}m`] },
+    nextCommand: { add: [flags.retryFor, `${minutes}m`] },
   };
 }
 
@@ -137,7 +137,7 @@ type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 /** §4.3 rule 2: a token is refused under any other profile, version or filter than its own. */
 const fromTheStart: NextStep = {
   hint: "Start again without a page token.",
-  nextCommand: { without: ["--page-token <token>"] },
+  nextCommand: { without: [`${flags.pageToken} <token>`] },
 };
 
 function refusalOf({ status, problem, resource }: Extract<Attempt<unknown>, { kind: "refused" }>): Refusal {
@@ -166,7 +166,7 @@ const refusals: Readonly<Record<number, Refusal>> = {
 const keyReuse: Refusal = [
   "conflict",
   "the idempotency key was already used for a different request",
-  { hint: "Leave --idempotency-key out, or send the request that the key was first used for." },
+  { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
 /** §4.2: for OAuth clients 404 is also how an organization without OAuth access is reported. */
@@ -246,12 +246,12 @@ const steps: Readonly<Partial<Record<NetworkErrorReason | "status", NextStep>>> 
   proxy: { hint: "Check HTTPS_PROXY and NO_PROXY." },
   timeout: {
     hint: "Run the command again, with more time for one attempt.",
-    nextCommand: { add: ["--timeout", "2m"] },
+    nextCommand: { add: [flags.timeout, "2m"] },
   },
   closed: runAgain,
   status: runAgain,
   too_large: {
-    hint: "Check what answers at the address of the profile; for a list use --limit 100.",
+    hint: `Check what answers at the address of the profile; for a list use ${flags.limit} 100.`,
     nextCommand: shell`integ doctor`,
   },
 };

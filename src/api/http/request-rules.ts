@@ -1,5 +1,6 @@
 // What may stand in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
 // never a path, it is encoded into one; nothing leaves that HTTP could read in two ways.
+import { flags } from "../../next-step.ts";
 import { Failure } from "../../errors.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { isDate } from "../json/iso-time.ts";
@@ -155,7 +156,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)
     throw new Failure("usage", `Invalid contract version "${serviceVersion}": ${fault}.`, {
-      hint: "Use --service-version 2026-07-01, or none to send no version.",
+      hint: `Use ${flags.serviceVersion} 2026-07-01, or none to send no version.`,
     });
   return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
 }
@@ -167,7 +168,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
   if (organizationId === undefined || organizationId === "")
     throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
-      hint: "Add it to the profile (integ profiles edit <name> --organization-id <uuid>), or set INTEG_ORGANIZATION_ID.",
+      hint: `Add it to the profile (integ profiles edit <name> ${flags.organizationId} <uuid>), or set INTEG_ORGANIZATION_ID.`,
     });
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
     throw new Failure("usage", `Invalid organization id "${organizationId}".`, {

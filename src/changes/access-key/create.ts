@@ -1,6 +1,7 @@
 // The creation of an access key (§2.4, §4.4), from the intent on disk to the secret at its destination, and the sending
 // that it shares with the rotation in place. The legacy contract has no idempotency key: what may have arrived is never
 // sent again from here (recover.ts settles it); 429 and what was proven not to have left are.
+import { flags } from "../../next-step.ts";
 import {
   type AccessKey,
   accessKeyBody,
@@ -93,7 +94,7 @@ export function markedName(name: string, mark: string): string {
     "usage",
     `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`,
     {
-      hint: `Shorten the name to ${longestName - ofMark} characters, or leave --name-marker out.`,
+      hint: `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.nameMarker} out.`,
     },
   );
 }
@@ -164,7 +165,7 @@ export async function admitKeyCreation(
       "The same key was requested before, and it is not known whether it was created.",
       {
         ...detailsOf(lease.entry),
-        meaning: "Nothing was sent now. Recover that creation first; --new creates another key anyway.",
+        meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
         nextCommand: nextStep(lease.entry) ?? undefined,
       },
     );

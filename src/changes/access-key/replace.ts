@@ -30,7 +30,7 @@ import {
 } from "../workbench.ts";
 import { admitKeyCreation, type KeyCreation, proveSecret, sendKeyCreation } from "./create.ts";
 import { type KeyRecoveryOptions, recoverKeyCreation } from "./recover.ts";
-import { shell } from "../../next-step.ts";
+import { shell, flags } from "../../next-step.ts";
 
 export interface KeyReplacementRequest {
   /** Resource id of the key to be replaced. */
@@ -65,7 +65,7 @@ export async function replaceAccessKey(
       bench.tell.note(`Resuming the unfinished replacement ${lease.entry.id}.`);
       await refuseBegunOtherwise(
         { bench, lease, creation: "access_key.create" },
-        { place, differences: differencesOf(lease.entry, request), wayOut: "--new starts another" },
+        { place, differences: differencesOf(lease.entry, request), wayOut: `${flags.new} starts another` },
       );
     }
     return await finishKeyReplacement(bench, lease, options);
@@ -108,15 +108,15 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
     fingerprint ?? request.expiresAt ?? "never";
   return [
     ...overlapDifferences(entry, { overlapMs }),
-    { flag: "--name", begun: begun.name, typed: now.name },
-    { flag: "--type", begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
-    { flag: "--scope", begun: list(begun.scopes), typed: list(now.scopes) },
+    { flag: flags.name, begun: begun.name, typed: now.name },
+    { flag: flags.type, begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
+    { flag: flags.scope, begun: list(begun.scopes), typed: list(now.scopes) },
     // An entry of an earlier version does not say how its expiry was asked for.
     ...(expiry === undefined
       ? []
       : [{ flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) }]),
-    { flag: "--name-marker", begun: String(marked === true), typed: String(creation.marked) },
-    { flag: "--update-profile", begun: String(update_profile === true), typed: String(updateProfile) },
+    { flag: flags.nameMarker, begun: String(marked === true), typed: String(creation.marked) },
+    { flag: flags.updateProfile, begun: String(update_profile === true), typed: String(updateProfile) },
   ];
 }
 
@@ -142,7 +142,7 @@ export function finishKeyReplacement(
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: its secret was delivered before a crash",
     statusOf: (newId) => statusBeforeRevocation(bench, { id: newId, service: bench.account.service }),
-    again: shell`integ keys rotate ${oldId} --by-replacement`,
+    again: shell`integ keys rotate ${oldId} ${flags.byReplacement}`,
     revokeOld: (by) => revokeOldKey(bench, lease, { oldId, by, reconnect: options.reconnect }),
     unfinished: (error, how) => unfinishedReplacement(lease.entry, error, how),
   };
@@ -240,7 +240,7 @@ async function checkIdentity(entry: Entry, child: Entry, mayRevoke: (entry: Entr
   if (typeof before !== "string" || typeof now !== "string" || before === now) return;
   if (await mayRevoke(entry)) return;
   throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
-    meaning: "The new key works, and the old one is unchanged. If this is intended, continue with --yes.",
-    ...recoveryStep(entry.id, ["--yes"]),
+    meaning: `The new key works, and the old one is unchanged. If this is intended, continue with ${flags.yes}.`,
+    ...recoveryStep(entry.id, [flags.yes]),
   });
 }

@@ -13,7 +13,7 @@ import { assertQuiet } from "../sending.ts";
 import { type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
 import { detailsOf, madeFor, outcomeUnknown, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
-import { shell } from "../../next-step.ts";
+import { shell, flags, shortFlags } from "../../next-step.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -64,7 +64,7 @@ export async function rotateAccessKey(
       throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         ...detailsOf(lease.entry),
         meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
-        ...recoveryStep(lease.entry.id, ["--replace-lost-secret"]),
+        ...recoveryStep(lease.entry.id, [flags.replaceLostSecret]),
       });
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
@@ -161,7 +161,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   const unknown = (meaning: string): Failure => {
     const message = "It is not known whether the key was rotated.";
     const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
-    const step = recoveryStep(entry.id, ["--replace-lost-secret"]);
+    const step = recoveryStep(entry.id, [flags.replaceLostSecret]);
     return new Failure(kind, message, { ...details, meaning, ...step });
   };
   if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownWords} ${againWords}`);
@@ -178,7 +178,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
     {
       ...detailsOf(entry),
       meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",
-      hint: `Rotate it as a profile that may administer keys: ${shell`integ keys rotate ${entry.resource_id ?? ""} --secret-profile ${entry.profile}`} -p <profile>.`,
+      hint: `Rotate it as a profile that may administer keys: ${shell`integ keys rotate ${entry.resource_id ?? ""} ${flags.secretProfile} ${entry.profile}`} ${shortFlags.profile} <profile>.`,
     },
   );
 }

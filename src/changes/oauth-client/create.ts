@@ -1,5 +1,6 @@
 // The creation of an OAuth client, from the intent on disk to the secret at its destination: the decision table of §4.2
 // followed step by step, retried under one key, resumable by any later process.
+import { flags } from "../../next-step.ts";
 import {
   checkCreation,
   clientDifferences,
@@ -131,7 +132,9 @@ export async function createOAuthClient<T>(
   try {
     tellAlongside(bench, admission);
     if (kind === "resumed")
-      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}, under its own key (--new starts another).`);
+      bench.tell.note(
+        `Resuming the unfinished creation ${lease.entry.id}, under its own key (${flags.new} starts another).`,
+      );
     const concluded = await options.conclude(await finishCreation(bench, lease, options), lease);
     await tellSimultaneous(bench, lease.entry, since);
     return concluded;
@@ -341,7 +344,7 @@ class CreationRun {
       ...detailsOf(this.#entry),
       meaning: "The same idempotency key always returns this client.",
       hint: "Create another one under a new key.",
-      nextCommand: { add: ["--new"], without: ["--idempotency-key <k>"], of: "create" },
+      nextCommand: { add: [flags.new], without: [`${flags.idempotencyKey} <k>`], of: "create" },
     });
   }
 

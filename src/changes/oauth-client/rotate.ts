@@ -26,7 +26,7 @@ import { readUntilAnswered } from "../sending.ts";
 import { creationIntent } from "./create.ts";
 import { clientReceipt, finishOrReplace } from "./replace.ts";
 import { untilClientRevoked } from "../revocation.ts";
-import { shell } from "../../next-step.ts";
+import { shell, flags } from "../../next-step.ts";
 
 export interface ClientRotationOptions extends RotationOptions {
   /** How long a pending creation is waited for, milliseconds; 0 inspects once. */
@@ -265,6 +265,6 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
     );
   return new Failure("unusable", `The client ${old.id} is ${old.status}: it cannot be rotated.`, {
     ...detailsOf(lease.entry),
-    nextCommand: shell`integ oauth-clients create --service-account ${old.service_account_id} ${old.scopes.flatMap((scope) => ["--scope", scope])}`,
+    nextCommand: shell`integ oauth-clients create ${flags.serviceAccount} ${old.service_account_id} ${old.scopes.flatMap((scope) => [flags.scope, scope])}`,
   });
 }

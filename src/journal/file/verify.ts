@@ -1,4 +1,5 @@
 // What `journal verify` reports: damage with its place, contradictions, newer formats, modes, what was set aside.
+import { flags } from "../../next-step.ts";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Finding } from "../journal.ts";
@@ -44,7 +45,7 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
   const found: Finding[] = [...fold.damage, ...reading.damage].map((damage) => ({
     severity: "problem",
     where: place(path, damage),
-    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune --older-than 90d\` writes a new journal without it`,
+    message: `a record is damaged (${damage.reason}); its bytes are set aside, sound records are kept, \`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`,
   }));
   if (reading.torn) {
     found.push({
@@ -80,7 +81,7 @@ function misplacedFindings(path: string, misplaced: readonly Misplaced[]): Findi
     return {
       severity: "problem",
       where: `${path}: line ${lines[0]}${more}`,
-      message: `${what} is repeated or out of order; it is ignored, \`integ journal prune --older-than 90d\` writes a new journal without it`,
+      message: `${what} is repeated or out of order; it is ignored, \`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`,
     };
   });
 }

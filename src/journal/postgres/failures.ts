@@ -1,7 +1,7 @@
 // What a server or a connection refuses, as a Failure: what is wrong, and what to do. Nothing of an address's password.
 import { isAccessDenied, isMissing } from "../../disk/error-words.ts";
 import { Failure, type FailureKind } from "../../errors.ts";
-import { type NextStep, shell } from "../../next-step.ts";
+import { type NextStep, shell, flags } from "../../next-step.ts";
 
 /** The connection broke, or the server ended it: whether the statement under way took effect is not known. */
 export class LostConnection extends Error {
@@ -40,7 +40,7 @@ export const initCommand = shell`integ journal init`;
 const init: NextStep = { nextCommand: initCommand };
 
 const fixAddress: NextStep = {
-  hint: "Correct INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> --journal <address>.",
+  hint: `Correct INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> ${flags.journal} <address>.`,
 };
 const again: NextStep = { hint: "Run the command again when the server is available." };
 

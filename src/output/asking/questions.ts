@@ -3,7 +3,7 @@ import type { LiveLine } from "../live-view.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Choice, Picked } from "./pick-list.ts";
 import type { PromptContext, Question } from "./prompts.ts";
-import type { NextStep } from "../../next-step.ts";
+import { type NextStep, flags } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
   /** What to type on the command line instead, e.g. `--scope <scope>`. */
@@ -64,8 +64,8 @@ export interface QuestionOptions {
 /** What waits for a person's answer. */
 export type Asking = Omit<Questions, "interactive" | "isScreen">;
 
-const nobody = "Input is not a terminal, or --no-input or CI is set.";
-const withYes: NextStep = { hint: "Add --yes to confirm.", nextCommand: { add: ["--yes"] } };
+const nobody = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
+const withYes: NextStep = { hint: `Add ${flags.yes} to confirm.`, nextCommand: { add: [flags.yes] } };
 
 export function createQuestions(
   {

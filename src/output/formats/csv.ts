@@ -1,3 +1,4 @@
+import { flags } from "../../next-step.ts";
 import { ChosenFields } from "../fields.ts";
 import { shortened, visibleText } from "../visible-text.ts";
 import { hasMembers, type RowPage, rowCount } from "../row-page.ts";
@@ -135,6 +136,6 @@ class ExtraFields {
   noteThem(note: (text: string) => void): void {
     if (this.names.length === 0) return;
     const names = shortened(this.names.map(visibleText).join(", "), longestNote);
-    note(`Not in the CSV: ${names}. Choose columns with --fields.`);
+    note(`Not in the CSV: ${names}. Choose columns with ${flags.fields}.`);
   }
 }

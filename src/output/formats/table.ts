@@ -1,3 +1,4 @@
+import { flags } from "../../next-step.ts";
 import type { ChalkInstance } from "chalk";
 import { ChosenFields } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
@@ -138,7 +139,9 @@ class TableList implements PageWriter {
     const isMissed = (index: number): boolean => cells.some((row) => row[index] !== "-");
     const hidden = headings.filter((_heading, index) => !layout.shown.includes(index) && isMissed(index));
     if (hidden.length > 0)
-      target.note(`Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with --fields.`);
+      target.note(
+        `Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with ${flags.fields}.`,
+      );
     return this.#line(headings, { layout, isHeading: true });
   }
 
