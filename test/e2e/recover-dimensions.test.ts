@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isFull } from "../support/sample.ts";
+import { shifted } from "./recovery-table-cells.ts";
 
 let service: Service;
 const homes: Home[] = [];
@@ -200,6 +201,18 @@ describe("a profile with unfinished work", () => {
       const ended = await at.integ(["profiles", "remove", "p", ...words]);
       expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(`integ journal recover ${id}`)]);
     }
+  });
+});
+
+describe("a clock that is three days ahead", () => {
+  it("changes nothing of when an overlap is said to end", async () => {
+    const at = await withProfile();
+    const env = shifted(3 * 86_400_000);
+    const created = await at.integ([...made(), "--secret-file", "old", "--json"]);
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const rotate = ["oauth-clients", "rotate", id, "--overlap", "36h", "--secret-file", "new"];
+    for (const words of [rotate, ["journal", "recover"]])
+      expect((await at.spawned(words, { env })).stderr).toContain(`revokes ${id} in 36 hours`);
   });
 });
 

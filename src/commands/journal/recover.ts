@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { isForProfile } from "../../changes/revocation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../changes/recovery.ts";
-import { DiskHealth } from "../../changes/workbench.ts";
+import { DiskHealth, serviceTime, type Workbench } from "../../changes/workbench.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
@@ -76,6 +76,7 @@ export const command = defineVerb({
     }
     for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
     const taken = new TakenPlaces();
+    const benches = new Map<string, Workbench>();
     const table = context.output.liveTable(
       "Recovering",
       entries.map(({ id }) => id),
@@ -91,7 +92,9 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       benchFor: async (entry) => {
         await refuseGone(context, entry);
-        return workbenchOf(context, { entry, disk });
+        const bench = await workbenchOf(context, { entry, disk });
+        benches.set(entry.id, bench);
+        return bench;
       },
     }).finally(() => table.done());
     await tidied(context, () =>
@@ -99,7 +102,7 @@ export const command = defineVerb({
     );
     const all = (await tidied(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
-    await tidied(context, () => tellPlaces(context, journal, all));
+    await tidied(context, () => tellPlaces(context, benches, all));
     tellFailures(context, all);
   },
 });
@@ -262,14 +265,20 @@ async function print(context: Context, { list }: Report, results: readonly Recov
   }
 }
 
-async function tellPlaces(context: Context, journal: Journal, results: readonly Recovered[]): Promise<void> {
+async function tellPlaces(
+  context: Context,
+  benches: ReadonlyMap<string, Workbench>,
+  results: readonly Recovered[],
+): Promise<void> {
+  const journal = await context.journal();
   for (const { entry, failure } of results) {
     // A rotation's secret is where its creation brought it, or a claim.
     const [creation] = await journal.select({ states: ["done"], parent: entry.id });
     const due = dueAt(entry);
     const { old_client: old = entry.detail.old_key } = entry.detail;
-    if (due !== undefined && old !== undefined && failure === undefined)
-      context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, context.clock.now()));
+    const bench = benches.get(entry.id);
+    if (due !== undefined && old !== undefined && bench !== undefined && failure === undefined)
+      context.output.note(overlapNote({ entry: entry.id, old, dueAt: due }, serviceTime(bench)));
     const place = whereSecretIs(entry) && (await whereSecretWent(context, creation ?? entry));
     if (place) context.output.note(`${entry.id}: ${place}`);
   }

@@ -3,7 +3,7 @@ import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } 
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../changes/access-key/create.ts";
 import type { KeyReplacementRequest } from "../../changes/access-key/replace.ts";
-import type { Workbench } from "../../changes/workbench.ts";
+import { serviceTime, type Workbench } from "../../changes/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
@@ -79,7 +79,7 @@ export async function rotateByReplacement(
   output.note(
     dueAt === undefined
       ? `The new key ${newId} works, and the old one, ${oldId}, is revoked.`
-      : overlapNote({ entry, old: oldId, dueAt }, context.clock.now()),
+      : overlapNote({ entry, old: oldId, dueAt }, serviceTime(bench)),
   );
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");
   return dueAt === undefined ? newId : undefined;

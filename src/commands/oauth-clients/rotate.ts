@@ -1,6 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { rotateOAuthClient } from "../../changes/oauth-client/rotate.ts";
 import type { Rotated } from "../../changes/overlap.ts";
+import { serviceTime } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -92,7 +93,7 @@ export const command = defineVerb({
       },
     );
     shown.settle();
-    conclude(context, rotated);
+    conclude(context, rotated, serviceTime(bench));
   },
 });
 
@@ -135,8 +136,8 @@ function questionOf({ profile, region, resource_id }: Entry): string {
 /** What `rotate` shows where the secret went elsewhere. */
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
 
-function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated): void {
-  if (dueAt !== undefined) return context.output.note(overlapNote({ entry, old: oldId, dueAt }, context.clock.now()));
+function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated, nowMs: number): void {
+  if (dueAt !== undefined) return context.output.note(overlapNote({ entry, old: oldId, dueAt }, nowMs));
   context.output.note(
     oldRevoked
       ? `The old client ${oldId} is revoked.`

@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { resolve } from "node:path";
 import { worstOf } from "../../changes/recovery.ts";
-import { DiskHealth, isInterruption } from "../../changes/workbench.ts";
+import { DiskHealth, isInterruption, serviceTime } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
@@ -97,7 +97,7 @@ export const command = defineVerb({
     await tidied(context, () => releaseSettled(context, { ids: [], lookedBack: 0 }));
     await print(context, applied);
     tellPlanNotes(context, plan);
-    tellOutcomes(context, applied);
+    tellOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
     conclude(context, applied);
   },
@@ -241,12 +241,12 @@ async function print({ output }: Context, applied: readonly AppliedItem[]): Prom
   await list.end({ nextPageToken: null, hasMore: false });
 }
 
-function tellOutcomes({ output, clock }: Context, applied: readonly AppliedItem[]): void {
+function tellOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
   for (const { planned, outcome } of applied) {
     const due = outcome?.result === "waiting" ? outcome.entry?.detail.overlap_until : undefined;
     const { name } = planned.row;
     if (due !== undefined)
-      output.note(`${name}: both work; the next run revokes the old one ${timeAhead(due, clock.now())}.`);
+      output.note(`${name}: both work; the next run revokes the old one ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
   }
 }

@@ -32,7 +32,7 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** What a person has to know of an overlap that runs. */
+/** What a person has to know of an overlap that runs. @param nowMs by the service's clock, which decides when it ends */
 export function overlapNote(
   { entry, old, dueAt }: { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,
