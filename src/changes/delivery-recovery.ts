@@ -17,7 +17,7 @@ import {
   releaseReserved,
   originOf,
 } from "./secret-delivery.ts";
-import { beganAt, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
 /**
@@ -308,28 +308,12 @@ export async function deliverWhatIsKept(work: SecretDelivery, learned: Partial<E
   await deliverSecret(work, kept, { learned, isKept: true });
 }
 
-/** Clocks that were compared differ by this much at most: what the service's Date leaves out, and the way of its answer. */
-const comparedSkewMs = 10_000;
-
-/** So long after a request left the service may still act on it. */
-const lateMs = 60_000;
-
 /**
- * True if no request of the entry can have made the client, or if that cannot be known: its secret was not lost here. Either
- * none of the requests went unanswered, or the client is older than all of them, or it was made long after one and before the
- * next. When they were sent, by the service's clock, is known only if the first one was answered: this machine's clock may
- * have been wrong then, whatever it says now.
- * @param mayHaveMade a request of the entry went unanswered
+ * True unless the key is random and of this entry alone: another machine may have sent a key that was given by hand, at the
+ * same moment too, and have the secret. Nothing that the service shows says whose request made the client.
  */
-export function wasMadeElsewhere(entry: Entry, createdAt: string, mayHaveMade: boolean): boolean {
-  const { detail, clock_offset_ms } = entry;
-  if (detail.own_key === true) return false;
-  if (!mayHaveMade || detail.made_before === true || clock_offset_ms === null) return true;
-  const madeAt = Date.parse(createdAt);
-  if (madeAt < beganAt(entry) - comparedSkewMs) return true;
-  // This machine's clock may have been set right since the first one.
-  const times = (detail.requested_at ?? []).map((text) => Date.parse(text)).flatMap((at) => [at, at + clock_offset_ms]);
-  return times.length > 0 && !times.some((at) => at - comparedSkewMs <= madeAt && madeAt <= at + lateMs);
+export function mayBeMadeElsewhere({ detail }: Entry): boolean {
+  return detail.own_key !== true;
 }
 
 /** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */

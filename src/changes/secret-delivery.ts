@@ -309,11 +309,12 @@ function perhapsKept(entry: Entry, others: readonly string[]): Failure {
   });
 }
 
-/** The failure of a client that is older than the first request of its entry: its creator has the secret. */
+/** The failure of a client under a key that others may have sent: its creator has the secret. */
 function notLostHere(entry: Entry): Failure {
-  return new Failure("secret_lost", `The client ${entry.resource_id ?? ""} was created before, with the same key.`, {
+  const what = `The client ${entry.resource_id ?? ""} exists, and its secret is not here.`;
+  return new Failure("secret_lost", what, {
     ...detailsOf(entry),
-    meaning: `Its secret was shown then, and may be in use. ${flags.yes} alone does not revoke it.`,
+    meaning: `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`,
     nextCommand: nextStep(entry) ?? undefined,
   });
 }

@@ -66,17 +66,6 @@ export function attemptedHere({ secrets }: Workbench, { detail }: Entry): Entry[
   return attempted_at.includes(secrets.place) ? detail : { ...detail, attempted_at: [...attempted_at, secrets.place] };
 }
 
-/** Of so many requests the journal keeps when they left. */
-const mostRequests = 100;
-
-/** What the entry of a key that others may use notes of a request that is about to leave. */
-export function requestLeaves({ detail, attempts }: Entry, now: number): Entry["detail"] {
-  const { own_key, requested_at = [] } = detail;
-  // Of an entry of an earlier version the first ones are not known.
-  if (own_key === true || (attempts > 0 && requested_at.length === 0)) return {};
-  return { requested_at: [...requested_at.slice(1 - mostRequests), new Date(now).toISOString()] };
-}
-
 /** Leases of which this process has sent the first request: what an answer says of the clock holds for their beginning. */
 const begunHere = new WeakSet<EntryLease>();
 

@@ -113,12 +113,7 @@ interface EntryDetails {
     readonly client_id?: string | null;
     /** The key is random and of this entry alone: what is under it was made by the entry's own requests. */
     readonly own_key?: boolean;
-    /**
-     * When its requests left, by this machine's clock, ISO 8601 UTC, where the key was given by hand. Absent in entries of
-     * earlier versions.
-     */
-    readonly requested_at?: readonly string[];
-    /** No request of this entry can have made the client: someone else has its secret. */
+    /** The key was given by hand: someone else may have made the client, and have its secret. */
     readonly made_before?: boolean;
     /** A request to revoke the client, whose secret is lost, has left. */
     readonly revoking?: boolean;

@@ -67,7 +67,6 @@ const detailTypes: Readonly<Record<keyof EntryDetail, DetailType>> = {
   failures: "number",
   secret_claimed: "flag",
   attempted_at: "texts",
-  requested_at: "texts",
   kept_at: "text",
   differs: "text",
   client_id: "text or null",

@@ -11,7 +11,7 @@ export const defects = [
   },
   {
     name: "3 a client that was made before, with the same key, is taken for lost",
-    changes: [["changes/delivery-recovery.ts", "if (detail.own_key === true) return false;", "return false;"]],
+    changes: [["changes/delivery-recovery.ts", "return detail.own_key !== true;", "return false;"]],
   },
   {
     name: "4 prune forgets live clients",

@@ -394,7 +394,6 @@ export class World {
     );
     if (isNamed) return;
     if (!this.mayGo.has(id)) {
-      if (this.#isShared(going)) return;
       if (this.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
       return;
     }
@@ -404,15 +403,6 @@ export class World {
     if (others.length === 0) this.broken.push(`${id} was revoked, and nothing that works is in its place`);
     else if (!others.some(({ secret }) => this.proven.has(secret)))
       this.broken.push(`${id} was revoked, and what is in its place was never shown to work`);
-  }
-
-  /** Made under a key given by hand while two machines had sent it: neither can know which of them made it. */
-  #isShared({ key, createdAt }: Made): boolean {
-    const near = (at: string): boolean => Math.abs(Date.parse(at) - Date.parse(createdAt)) <= 60_000;
-    const senders = this.machines.filter(({ entries }) =>
-      entries.some((entry) => entry.idempotency_key === key && entry.detail.requested_at?.some(near)),
-    );
-    return senders.length > 1;
   }
 
   #journal(process: Process, { machine, skewMs }: Surroundings): Journal {

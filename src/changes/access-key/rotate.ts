@@ -11,7 +11,15 @@ import type { Destination } from "../../secrets/destination.ts";
 import { resumeDelivery } from "../delivery-recovery.ts";
 import { assertQuiet } from "../sending.ts";
 import { type SecretDelivery, secretLost, releaseReserved } from "../secret-delivery.ts";
-import { detailsOf, madeFor, outcomeUnknown, recordAfterwards, recoveryStep, type Workbench } from "../workbench.ts";
+import {
+  detailsOf,
+  madeFor,
+  otherPlaces,
+  outcomeUnknown,
+  recordAfterwards,
+  recoveryStep,
+  type Workbench,
+} from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
 import { shell, flags, shortFlags } from "../../next-step.ts";
 
@@ -158,11 +166,16 @@ export function isCredentialRefused(answer: Attempt<unknown>): boolean {
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
+  const others = otherPlaces(entry, bench.secrets.place);
+  const elsewhere =
+    others.length === 0
+      ? ""
+      : ` It was requested in ${others.join(", ")} too, and a new secret may be kept there: ${flags.yes} alone does not rotate it again.`;
   const unknown = (meaning: string): Failure => {
     const message = "It is not known whether the key was rotated.";
     const { kind, details } = outcomeUnknown(entry, new Failure("outcome_unknown", message));
     const step = recoveryStep(entry.id, [flags.replaceLostSecret]);
-    return new Failure(kind, message, { ...details, meaning, ...step });
+    return new Failure(kind, message, { ...details, meaning: `${meaning}${elsewhere}`, ...step });
   };
   if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownWords} ${againWords}`);
   const answer = await bench.account.service.accessKeys.list();

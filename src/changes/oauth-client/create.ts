@@ -20,7 +20,6 @@ import {
   putOff,
   untilDue,
   attemptedHere,
-  requestLeaves,
   delayBeforeNext,
   exchanged,
   wait,
@@ -38,7 +37,7 @@ import {
   findSecret,
   keptUnnamed,
   formerIds,
-  wasMadeElsewhere,
+  mayBeMadeElsewhere,
   isPartlyDelivered,
 } from "../delivery-recovery.ts";
 import {
@@ -267,11 +266,7 @@ class CreationRun {
       state: this.#uncertain || this.#settledBefore ? state : "open",
       destination: record ? { ...record } : destination,
       // From here on a crash leaves an attempt whose outcome no one knows.
-      detail: {
-        ...attemptedHere(this.#bench, this.#entry),
-        ...requestLeaves(this.#entry, this.#bench.clock.now()),
-        put_off: false,
-      },
+      detail: { ...attemptedHere(this.#bench, this.#entry), put_off: false },
     });
   }
 
@@ -321,7 +316,7 @@ class CreationRun {
       await (found === "kept" ? deliverWhatIsKept(this.#work, learned) : settleDelivered(this.#work, learned));
       return { kind: "delivered_before", entry: this.#entry, receipt };
     }
-    const made_before = wasMadeElsewhere(this.#entry, client.created_at, this.#uncertain);
+    const made_before = mayBeMadeElsewhere(this.#entry);
     await this.#record({ ...learned, state: "secret_lost", detail: { ...learned.detail, made_before } });
     return { kind: "secret_lost", entry: this.#entry, receipt };
   }
