@@ -41,8 +41,8 @@ export interface Dimension {
   readonly firstClock?: number;
   /** The recovery may end without sending anything, if it says this. */
   readonly refuses?: RegExp;
-  /** The recovery may leave in doubt what a plain one settles. */
-  readonly mayDoubt?: boolean;
+  /** The recovery may leave in doubt what a plain one settles, if it says this. */
+  readonly doubts?: RegExp;
   /** A secret that comes goes to the file `another`. */
   readonly isElsewhere?: boolean;
   /** It is not there for the recovery that is expected to end as a plain one afterwards. */
