@@ -2,6 +2,7 @@
 // has the current secret, Vault has each secret once, and the old client was not revoked before that.
 import { spawnSync } from "node:child_process";
 import { opensslAbsent } from "../support/certificates.ts";
+import { stayInThisProcess } from "../support/program.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
 import { deliveryPoints, killTest } from "./harness.ts";
@@ -10,13 +11,17 @@ import { storePlaces } from "./store-places.ts";
 const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
 const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
+const deliveries = { of: deliveryPoints, isDistinct: true };
+
+// What was killed had a process of its own; what repairs it is looked at by what it leaves.
+stayInThisProcess();
 
 if (sodiumAbsent) console.warn(`skipped: deliveries to GitHub, killed: ${sodiumAbsent}`);
 else {
-  killTest(scene(rotateTo(withFile)), { sample: 5, of: deliveryPoints });
-  killTest(scene({ ...rotateTo(withAll), childKilled: 12 }), { sample: 5, of: deliveryPoints });
+  killTest(scene(rotateTo(withFile)), { sample: 5, ...deliveries });
+  killTest(scene({ ...rotateTo(withAll), childKilled: 12 }), { sample: 5, ...deliveries });
 }
 
 if (kubectlAbsent) console.warn(`skipped: deliveries to Kubernetes, killed: ${kubectlAbsent}`);
 // kubectl by itself makes more calls than all the rest, and has nothing to recover.
-else killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, of: deliveryPoints });
+else killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 3, ...deliveries });

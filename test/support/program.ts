@@ -147,6 +147,9 @@ function needsProcess([noun, ...rest]: readonly string[], { under, timeoutMs, en
   return isReady || isHelp || isNode || under !== undefined || timeoutMs !== undefined;
 }
 
+/** A full run shares its machine for hours, and is to find no wrong program where it only had to wait for a processor. */
+const longestMs = isFull ? 900_000 : 50_000;
+
 /** Waits for a process; kills it when it takes too long, so that a hang is a failure and not a stuck run. */
 export function ended(
   child: ReturnType<typeof spawn>,
@@ -158,7 +161,7 @@ export function ended(
   child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   child.stdin!.on("error", () => {});
   child.stdin!.end(options.input ?? "");
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 50_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? longestMs);
   return new Promise((done, failed) => {
     child.on("error", failed);
     child.on("close", (code, signal) => {

@@ -27,6 +27,11 @@ export interface Point {
   readonly nth: number;
   /** The call as strace wrote it, for messages. */
   readonly text: string;
+  /**
+   * False if nothing was done since the point before it that stays when the process is killed: a kill leaves what a kill at
+   * that point leaves. Nothing where it is not known.
+   */
+  readonly isAfterChange?: boolean;
 }
 
 export function nameOf({ call, nth, text }: Point): string {
@@ -65,17 +70,42 @@ export async function record(
   }
 }
 
+/** Calls that leave files, names and connections as they are; of another one that is not here it is not known. */
+const changesNothing =
+  /^(?:\d+ +)?(?:read|readv|pread64|preadv|recvfrom|recvmsg|stat|lstat|fstat|newfstatat|fstatfs|statfs|statx|f?access|faccessat2?|readlink|readlinkat|getcwd|getdents64|lseek|fcntl|ioctl|dup[23]?|fadvise64|fsync|fdatasync|close|getsockname|getpeername|getsockopt|setsockopt|socket|bind|chdir|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|mmap|munmap|io_uring_\w+|timerfd_\w+|openat\((?!.*O_(?:CREAT|TRUNC))|open\((?!.*O_(?:CREAT|TRUNC)))/;
+/** The rest of a call whose beginning is counted, and the end of a thread. */
+const isNoCall = /^\d+ +(?:<\.\.\.|\+\+\+ (?:exited|killed))/;
+
+interface Line {
+  readonly thread: string;
+  readonly call: string;
+  readonly text: string;
+  readonly isAfterChange: boolean;
+}
+
+/** The calls of a trace in the order of time. A signal is a change too: it says that a process which was started has ended. */
+function linesOf(trace: string): Line[] {
+  const main = trace.slice(0, trace.indexOf(" "));
+  let isAfterChange = true;
+  return trace.split("\n").flatMap((line) => {
+    const found = /^(\d+) +(\w+)\((.*)$/.exec(line);
+    const [, thread = "", call = "", text = ""] = found ?? [];
+    const isPoint = found !== null && !neitherOfThem.test(call) && !wakeUp.test(text);
+    const point = { thread, call, text, isAfterChange: isAfterChange || thread !== main };
+    if (isPoint && thread === main) isAfterChange = false;
+    if (line !== "" && !isNoCall.test(line) && !wakeUp.test(text) && !changesNothing.test(line)) isAfterChange = true;
+    return found && !neitherOfThem.test(call) ? [point] : [];
+  });
+}
+
 function pointsOf(trace: string): Point[] {
   const main = trace.slice(0, trace.indexOf(" "));
   const most = new Map<string, number>();
   const counts = new Map<string, number>();
   const points: Point[] = [];
-  const lines = trace.split("\n").flatMap((line) => {
-    const found = /^(\d+) +(\w+)\((.*)$/.exec(line);
-    return found && !neitherOfThem.test(found[2]!) ? [{ thread: found[1]!, call: found[2]!, text: found[3]! }] : [];
-  });
+  const lines = linesOf(trace);
   // The main thread first: a count that another thread reaches too is the same injection.
-  for (const { thread, call, text } of lines.toSorted(
+  for (const { thread, call, text, isAfterChange } of lines.toSorted(
     (a, b) => Number(b.thread === main) - Number(a.thread === main),
   )) {
     const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
@@ -83,7 +113,7 @@ function pointsOf(trace: string): Point[] {
     if (count <= (most.get(call) ?? 0)) continue;
     most.set(call, count);
     if (wakeUp.test(text)) continue;
-    points.push({ call, nth: count, text });
+    points.push({ call, nth: count, text, isAfterChange });
   }
   return points;
 }
