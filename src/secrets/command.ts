@@ -52,13 +52,15 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     } catch (error) {
       throw new Failure("usage", `${flags.secretCommand} needs /bin/sh, and it cannot be run here.`, { cause: error });
     }
+    await checkTool(flags.secretCommand, target.command, tools);
+    if (target.check) await checkTool(flags.secretCheckCommand, target.check.command, tools);
     return record;
   };
   return {
     isStdout: false,
     record,
     check,
-    prepare: check,
+    prepare: async () => record,
     async deliver(secret, delivery) {
       const shell = { ...tools, env: { ...tools.env, ...variablesOf(secret, delivery) } };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
@@ -67,6 +69,22 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     },
     async release() {},
   };
+}
+
+/** A word that a shell reads as it is, alone or before others. */
+const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
+/** The rest may do its work although the first command is missing. */
+const goesOn = /[;\n]|\|\||(?<![&>])&(?![&>])/;
+
+/** @throws Failure `usage` if a command starts with a program that does not exist: the secret would come and find no one */
+async function checkTool(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
+  const tool = firstWord.exec(command)?.[1];
+  if (tool === undefined || goesOn.test(command.trim())) return;
+  const { status } = await runShell(`command -v ${tool}`, { env, signal, timeLimitMs: 10_000 });
+  if (status === 0) return;
+  throw new Failure("usage", `${flag}: the program "${tool}" was not found.`, {
+    hint: "Install it, or correct the command.",
+  });
 }
 
 /** The public facts of a secret, for the command's environment. */

@@ -139,6 +139,22 @@ const table: readonly Bad[] = [
     code: 2,
     says: "is empty",
   },
+  ...[
+    ["a command whose tool is missing", "pass-missing insert --multiline my-app"],
+    ["a command whose file is missing", "./deploy-missing --stdin && echo ok"],
+    ["a pipe whose tool is missing", "age-missing --encrypt | tee out > /dev/null"],
+  ].map(([name = "", command = ""]) => ({
+    name,
+    words: ["--secret-command", command],
+    code: 2 as const,
+    says: `the program "${command.split(" ")[0]}" was not found`,
+  })),
+  {
+    name: "a check whose tool is missing",
+    words: ["--secret-command", "cat > /dev/null", "--secret-check-command", "gh-missing secret get"],
+    code: 2,
+    says: "--secret-check-command: the program",
+  },
   {
     name: "a check without a command",
     words: ["--secret-file", "a", "--secret-check-command", "cat a"],

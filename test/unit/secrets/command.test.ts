@@ -54,3 +54,44 @@ describe.each(formats)("a check of %s", (as) => {
     expect(await checked(as, text)).toMatch(as === "raw" || as === "line" ? /^delivered$/ : refused);
   });
 });
+
+describe("before anything is sent to the API", () => {
+  const env = { PATH: process.env.PATH, HOME: "/no/such" };
+  const end = (command: string, check?: string): Promise<string> => {
+    const target = { command, ...(check === undefined ? {} : { check: { command: check, by: "exit" } as const }) };
+    return endOf(() => commandDestination(target, { env, onStderr: () => {} }).check());
+  };
+
+  it.each([
+    "no-such-tool a",
+    "/no/such/tool",
+    "./no-such",
+    "~/no-such 2>&1",
+    " no-such | cat",
+    "no-such && cat",
+    "nosuch.sh",
+  ])("%s: its tool is missing", async (command) => {
+    expect(await end(command)).toMatch(/^usage: --secret-command: the program "\S+" was not found\.$/);
+    expect(await end("cat", command)).toMatch(/^usage: --secret-check-command: the program "\S+" was not found\.$/);
+  });
+
+  it.each([
+    "cat > /dev/null",
+    "exit 1",
+    "/bin/cat",
+    "[ -n a ] && cat",
+    "{ no-such; }",
+    "if true; then no-such; fi",
+    "no-such || cat",
+    "no-such; cat",
+    "no-such & cat",
+    "A=b no-such",
+    "'no-such'",
+    "$TOOL",
+    "\\no-such",
+    "# comment\nno-such",
+    "! no-such",
+  ])("%s: the shell decides when it runs", async (command) => {
+    expect(await end(command)).toBe("delivered");
+  });
+});
