@@ -71,11 +71,19 @@ export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** What goes back over the wire. `body` is the whole text; undefined sends none. */
+/** What goes back over the wire. `body` is the whole text, or its bytes where many responses share them; undefined sends none. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Buffer;
+}
+
+export function bytesOf({ body = "" }: Answer): Buffer {
+  return typeof body === "string" ? Buffer.from(body) : body;
+}
+
+export function textOf({ body = "" }: Answer): string {
+  return body.toString();
 }
 
 /** Address of the documentation, `{docs_url}` of §7. It leads nowhere: the sandbox has no such site. */

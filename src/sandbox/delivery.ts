@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Answer } from "./call.ts";
+import { type Answer, bytesOf, textOf } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
 
@@ -16,7 +16,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
 /** Sends the beginning of an answer whose head promises all of it, then closes the connection. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
-  const body = Buffer.from(answer.body ?? "");
+  const body = bytesOf(answer);
   const head = headOf(response, {
     status: answer.status,
     headers: { ...answer.headers, "Content-Length": String(body.length) },
@@ -59,7 +59,7 @@ async function deliverStrange(
   response: ServerResponse,
   given: { answer: Answer; kind: NonNullable<FaultEffects["body"]> },
 ): Promise<void> {
-  const strange = strangeBody(given.kind, given.answer.body ?? "");
+  const strange = strangeBody(given.kind, textOf(given.answer));
   response.writeHead(given.answer.status, { ...given.answer.headers, ...strange.headers });
   for (const piece of strange.pieces) {
     if (response.destroyed || response.socket?.destroyed) return;
@@ -83,7 +83,7 @@ export async function deliver(
     deliverCut(response, { answer, cut: effects.cut });
     return;
   }
-  const body = Buffer.from(answer.body ?? "");
+  const body = bytesOf(answer);
   const length = answer.status === 204 ? {} : { "Content-Length": String(body.length) };
   response.writeHead(answer.status, { ...answer.headers, ...length });
   if (effects.slow) return await deliverSlowly(response, { body, bytesPerSecond: effects.slow });
@@ -153,7 +153,9 @@ function withRetryable(body: string, retryable: boolean): string {
 /** The answer as the content faults leave it: hostile text, broken envelope, repeated token. */
 export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
-  let body = answer.body ?? "";
+  if (Object.keys(effects).length === 0) return answer;
+  const good = textOf(answer);
+  let body = good;
   const list = effects.envelope || effects.token ? asList(body) : undefined;
   if (list) {
     if (effects.envelope) breakEnvelope(list, effects.envelope);
@@ -163,7 +165,7 @@ export function spoiled(answer: Answer, given: { effects: FaultEffects; pageToke
   if (effects.retryable) body = withRetryable(body, effects.retryable === "true");
   if (effects.document) body = changedDocument(body, effects.document);
   if (effects.text && body !== "") body = withHostileText(body);
-  return body === (answer.body ?? "") ? answer : { ...answer, body };
+  return body === good ? answer : { ...answer, body };
 }
 
 /** A body as bytes, in pieces, with the headers that it comes with. */
@@ -199,18 +201,18 @@ function* gzipBomb(): Generator<Buffer> {
   const head = `110${literalSpace}`; // last block, fixed codes
   let bits = head;
   while (bits.length % 8 !== 0) bits += again;
-  yield bytesOf(bits);
-  const eight = bytesOf(again.repeat(8));
+  yield bytesOfBits(bits);
+  const eight = bytesOfBits(again.repeat(8));
   const piece = Buffer.concat(Array.from({ length: 20_000 }, () => eight));
   for (let sent = 0; sent < 30; sent++) yield piece;
-  yield bytesOf("0000000".padEnd(8, "0"));
+  yield bytesOfBits("0000000".padEnd(8, "0"));
   const trailer = Buffer.alloc(8);
   trailer.writeUInt32LE(0xf4725b01, 0); // CRC-32 of so many spaces: a reader that went all the way finds a sound stream
   trailer.writeUInt32LE(1_238_400_259, 4);
   yield trailer;
 }
 
-function bytesOf(bits: string): Buffer {
+function bytesOfBits(bits: string): Buffer {
   const bytes = Buffer.alloc(bits.length / 8);
   for (let index = 0; index < bits.length; index++) {
     if (bits[index] === "1") bytes[index >> 3]! |= 1 << (index & 7);

@@ -35,12 +35,12 @@ function rowsOf(population: Population, type: string | null): (start: number, en
 }
 
 /** Pages as they were made, the latest ones: people do not change, and a walk is often repeated. */
-const madePages = new Map<string, string>();
+const madePages = new Map<string, Buffer>();
 const mostMadePages = 256;
 
-function joinedRows(rows: Rows, { start, end }: { readonly start: number; readonly end: number }): string {
-  const name = `${rows.name} ${start} ${end}`;
-  const made = madePages.get(name) ?? rows.slice(start, end).join(",");
+/** @param name the same for the same page */
+function madeOnce(name: string, make: () => string): Buffer {
+  const made = madePages.get(name) ?? Buffer.from(make());
   madePages.delete(name);
   madePages.set(name, made);
   const [oldest] = madePages.keys();
@@ -151,11 +151,12 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const hasMore = end < rows.total;
   const token = hasMore ? JSON.stringify(seal(call.here.signingKey, { text: String(end), binding })) : "null";
   const isChanged = isLater && call.wishes.rows === "changed";
-  const changed = (row: string): string => updated(row, call.now);
-  const data = isChanged ? rows.slice(start, end).map(changed).join(",") : joinedRows(rows, { start, end });
+  const changed = (row: string): string => (isChanged ? updated(row, call.now) : row);
+  const page = (): string =>
+    `{"object":"list","data":[${rows.slice(start, end).map(changed).join(",")}],"next_page_token":${token},"has_more":${hasMore}}`;
   return {
     status: 200,
     headers: { "Content-Type": "application/json" },
-    body: `{"object":"list","data":[${data}],"next_page_token":${token},"has_more":${hasMore}}`,
+    body: isChanged ? page() : madeOnce(`${rows.name} ${start} ${end} ${token}`, page),
   };
 }

@@ -208,6 +208,8 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
 
 /** The whole body; a problem where it is too large (the rest is read and thrown away, so that the answer arrives). */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
+  const { "content-length": length, "transfer-encoding": encoding } = request.headers;
+  if (length === undefined && encoding === undefined) return Buffer.alloc(0);
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {

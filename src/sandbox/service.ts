@@ -113,7 +113,7 @@ export interface Rate {
 }
 
 /** @assumed numeric limits (§8 "not shown"): wide enough for a walk at full speed, met by a loop that does nothing else */
-export const everydayRate: Rate = { capacity: 5_000, perSecond: 2_500 };
+export const everydayRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const mostBuckets = 10_000;
 

@@ -173,8 +173,9 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
 
 /** Clients of a service account that hold a slot at `now` (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
-  const clients = here.oauthClients.having("serviceAccountId", held.serviceAccountId);
-  return clients.filter((client) => client.status !== "revoked" || isCleanupOpen(client, held.now)).length;
+  const { serviceAccountId, now } = held;
+  const test = (client: OAuthClientRecord): boolean => client.status !== "revoked" || isCleanupOpen(client, now);
+  return here.oauthClients.fitting("serviceAccountId", serviceAccountId, { name: "holds a slot", test }).length;
 }
 
 export function isCleanupOpen(client: OAuthClientRecord, now: number): boolean {

@@ -1,7 +1,7 @@
 // The state file: a line with the whole state, then a line for each change since. A change takes the lock, reads what others
 // added, works, and appends what it did; once that is longer than the state the file is written again. A reader needs no lock:
 // it reads what was added since it last looked. Each line has a checksum that the one before goes into.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
 import { writeAll } from "../disk/write.ts";
@@ -26,7 +26,7 @@ function stateFile(stateDir: string): string {
 }
 
 function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text, "hex");
 }
 
 /** The first line. Format 1, of earlier versions, has nothing behind it. */
