@@ -1,110 +1,164 @@
-// Many processes with host names of their own on one journal. `npm test` plays a few rounds; a full run as many of 500 as it can
-// in ten minutes, and says how many.
-import { spawnSync } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+// Machines with host names of their own on one journal, all at once, round after round: same and different requests, requests
+// that are lost on their way, and everyone recovers what others began. `npm test` plays a few rounds, a full run 500.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
-import { ended, Home } from "../support/program.ts";
+import { bundleDriver } from "../support/bundle-driver.ts";
+import type { Run, RunEnd } from "../support/main-here.ts";
+import { askPsql, isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { Home, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 
-let server: PostgresServer;
-let service: Service;
-let account: Account;
-let schemas = 0;
+/** One that stays up, so that a round costs no start of a program. */
+class Machine {
+  readonly #home: Home;
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
 
-interface Row {
-  readonly id: string;
-  readonly state: string;
-  readonly key: string | null;
-  readonly records: number;
+  constructor(driver: string, { number, journal }: { number: number; journal: string }) {
+    this.#home = new Home({ PGPASSWORD: role.password, INTEG_JOURNAL: journal });
+    const words = ["--uts", "sh", "-c", `hostname machine-${number}; exec "$@"`, "sh", process.execPath, driver];
+    this.#child = spawn("unshare", words, { stdio: ["pipe", "pipe", "inherit"] });
+    this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
+  }
+
+  async run(words: readonly string[], env: Readonly<Record<string, string>>): Promise<RunEnd> {
+    const cwd = this.#home.folder;
+    const run: Run = { dist: resolve(root, "dist"), words, env: { ...this.#home.env, ...env }, cwd };
+    this.#child.stdin!.write(`${JSON.stringify(run)}\n`);
+    const { value } = await this.#lines.next();
+    return JSON.parse(String(value)) as RunEnd;
+  }
+
+  async end(): Promise<void> {
+    const closed = new Promise((done) => this.#child.once("close", done));
+    this.#child.stdin!.end();
+    await closed;
+    this.#home.remove();
+  }
 }
 
-async function team(): Promise<string> {
-  const schema = `fault_${(schemas += 1)}`;
-  const home = machine(schema);
-  expect((await home.integ(["journal", "init"])).code).toBe(0);
-  return schema;
-}
+/** A service is replaced now and then, so that what it remembers stays small. */
+const roundsOfService = 25;
 
-function machine(schema: string): Home {
-  const home = new Home({ ...service.env, PGPASSWORD: role.password, INTEG_JOURNAL: server.address(schema) });
-  onTestFinished(() => home.remove());
-  return home;
-}
+const [processes, rounds] = isFull ? [16, 500] : [6, 6];
 
-/** The journal as the server itself holds it. */
-async function rowsOf(schema: string): Promise<Row[]> {
-  const text = `SELECT id, state, idempotency_key AS key, position AS records FROM ${schema}.integ_entries ORDER BY id`;
-  return (await server.sql(text, role.name)) as unknown as Row[];
-}
-
-const create = (...more: string[]): string[] => [
-  "oauth-clients",
-  "create",
-  "--service-account",
-  service.us.service_account_id,
-  "--scope",
-  "entity:read",
-  ...more,
-];
-
-/** Requests that the service met without an entry whose record was committed before. */
-async function unrecorded(schema: string): Promise<string[]> {
-  const keys = new Set((await rowsOf(schema)).map(({ key }) => key));
-  const sent = (await account.creations()).map((request) => request.idempotency_key);
-  return sent.filter((key) => key !== null && !keys.has(key)) as string[];
-}
-
-describe.skipIf(isWithoutPostgres("a team's journal under faults"))("a team's journal under faults", () => {
-  beforeAll(async () => {
-    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
-    account = new Account(service);
-  });
-  afterAll(async () => {
-    await service.stop();
-    await server.remove();
-  });
+describe.skipIf(isWithoutPostgres("many processes on a team's journal"))("a team's journal", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let account: Account;
+  let driver: Awaited<ReturnType<typeof bundleDriver>>;
+  let machines: Machine[] = [];
 
   const hasHosts = spawnSync("unshare", ["--uts", "true"]).status === 0;
   if (!hasHosts) console.warn("skipped: no host names of their own here (unshare --uts)");
 
+  beforeAll(async () => {
+    [server, driver] = await Promise.all([
+      PostgresServer.start(),
+      bundleDriver(join(import.meta.dirname, "team-machine-driver.ts")),
+    ]);
+    await serve();
+  });
+  afterAll(async () => {
+    await Promise.all(machines.map((machine) => machine.end()));
+    driver.remove();
+    await service.stop();
+    await server.remove();
+  });
+
+  async function serve(): Promise<void> {
+    await service?.stop();
+    service = await startService();
+    account = new Account(service);
+  }
+
+  const ask = (text: string): string[] =>
+    askPsql(server.address(), { password: role.password, text }).split("\n").filter(Boolean);
+
+  const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
+    Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
+
+  /** Half of them ask for the same. */
+  const creation = (index: number): string[] => {
+    const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
+    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];
+    return [...words, "--secret-file", "s", "--force", "--retry-for", "0"];
+  };
+
+  const endedWith = (ends: readonly RunEnd[], codes: readonly number[]): string[] =>
+    ends.filter(({ code }) => !codes.includes(code)).map(({ code, stderr }) => `${code}: ${stderr}`);
+
+  const unsettled = "SELECT id FROM integ_entries WHERE state NOT IN ('done', 'refused')";
+
+  /** @param lost so many requests are lost on their way */
+  async function create(lost: number): Promise<string[]> {
+    await account.clear();
+    if (lost > 0) await service.fault(`POST /v1/oauth_clients drop=before times=${lost}`);
+    const ends = await all(creation);
+    const wrong = endedWith(ends, lost > 0 ? [0, 7] : [0]);
+    const live = await account.live();
+    if (live.length !== processes - lost) wrong.push(`${live.length} live clients`);
+    if (new Set(live.map(({ idempotency_key: key }) => key)).size !== live.length) wrong.push("two of one key");
+    const keys = new Set(ask("SELECT idempotency_key FROM integ_entries"));
+    for (const { idempotency_key: key } of await account.creations())
+      if (key !== null && !keys.has(key)) wrong.push(`sent without a record: ${key}`);
+    if (ask(unsettled).length !== lost) wrong.push(`${ask(unsettled).length} entries are unfinished`);
+    return wrong;
+  }
+
+  /** Everyone recovers what was lost, at once. */
+  async function recover(lost: number): Promise<string[]> {
+    await account.clear();
+    const ends = await all(() => ["journal", "recover", "--secret-file", "s", "--force"]);
+    const wrong = endedWith(ends, [0, 7]);
+    const live = await account.live();
+    if (live.length !== lost) wrong.push(`${live.length} live clients of ${lost} recovered`);
+    if (ask(unsettled).length > 0) wrong.push("entries are unfinished after a recovery");
+    return wrong;
+  }
+
   it.skipIf(!hasHosts)(
-    "processes of many machines, same and different requests: none lost, none doubled",
-    { timeout: 3_600_000 },
+    "of many machines at once: none lost, none doubled, one holder at a time",
+    { timeout: 7_200_000 },
     async () => {
-      const [processes, rounds] = isFull ? [16, 500] : [6, 2];
-      const schema = await team();
-      let made = 0;
-      const end = performance.now() + 600_000;
-      let played = 0;
-      for (; played < rounds && performance.now() < end; played += 1) {
-        await account.clear();
-        const homes = Array.from({ length: processes }, () => machine(schema));
-        const all = await Promise.all(
-          homes.map((home, index) => {
-            // Half of them ask for the same; a lost answer leaves something to resume.
-            const scope = index % 2 ? ["--scope", "organization:read"] : [];
-            const under = ["unshare", "--uts", "sh", "-c", `hostname machine-${index}; exec "$@"`, "sh"];
-            return ended(home.start(create("--secret-file", "s", ...scope), { under }));
-          }),
-        );
-        const bad = all.filter(({ code }) => code !== 0);
-        expect(bad.map(({ code, stderr }) => [code, stderr])).toEqual([]);
-        made += processes;
-        const live = await account.live();
-        expect(live).toHaveLength(processes);
-        expect(new Set(live.map((client) => client.idempotency_key)).size).toBe(processes);
-        expect(await unrecorded(schema)).toEqual([]);
-        for (const home of homes) home.remove();
+      machines = Array.from(
+        { length: processes },
+        (_, number) => new Machine(driver.path, { number, journal: server.address() }),
+      );
+      const [first] = machines;
+      expect(await first!.run(["journal", "init"], service.env)).toMatchObject({ code: 0 });
+      const wrong: string[] = [];
+      let recoveries = 0;
+      for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
+        if (round % roundsOfService === roundsOfService - 1) await serve();
+        // What is lost in one round is resumed by who asks for the same in the next, or recovered by everyone.
+        const isLost = round % 5 === 1 || round % 5 === 3;
+        const found = round % 5 === 4 ? await recover(2) : await create(isLost ? 2 : 0);
+        recoveries += round % 5 === 4 ? 1 : 0;
+        wrong.push(...found.map((words) => `round ${round}: ${words}`));
       }
-      const rows = await rowsOf(schema);
-      expect(rows).toHaveLength(made);
-      expect(rows.filter(({ state }) => state !== "done")).toEqual([]);
-      const epochs = `SELECT entry FROM ${schema}.integ_records GROUP BY entry HAVING count(DISTINCT epoch) > 1`;
-      expect(await server.sql(epochs, role.name)).toEqual([]);
-      recordFigure("team", { processes, rounds: played, creations: made, violations: 0 }, "processes on one journal");
+      const taken = ask("SELECT entry FROM integ_records GROUP BY entry HAVING count(DISTINCT epoch) > 1").length;
+      const double = ask(
+        "SELECT entry FROM (SELECT entry, epoch < lag(epoch) OVER (PARTITION BY entry ORDER BY position) AS back FROM integ_records) AS r WHERE back",
+      );
+      const [entries] = ask("SELECT count(*) FROM integ_entries");
+      const verified = await first!.run(["journal", "verify"], service.env);
+      if (verified.code !== 0) wrong.push(verified.stderr);
+      const figures = {
+        processes,
+        rounds,
+        recoveries,
+        entries: Number(entries),
+        taken,
+        "double holders": double.length,
+      };
+      recordFigure("team", { ...figures, violations: wrong.length }, "processes on one journal");
+      expect([...wrong, ...double]).toEqual([]);
     },
   );
 });

@@ -1,29 +1,11 @@
 // The built program inside this process: the same words, environment, streams and sockets, without the cost of a process
 // for each command.
-import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
-import { Readable, Writable } from "node:stream";
+import { resolve } from "node:path";
+import { runMain } from "./main-here.ts";
 import type { Ended, Home, RunOptions } from "./program.ts";
 import { recordSteps } from "./record-steps.ts";
 
 const dist = resolve(import.meta.dirname, "../../dist");
-
-interface Collected {
-  readonly stream: Writable;
-  readonly text: () => string;
-}
-
-function collect(): Collected {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      // The program takes what was written for its own again.
-      chunks.push(Buffer.from(chunk));
-      done();
-    },
-  });
-  return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
-}
 
 let isBusy = false;
 
@@ -57,25 +39,8 @@ async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T>
   }
 }
 
-async function runProgram(home: Home, words: readonly string[], { env, input = "", cwd }: Options): Promise<Ended> {
-  const { main } = createRequire(import.meta.url)(join(dist, "main.cjs")) as typeof import("../../src/main.ts");
-  const stdout = collect();
-  const stderr = collect();
+async function runProgram(home: Home, words: readonly string[], { env, input, cwd }: Options): Promise<Ended> {
   const { NODE_OPTIONS: _recording, ...own } = home.env;
-  const fake = {
-    argv: [process.execPath, resolve(dist, "../bin/integ.js"), ...words],
-    env: { ...own, ...env },
-    execPath: process.execPath,
-    platform: process.platform,
-    stdin: Readable.from([Buffer.from(input)]),
-    stdout: stdout.stream,
-    stderr: stderr.stream,
-    cwd: () => cwd ?? home.folder,
-    on: () => fake,
-    off: () => fake,
-    // No compile cache: it would be this process's own.
-    getBuiltinModule: (name: string) => (name === "node:module" ? {} : process.getBuiltinModule(name)),
-  };
-  const code = await main(fake as unknown as NodeJS.Process, dist);
-  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
+  const run = { dist, words, env: { ...own, ...env }, cwd: cwd ?? home.folder };
+  return { ...(await runMain(input === undefined ? run : { ...run, input })), signal: null };
 }

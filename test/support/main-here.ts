@@ -1,0 +1,60 @@
+// The built program's main function with a process that is not one: words, environment and streams are handed in.
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { Readable, Writable } from "node:stream";
+
+export interface Run {
+  /** The folder of the built program. */
+  readonly dist: string;
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd: string;
+}
+
+export interface RunEnd {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Collected {
+  readonly stream: Writable;
+  readonly text: () => string;
+}
+
+function collect(): Collected {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      // The program takes what was written for its own again.
+      chunks.push(Buffer.from(chunk));
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
+}
+
+/** Runs one command to its end in this process; one at a time. */
+export async function runMain({ dist, words, env, input = "", cwd }: Run): Promise<RunEnd> {
+  const file = join(dist, "main.cjs");
+  const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");
+  const stdout = collect();
+  const stderr = collect();
+  const fake = {
+    argv: [process.execPath, resolve(dist, "../bin/integ.js"), ...words],
+    env: { ...env },
+    execPath: process.execPath,
+    platform: process.platform,
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    cwd: () => cwd,
+    on: () => fake,
+    off: () => fake,
+    // No compile cache: it would be this process's own.
+    getBuiltinModule: (name: string) => (name === "node:module" ? {} : process.getBuiltinModule(name)),
+  };
+  const code = await main(fake as unknown as NodeJS.Process, dist);
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
