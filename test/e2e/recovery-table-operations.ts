@@ -33,18 +33,24 @@ export class Table {
   /** Before any operation. */
   base: Moment;
 
-  private constructor(service: RewindableService, gates: { gate: Gate; trap: Gate }) {
+  /** What the profiles name. */
+  readonly #origin: string;
+
+  private constructor(service: RewindableService, gates: { gate: Gate; trap: Gate; origin: string }) {
     this.service = service;
     this.gate = gates.gate;
     this.trap = gates.trap;
+    this.#origin = gates.origin;
     this.us = service.us;
     this.base = service.moment();
   }
 
-  static async open(): Promise<Table> {
+  /** @param through leads to an origin by another one, which the profiles name then */
+  static async open(through?: (origin: string) => Promise<string>): Promise<Table> {
     const service = await RewindableService.start();
     const gates = { gate: await new Gate(service.us.base_url).open(), trap: await new Gate().open() };
-    const table = new Table(service, gates);
+    const { origin } = gates.gate;
+    const table = new Table(service, { ...gates, origin: (await through?.(origin)) ?? origin });
     table.own = await table.makeKey("own");
     table.client = await table.makeClient();
     for (const name of ["p", "k", "o"]) await table.add(table.#template, name);
@@ -59,9 +65,10 @@ export class Table {
   }
 
   /** `profiles add`: `k` acts with an access key, `o` with an OAuth client, any other with an API key. */
-  async add(at: Home, name: string, baseUrl: string = this.gate.origin): Promise<void> {
+  async add(at: Home, name: string, baseUrl: string = this.#origin): Promise<void> {
     const { organization_id, token_endpoint, access_token_endpoint, api_key } = this.us;
-    const of = (address: string): string => (baseUrl === this.gate.origin ? this.gate.through(address) : baseUrl);
+    const through = (address: string): string => this.gate.through(address).replace(this.gate.origin, this.#origin);
+    const of = (address: string): string => (baseUrl === this.#origin ? through(address) : baseUrl);
     const ways: Readonly<Record<string, readonly [input: string, ...words: string[]]>> = {
       k: [
         this.own.secret,
