@@ -2,6 +2,7 @@
 // to do. The contract has no idempotency key, so what counts is: one POST, no orphan, no secret lost without a word.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
 import { KeysDesk, secretIn } from "../e2e/keys-desk.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
@@ -98,6 +99,23 @@ export const rotate: KeyWork = {
     const { code, stderr } = await undisturbed(at, ["keys", "list"]);
     return code === 0 ? [] : [`the profile is locked out: ${stderr}`];
   },
+};
+
+/** A creation whose response was lost: recovery finds the key, revokes it and creates another. */
+export const recover: KeyWork = {
+  name: "journal recover of a key",
+  posts: /^\/api\/v1\/access-keys$/,
+  async arrange(desk, name) {
+    const at = desk.withToken();
+    await desk.service.fault("POST /api/v1/access-keys drop=after times=1");
+    const words = ["keys", "create", "--name", name, "--name-marker", "--secret-file", secretName, "--retry-for", "0"];
+    const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
+    if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
+    // A request is not asked about before its time limit is over.
+    await wait(1200);
+    return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
+  },
+  inTheEnd: oneOwned,
 };
 
 /** How recovery went: what a person had to say yes to. */

@@ -2,9 +2,11 @@
 // PostgreSQL cut before each: then `journal recover`, and nothing is doubled, lost or revoked early.
 import { describe, it } from "vitest";
 import { isWithoutPostgres } from "../support/postgres.ts";
+import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
+import * as policies from "./policy-stage.ts";
 import { type Disturbance, leaseMs, TeamDesk } from "./team-play.ts";
 
 const killed: Disturbance = {
@@ -21,6 +23,7 @@ describe.skipIf(isWithoutPostgres("faults at each message of a team's journal"))
   const desk = new TeamDesk();
   const client = clients.clientScenes();
   const key = keys.keyScenes();
+  const policy = policies.policyScenes();
   const settling = (work: keys.KeyWork): Scene => ({
     ...key(work),
     settleMs: Math.max(leaseMs, key(work).settleMs ?? 0),
@@ -34,27 +37,34 @@ describe.skipIf(isWithoutPostgres("faults at each message of a team's journal"))
     "a key's creation": settling(keys.create),
     "a key's rotation": settling(keys.rotate),
     "a key's replacement": settling(keys.replace),
+    "a key's recovery": settling(keys.recover),
+    "a policy": policy(policies.apply),
+    "a policy's recovery": policy(policies.recoverApply),
   };
 
-  it.each<[string, number]>([
-    ["a creation", 4],
-    ["a rotation", 3],
-    ["a recovery", 2],
-    ["a claim", 1],
-    ["a key's creation", 1],
-    ["a key's rotation", 2],
-    ["a key's replacement", 1],
-  ])("%s, killed", { timeout: 7_200_000 }, (name, sample) => desk.playEach(scenes[name]!, killed, sample));
+  /** So many messages of each in a sample; those with none are played in a full run. */
+  const samples: Readonly<Record<string, readonly [killed: number, cut: number]>> = {
+    "a creation": [4, 4],
+    "a rotation": [3, 2],
+    "a recovery": [2, 2],
+    "a claim": [1, 1],
+    "a key's creation": [1, 2],
+    "a key's rotation": [2, 1],
+    "a key's replacement": [1, 1],
+    "a key's recovery": [0, 0],
+    "a policy": [1, 0],
+    "a policy's recovery": [1, 0],
+  };
+  const played = (which: 0 | 1): [string, number][] =>
+    Object.entries(samples)
+      .map(([name, counts]): [string, number] => [name, counts[which]])
+      .filter(([, count]) => isFull || count > 0);
 
-  it.each<[string, number]>([
-    ["a creation", 4],
-    ["a rotation", 2],
-    ["a recovery", 2],
-    ["a claim", 1],
-    ["a key's creation", 2],
-    ["a key's rotation", 1],
-    ["a key's replacement", 1],
-  ])("%s, its connections to PostgreSQL cut", { timeout: 7_200_000 }, (name, sample) =>
+  it.each(played(0))("%s, killed", { timeout: 7_200_000 }, (name, sample) =>
+    desk.playEach(scenes[name]!, killed, sample),
+  );
+
+  it.each(played(1))("%s, its connections to PostgreSQL cut", { timeout: 7_200_000 }, (name, sample) =>
     desk.playEach(scenes[name]!, cut, sample),
   );
 });

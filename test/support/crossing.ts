@@ -78,6 +78,8 @@ export class Crossing {
       for (const socket of both) socket.destroy();
     };
     for (const socket of both) {
+      // Messages that are passed on one by one would wait for each other.
+      socket.setNoDelay(true);
       this.#open.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => {
