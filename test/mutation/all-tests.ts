@@ -8,8 +8,8 @@ it("mutants", () => {});
 const files = import.meta.glob("../unit/{changes,journal,secrets,disk,policy}/**/*.test.ts");
 for (const [path, load] of Object.entries(files)) describe(path, async () => void (await load()));
 
-describe("histories", () => {
-  it.each([1, 101, 201, 301])("of a hundred seeds from %i", async (first) => {
+describe("../model/one-seed.ts", () => {
+  it.each([1, 101, 201, 301])("a hundred histories from %i", async (first) => {
     for (let seed = first; seed < first + 100; seed += 1) expect((await liveThrough(seed)).broken).toEqual([]);
   });
 });

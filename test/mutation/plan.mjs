@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { mutantsOf } from "./mutants.mjs";
 
 const root = resolve(import.meta.dirname, "../..");
-const rooms = ["changes", "journal", "secrets", "disk"];
+export const rooms = ["changes", "journal", "secrets", "disk"];
 
 /** @returns the files with the number of their first mutant, all mutants, and how many stand where they run once, at load */
 export function readPlan() {

@@ -11,31 +11,35 @@ interface Question {
   seen: Set<number> | undefined;
 }
 
-/** A test that passes without a mutant. */
-interface Known {
-  readonly test: RunnerTestCase;
-  readonly covers: ReadonlySet<number>;
-  readonly ms: number;
-}
-
+/** What is known of a test that passes without a mutant: where it stands, what it covers, how long it takes. */
 interface Learned {
+  readonly path: string;
+  /** Its place among the tests of its file. */
+  readonly at: number;
   readonly covers: readonly number[];
   readonly ms: number;
 }
 
-/** What a process is given to do: to learn which test covers what, or to try mutants. */
-interface Work {
-  readonly learned?: readonly Learned[];
-  readonly numbers: readonly number[];
+interface Known {
+  readonly test: RunnerTestCase;
+  readonly path: string;
+  readonly at: number;
+  readonly ms: number;
 }
+
+/** What a process is given to do: to learn what the tests of some files cover, or to try mutants. */
+type Work =
+  | { readonly learn: readonly string[] }
+  | { readonly learned: readonly Learned[]; readonly numbers: readonly number[] };
 
 /** The one test that vitest runs; it runs the others. */
 const driver = "mutants";
 
 interface Verdict {
-  readonly state: "killed" | "survived" | "not covered" | "timeout" | "spoilt" | "cut short";
-  /** The test that failed. */
+  readonly state: "killed" | "survived" | "timeout" | "spoilt" | "cut short";
+  /** The test that failed, and its file. */
   readonly by?: string;
+  readonly path?: string;
   /** How many tests cover it. */
   readonly tests?: number;
 }
@@ -47,10 +51,13 @@ let question: Question;
 const { INTEG_MUTATION_WORK: work = "" } = process.env;
 
 /** Processor time for the tests of one mutant. One that is cut short counts as not noticed. */
-const mostWorkMs = 15_000;
+const mostWorkMs = 8000;
 
 /** Without a mutant a loop asks less often than this. */
 const mostUses = 200_000;
+
+/** So many tests may take too long before the others of a mutant are left out. */
+const mostExpired = 2;
 
 function report(line: object): void {
   appendFileSync(`${work}.out`, `${JSON.stringify(line)}\n`);
@@ -67,73 +74,121 @@ function within<T>(ms: number, running: Promise<T>): Promise<T> {
 }
 
 export default class MutationRunner extends TestRunner {
-  #tests: RunnerTestCase[] = [];
-  #entered = new Map<RunnerTestSuite, Promise<void>>();
+  /** By file, in their order. */
+  #tests = new Map<string, RunnerTestCase[]>();
+  #entered = new Map<RunnerTestSuite, Promise<Hook[]>>();
+  /** Tests that fail without a mutant by now: one that was tried has left something behind. */
+  readonly #spoilt = new Set<RunnerTestCase>();
+  /** What killed a mutant, by its number: its neighbours die of the same. */
+  readonly #killers = new Map<number, Known>();
 
   onCollected(files: RunnerTestFile[]): void {
-    this.#tests = files.flatMap((file) => testsIn(file)).filter(({ name }) => name !== driver);
+    for (const suite of files.flatMap(({ tasks }) => tasks))
+      if (suite.type === "suite") this.#tests.set(suite.name, testsIn(suite));
     // Nothing but the driver is run by vitest itself.
     for (const task of files.flatMap(({ tasks }) => tasks)) if (task.name !== driver) task.mode = "skip";
   }
 
   async runTask(self: RunnerTestCase): Promise<void> {
     question = (globalThis as unknown as { $mutation: Question }).$mutation;
-    const { learned, numbers } = JSON.parse(readFileSync(`${work}.in`, "utf8")) as Work;
-    if (learned === undefined) return this.#learn(self);
-    const known = learned
-      .map(({ covers, ms }, index) => ({ test: this.#tests[index]!, covers: new Set(covers), ms }))
-      .filter(({ covers }) => covers.size > 0)
-      // What is quick and about little else first.
-      .toSorted((a, b) => a.ms * a.covers.size - b.ms * b.covers.size);
-    for (const number of numbers) {
-      report({ number, state: "started" });
-      const verdict = await this.#verdict(
-        self,
-        number,
-        known.filter(({ covers }) => covers.has(number)),
-      );
-      report({ number, ...verdict });
-      if (verdict.state === "spoilt") return;
-    }
+    const todo = JSON.parse(readFileSync(`${work}.in`, "utf8")) as Work;
+    report({ state: "begun", pid: process.pid, forMs: 120_000 });
+    if ("learn" in todo) for (const path of todo.learn) await this.#learn(self, path);
+    else await this.#tryAll(self, todo);
     report({ state: "over" });
   }
 
-  /** Runs every test once without a mutant. One that fails by itself covers nothing. */
-  async #learn(self: RunnerTestCase): Promise<void> {
+  /** Runs every test of a file once without a mutant. One that fails by itself covers nothing. */
+  async #learn(self: RunnerTestCase, path: string): Promise<void> {
     const learned: Learned[] = [];
-    for (const test of this.#tests) {
+    for (const [at, test] of (this.#tests.get(path) ?? []).entries()) {
+      report({ state: "trying", forMs: 120_000 });
       question.seen = new Set();
       const started = performance.now();
       const error = await this.#try(self, test, 120_000);
       if (error !== undefined) report({ state: "failing test", name: test.name, error: inspect(error) });
-      const covers = error === undefined ? [...question.seen] : [];
-      learned.push({ covers, ms: performance.now() - started });
+      if (error === undefined)
+        learned.push({ path, at, covers: [...question.seen], ms: Math.round(performance.now() - started) });
+      question.seen = undefined;
     }
-    report({ state: "learned", learned });
+    report({ state: "learned", path, learned });
+  }
+
+  async #tryAll(self: RunnerTestCase, todo: Extract<Work, { readonly learned: unknown }>): Promise<void> {
+    const wanted = new Set(todo.numbers);
+    const covering = new Map<number, Known[]>();
+    // What is quick and about little else first.
+    for (const { path, at, covers, ms } of todo.learned.toSorted(
+      (a, b) => a.ms * a.covers.length - b.ms * b.covers.length,
+    ))
+      for (const number of covers) {
+        if (!wanted.has(number)) continue;
+        const known = covering.get(number) ?? [];
+        known.push({ test: this.#tests.get(path)![at]!, path, at, ms });
+        covering.set(number, known);
+      }
+    for (const number of todo.numbers) {
+      report({ number, state: "started", forMs: 20_000 });
+      report({ number, ...(await this.#verdict(self, number, covering.get(number) ?? [])) });
+    }
+  }
+
+  /** What killed the nearest mutants comes first. */
+  #likelyFirst(number: number, covering: readonly Known[]): readonly Known[] {
+    const near = [...this.#killers.keys()]
+      .filter((other) => Math.abs(other - number) < 60)
+      .toSorted((a, b) => Math.abs(a - number) - Math.abs(b - number))
+      .slice(0, 6)
+      .map((other) => this.#killers.get(other)!.test);
+    const likely = [...new Set(near)].flatMap((test) => covering.filter((known) => known.test === test));
+    return [...likely, ...covering.filter((known) => !likely.includes(known))];
   }
 
   async #verdict(self: RunnerTestCase, number: number, covering: readonly Known[]): Promise<Verdict> {
     const start = process.cpuUsage();
-    for (const { test, ms } of covering) {
+    let expired: Verdict | undefined;
+    let expiries = 0;
+    for (const known of this.#likelyFirst(number, covering)) {
+      const { test, path, ms } = known;
       const { user, system } = process.cpuUsage(start);
-      if ((user + system) / 1000 > mostWorkMs) return { state: "cut short", tests: covering.length };
+      if ((user + system) / 1000 > mostWorkMs) return expired ?? { state: "cut short", tests: covering.length };
+      if (this.#spoilt.has(test)) continue;
+      const forMs = ms * 5 + 3000;
+      if (ms > 1000) report({ state: "trying", forMs: forMs * 2 + 20_000 });
       Object.assign(question, { active: number, uses: 0, most: mostUses });
-      const error = await this.#try(self, test, ms * 10 + 5000);
+      const error = await this.#try(self, test, forMs);
       const isEndless = question.uses > mostUses;
       question.active = 0;
       if (error === undefined && !isEndless) continue;
-      if (isEndless || error instanceof Expired) return { state: "timeout", by: test.name };
-      // What fails without the mutant too was spoilt by another one.
-      const isSpoilt = (await this.#try(self, test, ms * 10 + 5000)) !== undefined;
-      return { state: isSpoilt ? "spoilt" : "killed", by: test.name };
+      if (isEndless || error instanceof Expired) {
+        expired = { state: "timeout", by: test.name, path };
+        expiries += 1;
+        if (expiries === mostExpired) return expired;
+        continue;
+      }
+      // What fails without the mutant too was spoilt: by this one, or by one before it.
+      if (!(await this.#passes(self, test, forMs))) {
+        this.#spoilt.add(test);
+        continue;
+      }
+      this.#killers.set(number, known);
+      return { state: "killed", by: test.name, path };
     }
-    return { state: covering.length === 0 ? "not covered" : "survived", tests: covering.length };
+    if (expired) return expired;
+    const by = covering.find(({ test }) => this.#spoilt.has(test));
+    return by ? { state: "spoilt", by: by.test.name, path: by.path } : { state: "survived", tests: covering.length };
+  }
+
+  /** Without a mutant; with what its suites share made anew, if need be. */
+  async #passes(self: RunnerTestCase, test: RunnerTestCase, forMs: number): Promise<boolean> {
+    if ((await this.#try(self, test, forMs)) === undefined) return true;
+    for (const suite of suitesAround(test).toReversed()) await this.#leave(suite);
+    return (await this.#try(self, test, forMs)) === undefined;
   }
 
   /** @returns what the test failed with */
   async #try(self: RunnerTestCase, test: RunnerTestCase, ms: number): Promise<unknown> {
-    const around: RunnerTestSuite[] = [];
-    for (let suite = test.suite; suite; suite = suite.suite) around.unshift(suite);
+    const around = suitesAround(test);
     const context = test.context as unknown as object;
     const cleanups: Hook[] = [];
     try {
@@ -175,15 +230,41 @@ export default class MutationRunner extends TestRunner {
   }
 
   /** Once: what the tests of a suite share stays. */
-  #enter(suite: RunnerTestSuite): Promise<void> {
+  #enter(suite: RunnerTestSuite): Promise<Hook[]> {
     const entering = this.#entered.get(suite) ?? enter(suite);
     this.#entered.set(suite, entering);
     return entering;
   }
+
+  async #leave(suite: RunnerTestSuite): Promise<void> {
+    const entered = this.#entered.get(suite);
+    if (entered === undefined) return;
+    this.#entered.delete(suite);
+    const steps = [...(TestRunner.getSuiteHooks(suite).afterAll ?? []), ...(await entered.catch(() => []))];
+    for (const step of steps)
+      try {
+        await within(10_000, Promise.resolve((step as Hook)(suite)));
+      } catch {
+        // A mutant may have left nothing to be removed.
+      }
+  }
 }
 
-async function enter(suite: RunnerTestSuite): Promise<void> {
-  for (const hook of TestRunner.getSuiteHooks(suite).beforeAll ?? []) await (hook as unknown as Hook)(suite);
+/** @returns what is to be called at its end */
+async function enter(suite: RunnerTestSuite): Promise<Hook[]> {
+  const ends: Hook[] = [];
+  for (const hook of TestRunner.getSuiteHooks(suite).beforeAll ?? []) {
+    const end = await (hook as unknown as Hook)(suite);
+    if (typeof end === "function") ends.push(end as Hook);
+  }
+  return ends;
+}
+
+/** The outermost first. */
+function suitesAround(test: RunnerTestCase): RunnerTestSuite[] {
+  const around: RunnerTestSuite[] = [];
+  for (let suite = test.suite; suite; suite = suite.suite) around.unshift(suite);
+  return around;
 }
 
 function testsIn(suite: RunnerTestSuite): RunnerTestCase[] {

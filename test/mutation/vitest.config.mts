@@ -23,7 +23,7 @@ export default defineConfig({
   test: {
     include: ["test/mutation/all-tests.ts"],
     runner: "test/mutation/runner.ts",
-    setupFiles: ["test/mutation/question.ts", "test/support/record-here.ts"],
+    setupFiles: ["test/mutation/question.ts", "test/support/record-here.ts", "test/support/fixed-seed.ts"],
     pool: "forks",
     isolate: false,
     maxWorkers: 1,

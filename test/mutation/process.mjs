@@ -1,0 +1,80 @@
+// A process that learns what tests cover, or tries mutants. It reports by lines in a file.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** What reports nothing while it uses so much of the processor is in a loop without an end. */
+const silentProcessorMs = 15_000;
+/** Where the processor's time cannot be read. */
+const silentMs = 120_000;
+
+/** Of the process and of those that it waited for. @returns nothing where the system does not say */
+function processorMsOf(pid) {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return undefined;
+  const words = readFileSync(file, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  const ticks = words.slice(11, 15).reduce((sum, word) => sum + Number(word), 0);
+  return ticks * 10;
+}
+
+/** Starts a process; `heard` gets each line that it reports. @returns how it ended */
+export function runProcess(path, { work, isOver }, heard) {
+  writeFileSync(`${path}.in`, JSON.stringify(work));
+  writeFileSync(`${path}.out`, "");
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const words = [vitest, "run", "--config", join(root, "test/mutation/vitest.config.mts")];
+  const env = { ...process.env, INTEG_MUTATION_WORK: path, INTEG_TEST_ANSWERS: "" };
+  const child = spawn(process.execPath, words, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (chunk) => (said = (said + chunk).slice(-4000)));
+  return new Promise((done) => {
+    let read = 0;
+    let worker;
+    let isEndless = false;
+    let processorMs = 0;
+    let since = { processorMs: 0, at: performance.now() };
+    let allowedMs = Number.POSITIVE_INFINITY;
+    const look = () => {
+      if (worker !== undefined) processorMs = processorMsOf(worker) ?? processorMs;
+      const text = readFileSync(`${path}.out`, "utf8");
+      const end = text.lastIndexOf("\n") + 1;
+      if (end <= read) return;
+      since = { processorMs, at: performance.now() };
+      for (const line of text
+        .slice(read, end)
+        .trim()
+        .split("\n")
+        .map((one) => JSON.parse(one))) {
+        worker ??= line.pid;
+        allowedMs = line.forMs ?? allowedMs;
+        heard(line);
+      }
+      read = end;
+    };
+    const kill = () => {
+      try {
+        process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+    };
+    const timer = setInterval(() => {
+      look();
+      isEndless =
+        processorMs - since.processorMs > Math.max(silentProcessorMs, allowedMs) ||
+        performance.now() - since.at > Math.max(silentMs, 4 * allowedMs);
+      if (isEndless || isOver()) kill();
+    }, 200);
+    child.on("close", () => {
+      clearInterval(timer);
+      look();
+      kill();
+      done({ said, isEndless, processorMs });
+    });
+  });
+}
