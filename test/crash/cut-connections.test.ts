@@ -1,6 +1,5 @@
 // The connection cut after every byte of a request that creates, proves, rotates or revokes, and of its answer: what is said
 // is true, nothing is made twice, and what a person then types brings the work to its end.
-import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
@@ -74,9 +73,9 @@ describe.each(Object.entries(exchanges))("%s, cut", (name, { scene, start, sampl
     };
     for (const cut of cuts) {
       left.push(await under(cut));
-      if (!scene.settleMs || !start.startsWith("POST")) await finish();
+      if (!scene.settle || !start.startsWith("POST")) await finish();
     }
-    if (left.length > 0) await wait(scene.settleMs);
+    if (left.length > 0) await scene.settle?.();
     await finish();
     return ways;
   }

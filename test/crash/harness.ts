@@ -3,7 +3,6 @@
 // what the service holds, at once and again when everything was recovered. Each fault has a home of its own.
 //
 // INTEG_TEST_FULL=1 hits all points (INTEG_TEST_PART=2/6 the second sixth of them), otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
-import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -100,8 +99,8 @@ export interface Scene {
   readonly childKilled?: number;
   /** Only its own calls are points, and not those of the programs that it starts. */
   readonly isOwn?: boolean;
-  /** What recovery asks the service may be old: so long is waited once, after all runs, before the first recovery. */
-  readonly settleMs?: number;
+  /** What recovery asks the service may be old: called once, after all runs, before the first recovery. */
+  readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
 
@@ -286,9 +285,9 @@ export async function playEach(
       recover = await play(scene, { ...fault, point: countedAgain(fault.point, round) }, findings);
     if (recover) left.push(recover);
     else missed.push(nameOfFault(fault));
-    if (scene.settleMs === undefined) await finish();
+    if (scene.settle === undefined) await finish();
   }
-  if (scene.settleMs !== undefined) await wait(scene.settleMs);
+  await scene.settle?.();
   await finish();
   console.log(
     `${scene.name}: ${faults.length - missed.length} of ${faults.length} points hit (a full run has ${all.length}); ${JSON.stringify(ways)}; ${findings.figures}`,

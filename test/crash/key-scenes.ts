@@ -11,9 +11,6 @@ import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
 const secretName = "key.secret";
 
-/** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
-export const settleMs = 16_000;
-
 /** One run of a command: its home, its words, and what stood before. */
 export interface Arranged {
   readonly at: Home;
@@ -257,7 +254,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   return (work) => ({
     name: work.name,
     // Only a key that may not have been made is looked for in the list.
-    settleMs: work === rotate ? undefined : settleMs,
+    settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();
       await desk.goThrough(through);

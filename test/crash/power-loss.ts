@@ -10,7 +10,6 @@ import { RewindableService } from "../support/rewindable-service.ts";
 import { isFull } from "../support/sample.ts";
 import { sayWhetherTraced, spread } from "../support/strace.ts";
 import { Findings } from "./harness.ts";
-import { settleMs as keySettleMs } from "./key-scenes.ts";
 import type { PowerScene } from "./power-loss-scenes.ts";
 import { type CutState, enter, isSecretSynced, record, type Recorded } from "./power-loss-states.ts";
 
@@ -47,7 +46,6 @@ export function powerCuts(name: string, scenes: readonly PowerScene[], { settles
 function playAll(group: string, scenes: readonly PowerScene[], settles: boolean): void {
   let service: RewindableService;
   const recorded = new Map<PowerScene, Recorded>();
-  let lastRecorded = 0;
 
   beforeAll(async () => {
     stayInThisProcess();
@@ -63,7 +61,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
 
   it("is recorded for each command", { timeout: 1_800_000 }, async () => {
     for (const scene of scenes) recorded.set(scene, await record(scene, service));
-    lastRecorded = performance.now();
+    if (settles) await service.settle();
     expect([...recorded.values()].filter(({ steps }) => steps < 3)).toEqual([]);
   });
 
@@ -72,8 +70,6 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
     { timeout: 3_600_000 },
     async (name, scene) => {
       const { stage, states, steps } = recorded.get(scene)!;
-      const settleMs = settles ? keySettleMs - (performance.now() - lastRecorded) : 0;
-      if (settleMs > 0) await new Promise((done) => setTimeout(done, settleMs));
       const findings = new Findings();
       let played = 0;
       for (const state of chosenOf(states)) {

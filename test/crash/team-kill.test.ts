@@ -7,7 +7,7 @@ import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
 import * as policies from "./policy-stage.ts";
-import { type Disturbance, leaseMs, TeamDesk } from "./team-play.ts";
+import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 
 const killed: Disturbance = {
   name: "killed",
@@ -24,20 +24,16 @@ describe.skipIf(isWithoutPostgres("faults at each message of a team's journal"))
   const client = clients.clientScenes();
   const key = keys.keyScenes();
   const policy = policies.policyScenes();
-  const settling = (work: keys.KeyWork): Scene => ({
-    ...key(work),
-    settleMs: Math.max(leaseMs, key(work).settleMs ?? 0),
-  });
 
   const scenes: Record<string, Scene> = {
     "a creation": client(clients.create),
     "a rotation": client(clients.rotate),
     "a recovery": client(clients.recover),
     "a claim": client(clients.claim),
-    "a key's creation": settling(keys.create),
-    "a key's rotation": settling(keys.rotate),
-    "a key's replacement": settling(keys.replace),
-    "a key's recovery": settling(keys.recover),
+    "a key's creation": afterLease(key(keys.create)),
+    "a key's rotation": afterLease(key(keys.rotate)),
+    "a key's replacement": afterLease(key(keys.replace)),
+    "a key's recovery": afterLease(key(keys.recover)),
     "a policy": policy(policies.apply),
     "a policy's recovery": policy(policies.recoverApply),
   };

@@ -14,7 +14,16 @@ import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 
 /** So short that a lease which a killed process left, and what it may have sent, is over before keys are recovered. */
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
-export const leaseMs = 3500;
+const leaseMs = 3500;
+
+/** A scene of a key: before it is recovered the lease has ended, and a list is old enough to be believed. */
+export function afterLease(scene: Scene): Scene {
+  const settle = async (): Promise<void> => {
+    await wait(leaseMs);
+    await scene.settle?.();
+  };
+  return { ...scene, settle };
+}
 
 export interface Disturbance {
   /** For the figures, such as `killed`. */
@@ -159,9 +168,9 @@ export class TeamDesk {
       if (recover) left.push(recover.go);
       else missed.push(where);
       isAnyOpen ||= recover?.isOpen === true;
-      if (scene.settleMs === undefined) await finish();
+      if (scene.settle === undefined) await finish();
     }
-    if (scene.settleMs !== undefined && isAnyOpen) await wait(scene.settleMs);
+    if (isAnyOpen) await scene.settle?.();
     await finish();
     console.log(`${scene.name}, ${what.name}: ${JSON.stringify(ways)}`);
     const hit = numbers.length - missed.length;

@@ -6,7 +6,7 @@ import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
 import * as keys from "./key-scenes.ts";
 import type { Verdict } from "../support/crossing.ts";
-import { type Disturbance, leaseMs, TeamDesk } from "./team-play.ts";
+import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 
 // Both servers would lose the newest commits if integ left the setting as it is.
 const careless = {
@@ -16,7 +16,7 @@ const careless = {
 
 const client = clients.clientScenes();
 const key = keys.keyScenes();
-const keyCreation: Scene = { ...key(keys.create), settleMs: Math.max(leaseMs, key(keys.create).settleMs ?? 0) };
+const keyCreation = afterLease(key(keys.create));
 
 describe.skipIf(isWithoutPostgres("a team's journal whose server is killed"))("a server that is killed", () => {
   const desk = new TeamDesk({ settings: careless.killed });

@@ -195,6 +195,7 @@ describe("by replacement", () => {
     const old = await desk.makeKey({ name: "never-arrived" });
     await desk.service.fault("POST /api/v1/access-keys drop=before times=1");
     expect((await rotate(at, old.id, "--by-replacement", "--secret-file", "new.secret")).code).toBe(7);
+    await desk.service.settle();
     const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect((await desk.key(old.id)).status).toBe("revoked");

@@ -14,9 +14,6 @@ export interface Trouble {
   readonly kill?: { readonly call: string; readonly nth: number };
 }
 
-/** Long runs only: the legacy contract's unknown outcomes are settled after a wait. */
-export const settleMs = 16_000;
-
 interface HeldKey {
   readonly id: string;
   readonly name: string;
@@ -152,7 +149,7 @@ export class AccountRun {
 
   async #recoverAll(waits: boolean): Promise<void> {
     const needsWait = unsettledIn(this.journal()).some(({ operation }) => operation.startsWith("access_key."));
-    if (waits && needsWait) await new Promise((done) => setTimeout(done, settleMs));
+    if (waits && needsWait) await this.account.service.settle();
     const ends: string[] = [];
     for (let round = 0; round < 4 && (round === 0 || unsettledIn(this.journal()).length > 0); round += 1) {
       for (const { id } of this.journal().filter(({ state }) => state === "undelivered"))

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
-import type { RegionDescription, Service } from "./service.ts";
+import { type RegionDescription, type Service, settleMs } from "./service.ts";
 
 /** The service after the n-th request of a run; the first is the one before any. */
 export interface Moment {
@@ -29,17 +29,22 @@ export class RewindableService implements Service {
   readonly env: Readonly<Record<string, string>>;
   readonly #sandbox: RunningSandbox;
   readonly #folder: string;
+  /** How far its clock is ahead of the machine's. */
+  readonly #clock: { aheadMs: number };
   /** Met before the moment that the service was put back to. */
   #met: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {
     const folder = mkdtempSync(join(tmpdir(), "integ-rewound-"));
-    return new RewindableService(await startSandbox({ stateDir: folder }), folder);
+    const clock = { aheadMs: 0 };
+    const now = (): number => Date.now() + clock.aheadMs;
+    return new RewindableService(await startSandbox({ stateDir: folder, now }), folder, clock);
   }
 
-  private constructor(sandbox: RunningSandbox, folder: string) {
+  private constructor(sandbox: RunningSandbox, folder: string, clock: { aheadMs: number }) {
     this.#sandbox = sandbox;
     this.#folder = folder;
+    this.#clock = clock;
     const { us, eu } = sandbox.describe();
     this.us = us as RegionDescription;
     this.eu = eu as RegionDescription;
@@ -102,7 +107,18 @@ export class RewindableService implements Service {
     return { ...(answer as Control), requests: [...this.#met, ...(answer as Control).requests] };
   }
 
+  async settle(): Promise<void> {
+    if (this.#clock.aheadMs === 0) subscribe("integ:sandbox:answer", this.#tellTime);
+    this.#clock.aheadMs += settleMs;
+  }
+
+  readonly #tellTime = (message: unknown): void => {
+    const { response } = message as { response: { setHeader: (name: string, value: string) => void } };
+    response.setHeader("Date", new Date(Date.now() + this.#clock.aheadMs).toUTCString());
+  };
+
   async stop(): Promise<null> {
+    unsubscribe("integ:sandbox:answer", this.#tellTime);
     await this.#sandbox.close();
     rmSync(this.#folder, { recursive: true, force: true });
     return null;

@@ -1,5 +1,15 @@
 // A standing sandbox, started as a person starts it, with its control address for faults and for looking behind the API.
-import { Home, type Ended } from "./program.ts";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { binary, Home, type Ended } from "./program.ts";
+import { isFull } from "./sample.ts";
+
+/** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
+export const settleMs = 16_000;
+
+/** Only a built program reads the variables of Node, and a full run waits as a person would. */
+const hasMovableClock = !isFull && binary === undefined;
+const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
 export interface RegionDescription {
   readonly base_url: string;
@@ -34,12 +44,18 @@ export interface Service {
   calm(): Promise<void>;
   /** Everything below the control address. */
   control(method: string, path?: string, body?: unknown): Promise<unknown>;
+  /** Its clock goes on by `settleMs`: what a list shows is old enough then to be believed. */
+  settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
 }
 
 /** @param words further arguments of `sandbox start` */
 export async function startService(words: readonly string[] = []): Promise<Service> {
   const home = new Home();
+  if (hasMovableClock) {
+    home.env.NODE_OPTIONS = `${home.env.NODE_OPTIONS ?? ""} ${movableClock}`;
+    home.env.INTEG_TEST_SETTLE = String(settleMs);
+  }
   const child = home.start(["sandbox", "start", "-o", "json", ...words]);
   const description = await new Promise<{ us: RegionDescription; eu: RegionDescription }>((resolve, reject) => {
     let text = "";
@@ -74,6 +90,12 @@ export async function startService(words: readonly string[] = []): Promise<Servi
     fault: async (spec) => void (await control("POST", "", { fault: spec })),
     calm: async () => void (await control("DELETE")),
     control,
+    settle: async () => {
+      if (!hasMovableClock) return wait(settleMs);
+      const moved = new Promise((done) => child.stderr!.once("data", done));
+      child.kill("SIGUSR2");
+      await moved;
+    },
     stop: () =>
       new Promise((resolve) => {
         child.on("close", (code) => {

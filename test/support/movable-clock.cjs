@@ -1,0 +1,21 @@
+// Preloaded into a sandbox (`node --require`): SIGUSR2 lets its clock go on by INTEG_TEST_SETTLE milliseconds, the Date of its
+// responses included. It says so on standard error.
+const { subscribe } = require("node:diagnostics_channel");
+
+const step = Number(process.env.INTEG_TEST_SETTLE);
+const now = Date.now.bind(Date);
+let ahead = 0;
+
+Date.now = () => now() + ahead;
+globalThis.Date = class extends Date {
+  constructor(...given) {
+    super(...(given.length === 0 ? [now() + ahead] : given));
+  }
+};
+
+subscribe("integ:sandbox:answer", ({ response }) => response.setHeader("Date", new Date().toUTCString()));
+
+process.on("SIGUSR2", () => {
+  ahead += step;
+  process.stderr.write("the clock was moved\n");
+});
