@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+const noBytes = Buffer.alloc(0);
+
 interface Node {
   readonly isFolder: boolean;
   readonly mode: number;
@@ -67,13 +69,21 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
 
 /** Two images that no program can tell apart have the same. */
 export function fingerprintOf({ nodes, names }: Image): string {
-  const hash = createHash("sha256");
-  for (const [path, number] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+  const links = new Map<number, number>();
+  for (const number of names.values()) links.set(number, (links.get(number) ?? 0) + 1);
+  const parts = [...names].map(([path, number]) => {
     const { isFolder, mode, bytes } = nodes.get(number)!;
-    const others = [...names].filter(([, other]) => other === number).length;
-    hash.update(JSON.stringify([path, isFolder, mode, bytes.length, others])).update(bytes);
-  }
-  return hash.digest("hex");
+    return JSON.stringify([path, isFolder, mode, digestOf(bytes), links.get(number)]);
+  });
+  return parts.toSorted((a, b) => (a < b ? -1 : 1)).join("");
+}
+
+const digests = new WeakMap<Buffer, string>();
+
+function digestOf(bytes: Buffer): string {
+  const known = digests.get(bytes) ?? createHash("sha256").update(bytes).digest("base64");
+  digests.set(bytes, known);
+  return known;
 }
 
 /** How an operation that was not synced came through. A torn write: its first half; an empty one: its length alone. */
@@ -115,7 +125,7 @@ function played(start: Image, changes: readonly Change[], fateOf: (index: number
       nodes.set(operation.node, {
         isFolder: operation.isFolder,
         mode: operation.isFolder ? 0o700 : 0o600,
-        bytes: Buffer.alloc(0),
+        bytes: noBytes,
       });
     const fate = fateOf(index);
     if (fate !== "lost") apply(operation, { nodes, names, fate });
@@ -135,13 +145,26 @@ function apply(
 ): void {
   if (isWritten(operation)) {
     const node = nodes.get(operation.node)!;
-    nodes.set(operation.node, { ...node, bytes: bytesAfter(node.bytes, operation, fate) });
+    nodes.set(operation.node, { ...node, bytes: sameBytesAfter(node.bytes, operation, fate) });
   } else if (operation.kind === "create") names.set(operation.path, operation.node);
   else if (operation.kind === "remove") names.delete(operation.path);
   else {
     names.set(operation.to, operation.node);
     if (operation.kind === "rename") names.delete(operation.from);
   }
+}
+
+/** What each write made of each file: thousands of states differ in the last few writes. */
+const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
+
+function sameBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
+  const ofFile = written.get(before) ?? new Map<Written, Map<Fate, Buffer>>();
+  written.set(before, ofFile);
+  const ofWrite = ofFile.get(operation) ?? new Map<Fate, Buffer>();
+  ofFile.set(operation, ofWrite);
+  const known = ofWrite.get(fate) ?? bytesAfter(before, operation, fate);
+  ofWrite.set(fate, known);
+  return known;
 }
 
 function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {

@@ -70,6 +70,7 @@ function* statesOf(
   { moments, after }: { readonly moments: readonly Moment[]; readonly after: PowerStage["after"] },
 ): Generator<CutState> {
   const seen = new Set<string>();
+  const sameState = moments.map(({ state }) => moments.findIndex((other) => other.state === state));
   const start = after?.start ?? image;
   const operations: FileOperation[] = [...(after?.operations ?? [])];
   let sent = 0;
@@ -77,11 +78,13 @@ function* statesOf(
   for (let done = 0; ; done += 1) {
     const isEnded = done === steps.length;
     const at = { ended: isEnded ? ended : undefined, last: steps[done - 1], operations: [...operations] };
+    const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
+      const disk = fingerprintOf(state.image);
       // A request on its way may have arrived.
       for (let met = answered; met <= sent; met += 1) {
         const moment = moments[met]!;
-        const fingerprint = `${fingerprintOf(state.image)} ${moment.state} ${isEnded} ${isSecretSynced({ operations })}`;
+        const fingerprint = `${disk} ${sameState[met]} ${rest}`;
         if (seen.has(fingerprint)) continue;
         seen.add(fingerprint);
         const when = isEnded ? "after its end" : `before step ${done + 1}, ${met} requests met`;
