@@ -13,13 +13,15 @@ const path = "secret/apps/ci";
 
 const secretName = "apps/ci";
 
+export type StoreName = "vault" | "github" | "k8s";
+
 export class Stores {
   #vault: VaultServer | undefined;
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
   /** Where the program finds a server instead of at its own address, such as a proxy. */
-  readonly leads = new Map<"vault" | "github", (origin: string) => Promise<string>>();
+  readonly leads = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
     return this.#vault!;
@@ -39,14 +41,18 @@ export class Stores {
     vault.put(path, { other: "kept" });
     github.calm();
     github.forgetSecrets();
-    const through = async (name: "vault" | "github", origin: string): Promise<string> =>
-      (await this.leads.get(name)?.(origin)) ?? origin;
     Object.assign(at.env, {
-      VAULT_ADDR: await through("vault", vault.origin),
+      VAULT_ADDR: await this.#leadTo("vault", vault),
       VAULT_TOKEN: vault.root,
-      GITHUB_API_URL: await through("github", github.origin),
+      GITHUB_API_URL: await this.#leadTo("github", github),
       GH_TOKEN: github.token,
     });
+  }
+
+  async #leadTo(name: StoreName, server: VaultServer | GitHubServer | KubernetesServer): Promise<string> {
+    const { origin } = server;
+    server.closesEach = this.leads.has(name);
+    return (await this.leads.get(name)?.(origin)) ?? origin;
   }
 
   /** The same with a cluster, which has a key of somebody else in the Secret. */
@@ -58,6 +64,7 @@ export class Stores {
     cluster.calm();
     cluster.forgetSecrets();
     cluster.put(secretName, "other", "kept", "argocd");
+    cluster.through(await this.#leadTo("k8s", cluster));
     const config = join(this.#config, "config");
     writeFileSync(config, cluster.config);
     at.env.KUBECONFIG = config;

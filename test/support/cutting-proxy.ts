@@ -34,10 +34,12 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Cuts the next connections whose first bytes are those; the others pass whole. */
-  cut(cut: Cut | undefined, times?: number): void;
+  /** Cuts the next connections whose first bytes are those, after `skip` of them; the others pass whole. */
+  cut(cut: Cut | undefined, times?: number, skip?: number): void;
   /** Bytes of the last connection of that kind which passed whole. */
   readonly passed: { request: number; response: number };
+  /** Connections of that kind since `cut` was called. */
+  readonly met: number;
   close(): Promise<void>;
 }
 
@@ -49,7 +51,8 @@ export async function startCuttingProxy(target: string, start: string): Promise<
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   const passed = { request: 0, response: 0 };
-  let plan: { cut: Cut; left: number } | undefined;
+  let plan: { cut: Cut; left: number; skip: number } | undefined;
+  let met = 0;
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
     for (const socket of [near, far]) {
@@ -81,7 +84,8 @@ export async function startCuttingProxy(target: string, start: string): Promise<
     near.on("data", (chunk: Buffer) => {
       if (isMeant === undefined) {
         isMeant = chunk.toString("latin1", 0, start.length) === start;
-        if (isMeant && plan && plan.left > 0) {
+        if (isMeant) met += 1;
+        if (isMeant && plan && plan.left > 0 && met > plan.skip) {
           plan.left -= 1;
           mine = plan.cut;
         }
@@ -99,8 +103,12 @@ export async function startCuttingProxy(target: string, start: string): Promise<
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passed,
-    cut: (cut, times = 1) => {
-      plan = cut && { cut, left: times };
+    get met() {
+      return met;
+    },
+    cut: (cut, times = 1, skip = 0) => {
+      plan = cut && { cut, left: times, skip };
+      met = 0;
     },
     close: () => {
       for (const socket of open) socket.destroy();

@@ -38,6 +38,8 @@ export interface StoreServer {
   readonly requests: StoreRequest[];
   /** How many faults happened. */
   readonly hits: number;
+  /** Every request gets a connection of its own. */
+  closesEach: boolean;
   /** @param at matches `METHOD /path` */
   plan(at: RegExp, fault: Fault, times?: number): void;
   calm(): void;
@@ -71,6 +73,7 @@ export async function startStoreServer(answer: (request: StoreRequest) => StoreR
       const body = own.text ?? (own.body === undefined ? "" : JSON.stringify(own.body));
       response.writeHead(own.status, {
         ...(body && { "content-type": "application/json" }),
+        ...(store.closesEach && { connection: "close" }),
         "content-length": Buffer.byteLength(body),
         ...own.headers,
       });
@@ -78,10 +81,11 @@ export async function startStoreServer(answer: (request: StoreRequest) => StoreR
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const store: StoreServer = {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     log,
     requests,
+    closesEach: false,
     get hits() {
       return hits;
     },
@@ -97,6 +101,7 @@ export async function startStoreServer(answer: (request: StoreRequest) => StoreR
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+  return store;
 }
 
 function requestOf(message: IncomingMessage, text: string): StoreRequest {
