@@ -188,10 +188,23 @@ afterAll(async () => {
   await service.stop();
 });
 
+function sentencesOf(row: Rows[number]): string[] {
+  return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
+}
+
+/** Words in their order, each word of a line behind those of the line before; other cells may stand between the lines. */
+function hasInOrder(shown: string, sentence: string): boolean {
+  const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "s").test(shown);
+}
+
 /** Text that a person sees. */
 function plain(text: string): string {
   return text.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, "").replaceAll("\r", "");
 }
+
+/** Members that hold a sentence: it may continue on the next line, and is never cut. */
+const sentences = ["message", "detail", "reason", "summary", "hint"];
 
 /** What a row has that is copied: every id, and what the table names. */
 function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): string[] {
@@ -239,6 +252,7 @@ describe("ids and commands are whole at every width", () => {
     const rows = await rowsOf(words, env);
     const wanted = new Set(rows.flatMap((row) => copiedOf(row, table)));
     expect([...wanted]).not.toEqual([]);
+    const read = new Set(rows.flatMap(sentencesOf));
     const look = async (columns: number): Promise<void> => {
       const session = new Session(
         words.filter((word) => word !== "--ndjson"),
@@ -252,6 +266,7 @@ describe("ids and commands are whole at every width", () => {
         const isThere = isSentence ? onOneLine.includes(text) : shown.includes(text);
         expect(isThere, `${words.join(" ")} at ${columns}: ${text}\n${shown}`).toBe(true);
       }
+      for (const text of read) expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
       checked += 1;
     };
     // A change waits for its own entry.

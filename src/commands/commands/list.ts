@@ -7,7 +7,7 @@ import { pageOf } from "../../output/row-page.ts";
 const view: ListView = {
   columns: [
     { path: "command", heading: "command", kind: "id" },
-    { path: "summary", heading: "summary" },
+    { path: "summary", heading: "summary", kind: "sentence" },
   ],
   singular: "command",
   plural: "commands",

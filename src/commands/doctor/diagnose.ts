@@ -46,8 +46,8 @@ async function printed(
     columns: [
       { path: "status", heading: "status", kind: "status" },
       ...(isAll ? [{ path: "profile", heading: "profile" }] : []),
-      { path: "check", heading: "check" },
-      { path: "message", heading: "message" },
+      { path: "check", heading: "check", kind: "id" },
+      { path: "message", heading: "message", kind: "sentence" },
       { path: "hint", heading: "what to do", kind: "advice" },
       { path: "next", heading: "next", kind: "command" },
     ],

@@ -11,7 +11,7 @@ export const command = defineVerb({
     const columns = [
       { path: "severity", heading: "severity", kind: "status" },
       { path: "where", heading: "where", kind: "id" },
-      { path: "message", heading: "message" },
+      { path: "message", heading: "message", kind: "sentence" },
     ] as const;
     await printFindings(context, findings, { columns, empty: "No findings. The journal is sound." });
     const problems = findings.filter((finding) => finding.severity === "problem").length;

@@ -28,10 +28,10 @@ export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [
   { path: "severity", heading: "severity", kind: "status" },
-  { path: "rule", heading: "rule" },
+  { path: "rule", heading: "rule", kind: "id" },
   { path: "key_id", heading: "key" },
   { path: "key_name", heading: "name" },
-  { path: "message", heading: "what was seen" },
+  { path: "message", heading: "what was seen", kind: "sentence" },
   { path: "remedy", heading: "what to do", kind: "command" },
 ];
 

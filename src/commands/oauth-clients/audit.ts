@@ -8,10 +8,10 @@ import type { ClientFinding } from "./audit-rules.ts";
 
 const columns = [
   { path: "severity", heading: "severity", kind: "status" },
-  { path: "rule", heading: "rule" },
+  { path: "rule", heading: "rule", kind: "id" },
   { path: "client_id", heading: "client" },
   { path: "service_account_id", heading: "service account" },
-  { path: "message", heading: "what was seen" },
+  { path: "message", heading: "what was seen", kind: "sentence" },
   { path: "remedy", heading: "what to do", kind: "command" },
 ] as const;
 

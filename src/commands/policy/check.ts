@@ -8,9 +8,9 @@ import { destinationOptions, writtenPlaces } from "./destinations.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 
 const columns = [
-  { path: "rule", heading: "rule" },
+  { path: "rule", heading: "rule", kind: "id" },
   { path: "item", heading: "item", kind: "id" },
-  { path: "message", heading: "message" },
+  { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
 export const command = defineVerb({

@@ -11,7 +11,7 @@ export const planColumns: readonly Column[] = [
   { path: "name", heading: "name", kind: "id" },
   { path: "kind", heading: "kind" },
   { path: "action", heading: "action", kind: "status" },
-  { path: "reason", heading: "reason" },
+  { path: "reason", heading: "reason", kind: "sentence" },
   { path: "age", heading: "age" },
   { path: "due_at", heading: "due", kind: "time" },
   { path: "slots_before", heading: "slots before" },

@@ -16,10 +16,10 @@ import { observe } from "./observe.ts";
 import { addPolicyFile, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
-  { path: "topic", heading: "topic" },
+  { path: "topic", heading: "topic", kind: "id" },
   { path: "name", heading: "name", kind: "id" },
   { path: "state", heading: "state", kind: "status" },
-  { path: "detail", heading: "detail" },
+  { path: "detail", heading: "detail", kind: "sentence" },
   { path: "due_at", heading: "due", kind: "time" },
   { path: "next_step", heading: "next step", kind: "command" },
 ] as const;

@@ -9,7 +9,7 @@ import { documentVersion } from "../options/global.ts";
 const columns = [
   { path: "severity", heading: "severity", kind: "status" },
   { path: "subject", heading: "subject", kind: "id" },
-  { path: "detail", heading: "detail" },
+  { path: "detail", heading: "detail", kind: "sentence" },
 ] as const;
 
 export const command = defineVerb({

@@ -10,10 +10,11 @@ export interface Column {
   readonly heading: string;
   /**
    * `text` where nothing is said, and `id` for a name that ends like one. `time`: ISO 8601; `status`: a word; `list`: an
-   * array shown with commas; `id`: what a person copies, never cut. A `command` and an `advice` stand below their row on a
+   * array shown with commas; `id`: what a person copies, never cut; `sentence`: broken into lines at the width of a
+   * terminal, never cut. A `command` and an `advice` stand below their row on a
    * terminal, whole, behind `Next:` and `Fix:`.
    */
-  readonly kind?: "text" | "time" | "status" | "list" | "id" | "command" | "advice";
+  readonly kind?: "text" | "time" | "status" | "list" | "id" | "sentence" | "command" | "advice";
   /** The path is one key, whatever dots are in it. */
   readonly isKey?: boolean;
 }

@@ -20,6 +20,9 @@ export type Layout =
 /** A column of words is not cut below this, or below what it needs. */
 export const narrowest = 8;
 
+/** A sentence in fewer columns than these is harder to read than a block. */
+export const narrowestSentence = 24;
+
 /**
  * Rows where they fit into `room` columns: the widest column of words gives way first, then columns that are good to
  * have are left out from the right. What cannot be cut stays whole: where it does not fit, each row is a block.

@@ -5,7 +5,7 @@ import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type ReadPage, type RowPage, hasMembers, isPlain, rowCount, rowText } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
-import { gap, type Layout, layoutOf, narrowest, type Wish, wrapped } from "./layout.ts";
+import { gap, type Layout, layoutOf, narrowest, narrowestSentence, type Wish, wrapped } from "./layout.ts";
 import type { TableBytes } from "./table-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
@@ -18,7 +18,10 @@ const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicod
 /** What stands below its row on a terminal, and what it begins with. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/** The first rows fix the widths; later ones are cut to them on a terminal, else stand out. What is copied is never cut. */
+/**
+ * The first rows fix the widths; later ones are cut to them on a terminal, else stand out. What is copied is never cut, and
+ * a sentence continues on the next line.
+ */
 class TableList implements PageWriter {
   /** Those beside each other. */
   readonly #columns: readonly CellColumn[];
@@ -154,17 +157,30 @@ class TableList implements PageWriter {
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
   ): string {
-    let line = "";
-    for (const [at, width] of layout.widths.entries()) {
+    const parts = layout.widths.map((width, at) => {
       const index = layout.shown[at] ?? 0;
-      const cell = cells[index] ?? "";
-      const isWhole = !this.#target.isTerminal || this.#columns[index]?.kind === "id";
-      const text = isWhole ? cell : this.#measure.fit(cell, width);
-      const isLast = at === layout.widths.length - 1;
-      const padding = isLast ? "" : " ".repeat(Math.max(0, width - this.#measure.of(text)) + gap);
-      line += this.#painted(text, { index, isHeading }) + padding;
+      return this.#partsOf(cells[index] ?? "", { index, width });
+    });
+    const height = parts.reduce((most, { length }) => Math.max(most, length), 1);
+    let text = "";
+    for (let row = 0; row < height; row += 1) {
+      const last = parts.findLastIndex((lines) => row < lines.length);
+      for (const [at, width] of layout.widths.slice(0, last + 1).entries()) {
+        const part = parts[at]?.[row] ?? "";
+        const padding = at === last ? "" : " ".repeat(Math.max(0, width - this.#measure.of(part)) + gap);
+        text += this.#painted(part, { index: layout.shown[at] ?? 0, isHeading }) + padding;
+      }
+      text += "\n";
     }
-    return `${line}\n`;
+    return text;
+  }
+
+  /** The lines of a cell: several for a sentence that is wider than its column. */
+  #partsOf(cell: string, { index, width }: { readonly index: number; readonly width: number }): readonly string[] {
+    const kind = this.#columns[index]?.kind;
+    if (!this.#target.isTerminal || kind === "id") return [cell];
+    if (kind !== "sentence" || this.#measure.of(cell) <= width) return [this.#measure.fit(cell, width)];
+    return wrapped(cell, { width }).split("\n");
   }
 
   /** A heading and a value a line, with an empty line between two rows. A value that does not fit has a line of its own. */
@@ -199,13 +215,17 @@ class TableList implements PageWriter {
   }
 }
 
-/** Names, dates and messages give way first, then the columns that are good to have; ids and states never do. */
+/**
+ * Names, dates and sentences give way first, then the columns that are good to have; ids and states never do. A sentence
+ * is never left out.
+ */
 function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wish[] {
   return columns.map(({ kind }, index) => {
     const width = widths[index] ?? 0;
     const isWhole = kind === "id" || kind === "status" || kind === "time";
     const isNeeded = index === 0 || kind === "id" || kind === "status";
-    return { width, least: isWhole ? width : narrowest, mayHide: !isNeeded };
+    const least = kind === "sentence" ? narrowestSentence : narrowest;
+    return { width, least: isWhole ? width : least, mayHide: !isNeeded && kind !== "sentence" };
   });
 }
 

@@ -165,6 +165,36 @@ describe("table", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 
+  it.each([40, 80, 100, 120, 200])("breaks sentences into lines at %i columns, and cuts none", async (columns) => {
+    const sentences: ListView = {
+      columns: [
+        { path: "id", heading: "id" },
+        { path: "note", heading: "note", kind: "sentence" },
+        { path: "at", heading: "at" },
+      ],
+      singular: "row",
+      plural: "rows",
+    };
+    const note =
+      "The service responded with a redirect, which integ does not follow: check the address of the profile.";
+    const { output, stdout } = stage({ tty: true, columns });
+    const list = output.list(sentences);
+    await list.page(pageOf([JSON.stringify({ id: "ent_with_a_long_id", note, at: "here" })]));
+    await list.end({ nextPageToken: null, hasMore: false });
+    // oxlint-disable-next-line no-control-regex
+    const lines = stdout.text
+      .replaceAll(/\u001b\[\d+m/g, "")
+      .trimEnd()
+      .split("\n");
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(columns);
+    const words = lines
+      .slice(1)
+      .join(" ")
+      .split(/\s+/)
+      .filter((word) => note.split(" ").includes(word));
+    expect(words.join(" ")).toBe(note);
+  });
+
   it("leaves out columns for which a narrow terminal has no room, and says so", async () => {
     const { out, err } = await printed({ tty: true, columns: 20, pages: [rows] });
     expect(out.split("\n")[0]).toBe("ID  STATUS  NAME");
