@@ -41,6 +41,16 @@ export const glossary = [
   { not: /\baloud\b/i, say: "reported, shown" },
   { not: /\bbegun\b/i, say: "started" },
   { not: /[\u2018\u2019\u201c\u201d\u00ab\u00bb]/, say: "straight quotation marks" },
+  {
+    not: /^Invalid (?!fault )[^"]*"…"|^(…|--?[\w-]+): "…"|^"…" (is (not|none)|has no)\b/,
+    say: "invalidValue(what, value, { why, hint })",
+    only: ["strings"],
+  },
+  {
+    not: /^(?!If |The |Journal )[A-Z][a-z]+ .*\b(integ|kubectl) [^.;`]*<[\w-]+>.*\.$|^[A-Z][a-z]+ [^.]*: …[^.]*<[\w-]+>'?\.$/,
+    say: "a command without a placeholder, or the name of the option",
+    only: ["strings"],
+  },
   { not: /§/, say: "no sections of a document that the reader does not have", only: ["strings"] },
 ];
 

@@ -76,6 +76,21 @@ export class Failure extends Error {
   }
 }
 
+/**
+ * A value that is not valid, in one notation for options, arguments, variables and members of files.
+ * @param what the option or variable as it is typed, or its words: `--limit`, `output format`
+ * @param value undefined if it could be a secret, or is too long to show
+ * @param details.why what is wrong with the value; leave it out if the hint lists what is valid
+ */
+export function invalidValue(
+  what: string,
+  value: string | undefined,
+  { why, ...details }: FailureDetails & { readonly why?: string } = {},
+): Failure {
+  const shown = value === undefined ? "" : ` "${value}"`;
+  return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
+}
+
 /** What a check finds wrong, or nothing. Anything but a Failure is thrown on. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {

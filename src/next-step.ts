@@ -89,6 +89,7 @@ type Verb =
   | "Ask"
   | "Check"
   | "Choose"
+  | "Claim"
   | "Continue"
   | "Correct"
   | "Create"
@@ -106,6 +107,7 @@ type Verb =
   | "Open"
   | "Pass"
   | "Put"
+  | "Recover"
   | "Remove"
   | "Renew"
   | "Repair"
@@ -146,6 +148,11 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
   const words = values.map((value) => (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" "));
   // With no words in an array no space is left at the end.
   return String.raw({ raw: text }, ...words).trim() as NextCommand;
+}
+
+/** A setting of a profile whose value only the person knows: the option is named, and the page that explains it. */
+export function settingOf(profile: string, flag: `--${string}`): NextStep {
+  return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
 }
 
 /** One word as a shell takes it for one: what no shell acts on stays bare. A leading `=` is zsh's, a `~` every shell's. */

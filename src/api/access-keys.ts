@@ -1,6 +1,6 @@
 // API access keys of the legacy contract (§2.4, §4.4, §8): what a creation may say, its exact bytes, and the one-attempt
 // requests. A POST that may have arrived is never sent again from here.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./http/caller.ts";
 import { isTime } from "./json/iso-time.ts";
@@ -52,13 +52,18 @@ const knownScopes = ["*", "push-ingest:*"];
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
   if (characters < 1 || characters > 255)
-    refuse(`A key's name has 1 to 255 characters, not ${characters}.`, `Name the key with ${flags.name} <name>.`);
+    throw invalidValue("key name", undefined, {
+      why: `it has ${characters} characters; 1 to 255 are allowed`,
+      hint: `Name the key with ${flags.name} <name>.`,
+    });
   if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
   if (keyType !== undefined && keyType !== "user_bound" && keyType !== "service_account")
-    refuse(`Invalid key type "${String(keyType)}".`, `Use ${flags.type} user_bound or ${flags.type} service_account.`);
+    throw invalidValue("key type", String(keyType), {
+      hint: `Use ${flags.type} user_bound or ${flags.type} service_account.`,
+    });
   if (scopes?.length === 0) refuse("A key needs at least one scope.", `Use ${flags.scope} '*'.`);
   for (const scope of scopes ?? [])
-    if (!knownScopes.includes(scope)) refuse(`Invalid key scope "${scope}".`, suggestedScopes(scope));
+    if (!knownScopes.includes(scope)) throw invalidValue("key scope", scope, { hint: suggestedScopes(scope) });
 }
 
 /** Several in one word are meant one by one. */
@@ -72,10 +77,10 @@ function suggestedScopes(scope: string): Advice {
 
 function checkExpiry(expiresAt: string, nowMs: number): void {
   if (!isTime(expiresAt))
-    refuse(
-      `Invalid time "${expiresAt}": an ISO 8601 time with a zone is needed.`,
-      `Write it like ${flags.expiresAt} 2027-01-31T00:00:00Z.`,
-    );
+    throw invalidValue(flags.expiresAt, expiresAt, {
+      why: "it is not an ISO 8601 time with a zone",
+      hint: `Write it like ${flags.expiresAt} 2027-01-31T00:00:00Z.`,
+    });
   if (Date.parse(expiresAt) <= nowMs)
     refuse(`${flags.expiresAt} is in the past: ${expiresAt}.`, `Use a later time, or ${flags.expiresIn} 90d.`);
 }

@@ -2,7 +2,7 @@
 // @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
 // @assumed §4.3 rule 6 and §2.5 do not show a member
 import { flags } from "../next-step.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
 import type { BodyBuffer } from "./http/exchange.ts";
@@ -33,7 +33,8 @@ const maxLimit = 500;
 /** @throws Failure `usage` outside 1 to 500 */
 function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
-    throw new Failure("usage", `Invalid limit ${limit}: a page has 1 to ${maxLimit} rows.`, {
+    throw invalidValue("limit", String(limit), {
+      why: `a page has 1 to ${maxLimit} rows`,
       hint: `Use ${flags.limit} 1 to ${flags.limit} ${maxLimit}.`,
     });
 }

@@ -1,6 +1,6 @@
 // The rules of a creation (§4.2, §8): what the request may say, its exact bytes, and what an answer to it means. Pure, and
 // light: commands load it to check what was typed.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./http/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
 import { type Advice, quotedWord, flags } from "../next-step.ts";
@@ -36,8 +36,9 @@ function checkScope(scope: string): void {
   if (scope.trim() === "") refuse("A scope is empty.");
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
-    refuse(`"${scope}" is not one scope: give each its own ${flags.scope}.`, suggested(parts));
-  if (scope.includes("*")) refuse(`The scope "${scope}" has a wildcard.`, "Name each scope by itself.");
+    throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggested(parts) });
+  if (scope.includes("*"))
+    throw invalidValue("scope", scope, { why: "it has a wildcard", hint: "Name each scope by itself." });
 }
 
 function suggested(parts: readonly string[]): Advice {
@@ -47,7 +48,10 @@ function suggested(parts: readonly string[]): Advice {
 /** @throws Failure `usage` for anything but 1 to 255 visible ASCII characters (§4.2 rule 1) */
 export function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
-    refuse("The idempotency key must be 1 to 255 visible ASCII characters without spaces.", "Use a key like build-42.");
+    throw invalidValue("idempotency key", undefined, {
+      why: "it must be 1 to 255 visible ASCII characters without spaces",
+      hint: "Use a key like build-42.",
+    });
 }
 
 function refuse(message: string, hint?: Advice): never {

@@ -1,6 +1,6 @@
 // A request to any endpoint of the service (`integ api`): which paths a credential may be sent to, and as whom. What the
 // endpoint does is not known here; nothing of it is in the journal.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./http/attempt.ts";
 import type { Caller, CallRequest } from "./http/caller.ts";
 import { type Advice, flags, shortFlags } from "../next-step.ts";
@@ -34,7 +34,7 @@ const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELE
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
 const headerHints: Readonly<Record<string, Advice>> = {
   authorization: `Choose a profile with ${shortFlags.profile} <name>.`,
-  "x-organization-id": `Set it in the profile: integ profiles edit <name> ${flags.organizationId} <uuid>.`,
+  "x-organization-id": `Set it in the profile with ${flags.organizationId}.`,
   "service-version": `Use ${flags.serviceVersion} <date>.`,
 };
 
@@ -44,10 +44,7 @@ const headerHints: Readonly<Record<string, Advice>> = {
  * path after normalizing; for a header that says who asks; and for a creation without its idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
-  if (!methods.includes(method))
-    throw new Failure("usage", `"${method}" is not a method of the API.`, {
-      hint: `Use one of ${methods.join(", ")}.`,
-    });
+  if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
   const contract = contractOf(path);
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)
@@ -61,7 +58,7 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
       "Creating an OAuth client needs an idempotency key, and this command does not generate one.",
       {
         meaning: "Without a key that you keep, a lost response would leave a client that cannot be found again.",
-        hint: "Use integ oauth-clients create, or add -H 'Idempotency-Key: <key>'.",
+        hint: "Use integ oauth-clients create, or add the header Idempotency-Key with -H.",
       },
     );
   return contract;
@@ -71,7 +68,8 @@ function contractOf(path: string): "v1" | "legacy" {
   const before = path.split("?", 1)[0]!;
   const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
   if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
-    throw new Failure("usage", `"${path}" is not a path of the API.`, {
+    throw invalidValue("path", path, {
+      why: "it is not one of the API",
       hint: "Start it with /v1, /v1-reference or /api/v1, and leave out spaces.",
     });
   const odd =

@@ -269,8 +269,8 @@ export function claimStep({ id, destination, operation }: Entry): NextStep {
     return { nextCommand: shell`integ journal claim ${id} ${flags.secretProfile} ${destination.name}` };
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
   if (commands.length === 0) return { nextCommand: shell`integ journal claim ${id}` };
-  const words = commands.map(() => `${flags.secretCommand} '<command>'`).join(" ");
-  return { hint: `Pass the command again, which the journal does not store: integ journal claim ${id} ${words}.` };
+  const what = commands.length === 1 ? flags.secretCommand : `${flags.secretCommand} ${commands.length} times`;
+  return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
 /**

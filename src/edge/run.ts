@@ -2,7 +2,7 @@
 import { chooseGlobals, guessFormat, type Format } from "../commands/options/global.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
-import { exitCodes, Failure } from "../errors.ts";
+import { exitCodes, Failure, invalidValue } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
@@ -281,7 +281,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   const known = knownWords(words);
   const help = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
   const choice = invalidChoice(message);
-  if (choice !== undefined) return new Failure("usage", choice.message, { hint: choice.hint, nextCommand: help });
+  if (choice !== undefined) return invalidValue(choice.what, choice.value, { hint: choice.hint, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
   if (unknownBelow === undefined) return new Failure("usage", sentence(message), details);
   const { insteadOfUnknown } = await import("./unknown-words.ts");
@@ -307,18 +307,21 @@ function sentence(message: string): string {
  * A value that is not one of an option's or argument's choices, in the words of the same value in a variable: the option is
  * named by its words and its placeholder (`--output <format>`: "output format") where these make a name, else as it is typed.
  */
-function invalidChoice(message: string): { readonly message: string; readonly hint: Advice } | undefined {
+function invalidChoice(message: string): InvalidChoice | undefined {
   const option =
     /^option '(?:-\w, )?--([\w-]+) <(\w+)[^>]*>' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/s;
   const argument = /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/s;
   const [, flag, placeholder = "", value, choices] = option.exec(message) ?? [];
-  if (flag !== undefined) return choiceOf(optionName(flag, placeholder), value!, choices!);
+  if (flag !== undefined)
+    return { what: optionName(flag, placeholder), value: value!, hint: `Choose one of ${choices}.` };
   const [, typed, name, allowed] = argument.exec(message) ?? [];
-  return name === undefined ? undefined : choiceOf(name, typed!, allowed!);
+  return name === undefined ? undefined : { what: name, value: typed!, hint: `Choose one of ${allowed}.` };
 }
 
-function choiceOf(what: string, value: string, choices: string): { readonly message: string; readonly hint: Advice } {
-  return { message: `Invalid ${what} "${value}".`, hint: `Choose one of ${choices}.` };
+interface InvalidChoice {
+  readonly what: string;
+  readonly value: string;
+  readonly hint: Advice;
 }
 
 function optionName(flag: string, placeholder: string): string {

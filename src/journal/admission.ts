@@ -176,6 +176,6 @@ export function assertNoneLost(entries: readonly Entry[]): void {
 export function movedAway(path: string, to: string): Failure {
   return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
     meaning: "Nothing was sent, nothing changed: a change that is recorded here would be missing there.",
-    hint: `Set INTEG_JOURNAL to ${to}, or the profile's journal (integ profiles edit <name> ${flags.journal} <address>).`,
+    hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
   });
 }

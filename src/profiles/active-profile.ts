@@ -17,7 +17,7 @@ import {
   type StoredCredential,
 } from "./profile.ts";
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
-import { type NextStep, shell, flags } from "../next-step.ts";
+import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 /** What the embedded service gives its own two profiles. */
 export interface SandboxAccess {
@@ -128,7 +128,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
   if (legacy === undefined) {
     throw new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
       meaning: "The API document does not show that exchange: name a command or an endpoint.",
-      hint: `Name a command that prints the token: ${shell`integ profiles edit ${name}`} ${flags.accessTokenCommand} '<command>'.`,
+      ...settingOf(name, flags.accessTokenCommand),
     });
   }
   refuseOtherOrigins(profile);
@@ -223,10 +223,9 @@ export async function activate(resolution: Resolution, tools: ActivationTools): 
     legacy: async () => {
       if (profile.organizationId !== undefined) return legacy();
       throw new Failure("usage", `Profile ${profile.name} has no organization id, and the legacy contract needs one.`, {
-        hint:
-          profile.name === "env"
-            ? "Set INTEG_ORGANIZATION_ID."
-            : `Add it to the profile: ${shell`integ profiles edit ${profile.name}`} ${flags.organizationId} <uuid>.`,
+        ...(profile.name === "env"
+          ? { hint: "Set INTEG_ORGANIZATION_ID." }
+          : settingOf(profile.name, flags.organizationId)),
       });
     },
   };

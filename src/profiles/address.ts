@@ -1,6 +1,6 @@
 // Which addresses may be used at all (§1, §5.1 rules 3 and 4), and to which origin something belongs. Pure.
 import { flags } from "../next-step.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 
 const loopbackNames = new Set(["localhost", "[::1]"]);
 
@@ -12,7 +12,7 @@ export function isLoopback(hostname: string): boolean {
 
 function parseAddress(text: string, label: string): URL {
   const refuse = (why: string): never => {
-    throw new Failure("usage", `${label} ${why}.`, { hint: "Write it like https://api.example.com." });
+    throw invalidValue(label, undefined, { why: `it ${why}`, hint: "Write it like https://api.example.com." });
   };
   // The parser would silently drop white space, turn `\` into `/` and take `https:host` for an absolute URL.
   if (!/^https?:\/\/[^/\\]/i.test(text)) refuse("must begin with https://");
@@ -20,9 +20,9 @@ function parseAddress(text: string, label: string): URL {
   if (!URL.canParse(text)) refuse("is not a valid URL");
   const url = new URL(text);
   if (url.username !== "" || url.password !== "" || /^https?:\/\/[^/?#]*@/i.test(text)) {
-    refuse("must not carry a user name or password");
+    refuse("must not contain a user name or password");
   }
-  if (text.includes("#")) refuse("must not carry a fragment (#)");
+  if (text.includes("#")) refuse("must not contain a fragment (#)");
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     refuse("must be https:// (plain http is for this machine only: 127.0.0.1, ::1, localhost)");
   }
@@ -34,9 +34,9 @@ function parseAddress(text: string, label: string): URL {
  * @param label what a message calls it, e.g. `--base-url` or `INTEG_BASE_URL`
  * @throws Failure `usage`: not https (http is for loopback), or with credentials, query or fragment
  */
-export function checkBaseUrl(text: string, label = "The base URL"): string {
+export function checkBaseUrl(text: string, label = "base URL"): string {
   const url = parseAddress(text, label);
-  if (text.includes("?")) throw new Failure("usage", `${label} must not carry a query (?).`);
+  if (text.includes("?")) throw invalidValue(label, undefined, { why: "it must not contain a query (?)" });
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
@@ -49,7 +49,11 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");
   const base = checkBaseUrl(text, label);
   const bare = base.replace(/(\/api)?\/v1$/, "");
-  if (bare !== base) throw new Failure("usage", `${label} is the part before /v1.`, { hint: `Write ${typed}${bare}.` });
+  if (bare !== base)
+    throw invalidValue(label, undefined, {
+      why: "it includes /v1, which integ adds",
+      hint: `Write ${typed}${bare}.`,
+    });
   return base;
 }
 
@@ -80,7 +84,7 @@ export function checkRegionOfHost(base: string, region: string): void {
  * An endpoint of its own (token endpoint, access token endpoint): like a base URL, but its path is kept as it is and it
  * may have a query (RFC 6749 §3.2).
  */
-export function checkEndpoint(text: string, label = "The endpoint"): string {
+export function checkEndpoint(text: string, label = "endpoint"): string {
   return parseAddress(text, label).href;
 }
 

@@ -151,7 +151,7 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
   return {
     kind,
     client_id,
-    token_endpoint: checkEndpoint(token_endpoint, "The token endpoint"),
+    token_endpoint: checkEndpoint(token_endpoint, "token endpoint"),
     audience,
     issuer,
     client_auth,

@@ -1,6 +1,6 @@
 // Which profile a command acts as, and from where address and credential come: always the same source. Pure; no secret
 // passes through here.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { checkBaseUrl, checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import {
   oauthOf,
@@ -146,7 +146,7 @@ function nothingChosen(stored: StoredProfiles): Failure {
   return new Failure("auth", "No profiles are configured.", {
     meaning: `To try integ without an account, add ${flags.profile} sandbox to the command.`,
     nextCommand: shell`integ help profiles add`,
-    hint: `Add a profile: integ profiles add <name> ${flags.region} us|eu ${flags.baseUrl} <url>.`,
+    hint: "Add a profile with integ profiles add.",
   });
 }
 
@@ -254,7 +254,10 @@ export interface EnvironmentProfile {
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
-    throw new Failure("usage", "INTEG_ORGANIZATION_ID is not a UUID.");
+    throw invalidValue("INTEG_ORGANIZATION_ID", undefined, {
+      why: "it is not a UUID",
+      hint: "Write it like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b.",
+    });
   }
   return value?.toLowerCase();
 }
@@ -293,10 +296,13 @@ function checkCredentials(env: Environment): void {
 function regionFrom(env: Environment): Region {
   const region = variable(env, "INTEG_REGION");
   if (region === "us" || region === "eu") return region;
-  throw new Failure("usage", region === undefined ? "INTEG_REGION is not set." : "INTEG_REGION is neither us nor eu.", {
+  const details = {
     meaning: "INTEG_BASE_URL is the host of one region, and the journal records which one.",
     hint: "Set INTEG_REGION to us or eu.",
-  });
+  } as const;
+  throw region === undefined
+    ? new Failure("usage", "INTEG_REGION is not set.", details)
+    : invalidValue("INTEG_REGION", undefined, { why: "it is neither us nor eu", ...details });
 }
 
 function oauthFrom(env: Environment): OAuthSettings | undefined {

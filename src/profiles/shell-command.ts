@@ -173,8 +173,8 @@ export async function secretFromCommand(
 ): Promise<string> {
   const { flag, profile } = options;
   const what = `${flag} of profile ${profile}`;
-  const hint: Advice = `Correct the command, or store another: ${shell`integ profiles edit ${profile}`} ${flag} '<command>'.`;
-  const details = { hint };
+  const hint: Advice = `Correct the command, or store another in the profile with ${flag}.`;
+  const details = { hint, nextCommand: shell`integ help profiles edit` };
   let run: ShellRun;
   try {
     run = await runShell(command, options);

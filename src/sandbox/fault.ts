@@ -176,15 +176,16 @@ function methodsOf(word: string | undefined, spec: string): ReadonlySet<string> 
   const names = (word ?? "").split(",");
   const unknown = names.find((name) => name !== "*" && !knownMethods.includes(name));
   if (unknown !== undefined)
-    throw badFault(`The fault "${spec}" must begin with a method, such as GET, POST,DELETE or * (not "${unknown}").`);
+    throw badFault(
+      `Invalid fault "${spec}": it must begin with a method, such as GET, POST,DELETE or * (not "${unknown}").`,
+    );
   return names.includes("*") ? undefined : new Set(names);
 }
 
 function pathOf(word: string | undefined, spec: string): RegExp {
   if (!word || !/^[/*]/.test(word))
-    throw badFault(`The fault "${spec}" must name a path after the method, such as /v1/entities or /v1/*.`);
-  if (!isServed(word))
-    throw badFault(`The fault "${spec}" matches no request: this service has no path that ${word} matches.`);
+    throw badFault(`Invalid fault "${spec}": it must name a path after the method, such as /v1/entities or /v1/*.`);
+  if (!isServed(word)) throw badFault(`Invalid fault "${spec}": this service has no path that ${word} matches.`);
   return new RegExp(
     `^${word
       .split("*")
@@ -202,10 +203,10 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
     const name = word.slice(0, equals < 0 ? undefined : equals);
     const key = byName.get(name);
     if (!key)
-      throw badFault(`The fault "${spec}" has an unknown key "${name}". Known: ${Object.keys(faultKeys).join(", ")}.`);
+      throw badFault(`Invalid fault "${spec}": unknown key "${name}". Known: ${Object.keys(faultKeys).join(", ")}.`);
     const value = equals < 0 ? undefined : key.read(word.slice(equals + 1));
-    if (value === undefined) throw badFault(`The fault "${spec}" needs ${name}=${key.grammar}.`);
-    if (name in effects) throw badFault(`The fault "${spec}" gives ${name} twice.`);
+    if (value === undefined) throw badFault(`Invalid fault "${spec}": it needs ${name}=${key.grammar}.`);
+    if (name in effects) throw badFault(`Invalid fault "${spec}": it gives ${name} twice.`);
     effects[name] = value;
   }
   return effects;
@@ -221,7 +222,7 @@ export function parseFault(spec: string): Fault {
   const effects = effectsOf(rest, spec);
   const does = Object.keys(faultKeys).filter((key) => !whenKeys.has(key));
   if (!Object.keys(effects).some((key) => !whenKeys.has(key)))
-    throw badFault(`The fault "${spec}" does nothing. Give at least one of: ${does.join(", ")}.`);
+    throw badFault(`Invalid fault "${spec}": it does nothing. Give at least one of: ${does.join(", ")}.`);
   return {
     spec,
     effects,

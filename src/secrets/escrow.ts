@@ -4,7 +4,7 @@ import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
 import * as z from "zod/mini";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import type { OneTimeSecret } from "./destination.ts";
 
@@ -28,18 +28,13 @@ function encrypterFor(recipients: readonly string[]): Encrypter {
       encrypter.addRecipient(recipient);
     } catch {
       const isSecret = /^AGE-SECRET-KEY-/i.test(recipient);
-      throw new Failure(
-        "usage",
-        isSecret
-          ? `${flags.escrow}: this is an identity (a private key). Give its public key.`
-          : `${flags.escrow}: ${JSON.stringify(recipient)} is not a public key of age.`,
-        {
-          meaning: "Nothing was sent.",
-          hint: recipient.startsWith("ssh-")
-            ? "Use the public key that age-keygen prints (age1…): SSH keys are not supported."
-            : "Use the public key that age-keygen prints (age1…).",
-        },
-      );
+      throw invalidValue(flags.escrow, isSecret ? undefined : recipient, {
+        why: isSecret ? "it is an identity (a private key)" : "it is not a public key of age",
+        meaning: "Nothing was sent.",
+        hint: recipient.startsWith("ssh-")
+          ? "Use the public key that age-keygen prints (age1…): SSH keys are not supported."
+          : "Use the public key that age-keygen prints (age1…).",
+      });
     }
   }
   return encrypter;

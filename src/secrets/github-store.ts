@@ -2,7 +2,7 @@
 // environments, encrypted for it before it is sent. No one can read it back: the proof is GitHub's word and the time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/http/request-rules.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
@@ -191,7 +191,8 @@ class GitHubStore implements Store {
     if (host === undefined)
       return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), "GITHUB_API_URL");
     if (!/^[a-z0-9.-]+(?::\d+)?$/.test(host))
-      throw new Failure("usage", "GH_HOST is not the name of a host.", {
+      throw invalidValue("GH_HOST", undefined, {
+        why: "it is not the name of a host",
         hint: "Set GH_HOST to a name, like github.example.com.",
       });
     return serverAddress(apiOf(host), "GH_HOST");
@@ -246,7 +247,8 @@ function addressIn(text: string): Address {
       environment: environment?.toLowerCase(),
       name: name.toUpperCase(),
     };
-  throw new Failure("usage", `${flags.secretTo} github:${text} is not github:<owner>/<repo>[@<environment>]#<NAME>.`, {
+  throw invalidValue(flags.secretTo, `github:${text}`, {
+    why: "it is not github:<owner>/<repo>[@<environment>]#<NAME>",
     meaning: "A name has letters, digits and underscores, and does not begin with a digit or GITHUB_.",
     hint: `Write it like ${flags.secretTo} github:my-org/my-repo#CLIENT_SECRET.`,
   });

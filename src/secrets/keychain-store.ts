@@ -1,6 +1,6 @@
 // `--secret-to keychain:<service>/<account>`: the keychain of the operating system.
 import { flags } from "../next-step.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { type KeychainAnswer, openKeychain } from "../profiles/keychain.ts";
 import type { OpenStore } from "./store.ts";
 
@@ -29,7 +29,8 @@ export const open: OpenStore = (address, { env, signal }) => {
 function placeIn(address: string): { readonly service: string; readonly account: string } {
   const [, service = "", account = ""] = /^([^/]+)\/(.+)$/.exec(address) ?? [];
   if (service === "" || /\p{Cc}/u.test(address))
-    throw new Failure("usage", `${flags.secretTo} keychain:${address} is not keychain:<service>/<account>.`, {
+    throw invalidValue(flags.secretTo, `keychain:${address}`, {
+      why: "it is not keychain:<service>/<account>",
       hint: `Write it like ${flags.secretTo} keychain:my-service/my-account.`,
     });
   if (service === ownService)

@@ -1,7 +1,7 @@
 // `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through kubectl and whatever it is logged in
 // to. Server-side apply, one field manager a key: several keys live in one Secret, no copy of the secret is left in an
 // annotation, and what another manages is not overwritten.
-import { Failure, type FailureKind } from "../errors.ts";
+import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
 import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
@@ -48,7 +48,7 @@ class KubernetesStore implements Store {
     const server = run.stdout.toString("utf8").trim() || inside;
     if (server) return { server };
     throw new Failure("usage", `${this.#name}: kubectl has no cluster.`, {
-      hint: "Set KUBECONFIG, or choose one: kubectl config use-context <name>.",
+      hint: "Set KUBECONFIG, or choose a context with kubectl config use-context.",
     });
   }
 
@@ -168,7 +168,8 @@ function addressIn(text: string): Address {
   const [, namespace = "", secret = "", key = ""] = pattern.exec(text) ?? [];
   if (namespace !== "" && secret.length <= 253 && key !== "." && !key.startsWith(".."))
     return { namespace, secret, key };
-  throw new Failure("usage", `${flags.secretTo} k8s:${text} is not k8s:<namespace>/<secret>#<key>.`, {
+  throw invalidValue(flags.secretTo, `k8s:${text}`, {
+    why: "it is not k8s:<namespace>/<secret>#<key>",
     hint: `Write it like ${flags.secretTo} k8s:my-namespace/my-app#client-secret.`,
   });
 }

@@ -5,7 +5,7 @@ import { editProfile, type NewCredential, type ProfileRooms } from "../profiles/
 import { oauthOf, type Profile } from "../profiles/profile.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { Issuer, OneTimeSecret, RecordOf, RememberedDestination, SingleDestinationPlace } from "./destination.ts";
-import { type NextStep, shell, flags } from "../next-step.ts";
+import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export interface ProfileTarget {
   readonly name: string;
@@ -37,9 +37,7 @@ function checkedProfile(
   if (profile === undefined) throw refuse(name, "it does not exist", { nextCommand: shell`integ profiles list` });
   if (issuedBy !== undefined) refuseForeign(profile, issuedBy);
   if (yields === "oauth_client" && oauthOf(profile) === undefined) {
-    throw refuse(name, "it has no token endpoint", {
-      hint: `Add one: ${shell`integ profiles edit ${name}`} ${flags.tokenEndpoint} <url>.`,
-    });
+    throw refuse(name, "it has no token endpoint", settingOf(name, flags.tokenEndpoint));
   }
   return profile;
 }

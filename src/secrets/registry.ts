@@ -1,6 +1,6 @@
 // All destinations of a one-time secret: built from the options of a command, or from what the journal remembers. Each kind is
 // loaded when it is asked for, before anything is sent.
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileRooms } from "../profiles/configure.ts";
 import type { ProfileStore } from "../profiles/store.ts";
 import type { CommandTools } from "./command.ts";
@@ -57,7 +57,8 @@ async function openStore(
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
     const forms = Object.values(storeKinds).map(({ form }) => form);
-    throw new Failure("usage", `${flags.secretTo} ${to} is not a store that integ supports.`, {
+    throw invalidValue(flags.secretTo, to, {
+      why: "it is not the address of a store that integ supports",
       hint: `Write ${forms.join(" or ")}; for another store use ${flags.secretCommand}.`,
     });
   }

@@ -1,6 +1,6 @@
 // How a one-time secret is written for a file or a command, and read again. Pure.
 import { flags } from "../next-step.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import type { OneTimeSecret, SecretFormat, SecretOrigin } from "./destination.ts";
 
 /** The formats that are a word of their own. */
@@ -18,7 +18,9 @@ export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;
   if (text.startsWith(templateMark)) return checkTemplate(text.slice(templateMark.length));
-  throw new Failure("usage", `${flags.secretFormat} is ${secretFormats.join(", ")} or template:<text>, not "${text}".`);
+  throw invalidValue(flags.secretFormat, text, {
+    hint: `Choose one of ${secretFormats.join(", ")} or template:<text>.`,
+  });
 }
 
 function checkTemplate(text: string): SecretFormat {
@@ -33,7 +35,8 @@ export function checkSecretNames(text: string): SecretFormat {
   const names = text.split(",").map((pair) => {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
     if (!isField(field))
-      throw new Failure("usage", `${flags.secretEnv}: "${pair}" is not NAME=field.`, {
+      throw invalidValue(flags.secretEnv, pair, {
+        why: "it is not NAME=field",
         hint: `Use the fields ${fieldNames.join(", ")}: ${flags.secretEnv} CLIENT_ID=client_id,CLIENT_SECRET=secret.`,
       });
     return { name, field };

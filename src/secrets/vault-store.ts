@@ -4,7 +4,7 @@ import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../api/http/request-rules.ts";
-import { Failure } from "../errors.ts";
+import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/resolution.ts";
 import type { OpenHttp, OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
@@ -173,7 +173,7 @@ class VaultStore implements Store {
     if (value !== undefined && typeof value !== "string")
       throw new Failure("usage", `${this.#name}: the field ${field} of ${path} is not a string.`, {
         meaning: "A secret never replaces an object, a list or a number.",
-        hint: `Name another field: ${flags.secretTo} vault:${path}#<field>.`,
+        hint: `Name another field after the # of ${flags.secretTo}.`,
       });
     if (method === "replace" && hasInexactNumber(text))
       throw new Failure("usage", `${this.#name}: ${path} contains a number that a rewrite could change.`, {
@@ -196,7 +196,7 @@ class VaultStore implements Store {
       });
     if (mount === `${this.#at.path}/`)
       throw new Failure("usage", `${this.#name} names the mount and no secret in it.`, {
-        hint: `Name one: ${flags.secretTo} vault:${mount}<path>#${this.#at.field}.`,
+        hint: `Name a secret below ${mount} in ${flags.secretTo}.`,
       });
     return mount;
   }
@@ -336,7 +336,8 @@ function addressIn(text: string): Address {
   const parts = path.split("/");
   const isPath = parts.length > 1 && parts.every((part) => part !== "" && part !== "." && part !== "..");
   if (hash > 0 && field !== "" && isPath && !/[\p{Cc}\p{Cs}]/u.test(text)) return { path, field };
-  throw new Failure("usage", `${flags.secretTo} vault:${text} is not vault:<mount>/<path>#<field>.`, {
+  throw invalidValue(flags.secretTo, `vault:${text}`, {
+    why: "it is not vault:<mount>/<path>#<field>",
     hint: `Write it like ${flags.secretTo} vault:secret/my-app#client_secret.`,
   });
 }

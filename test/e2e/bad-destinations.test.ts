@@ -51,11 +51,16 @@ const inGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 const inKubernetes = ["--secret-to", "k8s:apps/my-app#secret"];
 
 const table: readonly Bad[] = [
-  { name: "a store that nobody knows", words: ["--secret-to", "valut:a/b#c"], code: 2, says: "is not a store" },
-  { name: "no address of Vault", words: ["--secret-to", "vault:secret"], code: 2, says: "is not vault:" },
-  { name: "no address of GitHub", words: ["--secret-to", "github:a#B"], code: 2, says: "is not github:" },
-  { name: "no address of Kubernetes", words: ["--secret-to", "k8s:a#b"], code: 2, says: "is not k8s:" },
-  { name: "no address of the keychain", words: ["--secret-to", "keychain:a"], code: 2, says: "is not keychain:" },
+  {
+    name: "a store that nobody knows",
+    words: ["--secret-to", "valut:a/b#c"],
+    code: 2,
+    says: "it is not the address of a store",
+  },
+  { name: "no address of Vault", words: ["--secret-to", "vault:secret"], code: 2, says: "it is not vault:" },
+  { name: "no address of GitHub", words: ["--secret-to", "github:a#B"], code: 2, says: "it is not github:" },
+  { name: "no address of Kubernetes", words: ["--secret-to", "k8s:a#b"], code: 2, says: "it is not k8s:" },
+  { name: "no address of the keychain", words: ["--secret-to", "keychain:a"], code: 2, says: "it is not keychain:" },
   {
     name: "integ's own keychain entries",
     words: ["--secret-to", "keychain:integ/p"],

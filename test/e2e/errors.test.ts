@@ -390,7 +390,11 @@ function shellWords(command: string): string[] {
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {
-    if (sentence !== undefined) expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
+    if (sentence !== undefined) {
+      expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
+      // A command that is shown can be pasted: it has no placeholder.
+      expect(sentence, what).not.toMatch(/\b(?:integ|kubectl|gh|vault) [^.;]*<[\w-]+>/);
+    }
     if (command === undefined) continue;
     typed += 1;
     if (!command.startsWith("integ ")) {
@@ -403,7 +407,10 @@ async function typeEach(steps: readonly Step[]): Promise<void> {
   }
   const without = steps.filter((step) => step.command === undefined && step.sentence === undefined);
   expect(without.map(({ what }) => what)).toEqual([]);
-  console.info(`next steps: ${steps.length} errors, each with one; ${typed} commands typed`);
+  const sentences = steps.filter(({ sentence }) => sentence !== undefined).length;
+  console.info(
+    `next steps: ${steps.length} errors, each with one; ${typed} commands typed; ${sentences} sentences, 0 with a placeholder in a command`,
+  );
 }
 
 /** The JSON on the last line of standard error, which holds nothing else. */

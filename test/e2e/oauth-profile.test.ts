@@ -183,7 +183,9 @@ it("doctor holds the token endpoint against what its issuer publishes, and shows
 
 it.each(["auth", "https://[", "urn:issuer"])("doctor tells an issuer that is no address: %s", async (issuer) => {
   const at = await profile("client_secret_basic", secret, ["--issuer", issuer]);
-  expect(await issuerChecks(at)).toMatchObject([{ status: "problem", message: "The issuer is not a valid address." }]);
+  expect(await issuerChecks(at)).toMatchObject([
+    { status: "problem", message: "Invalid issuer: it is not an address." },
+  ]);
 });
 
 it("doctor tells an issuer that is another's, and one that publishes no metadata", async () => {

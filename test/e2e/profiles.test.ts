@@ -147,7 +147,7 @@ describe("profiles", () => {
     ] as const) {
       const { code, stderr } = await at.integ(["profiles", "edit", "one", flag, value]);
       expect(code).toBe(2);
-      expect(stderr).toContain(`Error: ${flag} must be `);
+      expect(stderr).toContain(`Error: Invalid ${flag}: it `);
     }
     writeFileSync(at.path("config", "profiles.json"), "[]");
     expect((await at.integ(["profiles", "list"])).stderr).toContain("it must be one JSON object");
@@ -334,10 +334,10 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
   });
 
   it.each([
-    ["--base-url must be https://", ["--base-url", "http://example.com"]],
-    ["--organization-id must be a UUID", ["--organization-id", "7"]],
-    ["--access-token-endpoint must be https://", ["--access-token-endpoint", "http://example.com/token"]],
-    ["--token-endpoint must be https://", ["--token-endpoint", "http://example.com/token"]],
+    ["Invalid --base-url: it must be https://", ["--base-url", "http://example.com"]],
+    ["Invalid --organization-id: it is not a UUID", ["--organization-id", "7"]],
+    ["Invalid --access-token-endpoint: it must be https://", ["--access-token-endpoint", "http://example.com/token"]],
+    ["Invalid --token-endpoint: it must be https://", ["--token-endpoint", "http://example.com/token"]],
     ["--audience needs --token-endpoint", ["--audience", "a"]],
   ])("%s: told before the secret is read, which is not there", async (told, words) => {
     const at = home();

@@ -272,7 +272,7 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     delete ada.env.INTEG_JOURNAL;
     expect(env.PGPASSWORD).toBe(role.password);
     const refused = await ada.integ(["profiles", "edit", "prod", "--journal", address.replace("@", ":canary@")]);
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("holds a password")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("the address contains a password")]);
     const mistyped = await ada.integ(["profiles", "edit", "prod", "--journal", "postgres//x"]);
     expect(mistyped.code).toBe(2);
     expect((await ada.integ(["profiles", "edit", "prod", "--journal", address])).code).toBe(0);
@@ -303,7 +303,7 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const before = await history(old);
     const withPassword = address.replace("@", ":canary@");
     const refused = await ada.integ(["journal", "move", "--to", withPassword], { env: old });
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("holds a password")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("the address contains a password")]);
     const moved = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect(moved.code, moved.stderr).toBe(0);
     expect(JSON.parse(moved.stdout)).toMatchObject({ added: 2, to: address });

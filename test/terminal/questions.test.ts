@@ -80,7 +80,7 @@ describe("questions", () => {
     await asked.answer(/"sandbox" is a reserved profile name/, `${"\u007f".repeat(7)}mine\r`);
     await asked.answer(/● us.*○ eu/s, "\u001b[B\r");
     await asked.answer(/Base URL/, "ftp://x\r");
-    await asked.answer(/The base URL/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
+    await asked.answer(/Invalid base URL: it must begin/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
     await asked.answer(/API key/, `${service.eu.api_key}\r`);
     await asked.answer(/Send a test request with this credential\?/, "y");
     expect(await asked.ended, asked.written).toBe(0);
@@ -98,11 +98,11 @@ describe("questions", () => {
     const env = { INTEG_STATE_DIR: at.path("nothing-seen") };
     const client = session(["oauth-clients", "create", ...flags], env);
     await client.answer(/Scopes/, "entity:*\r");
-    await client.answer(/has a wildcard/, "\u0003");
+    await client.answer(/Invalid scope "[^"]*": it has a wildcard/, "\u0003");
     expect(await client.ended).toBe(130);
     const key = session(["keys", "create"], { ...env, INTEG_ACCESS_TOKEN: service.us.access_token });
     await key.answer(/Name of the key/, `${"x".repeat(256)}\r`);
-    await key.answer(/1 to 255 characters, not 256/, "\u0003");
+    await key.answer(/it has 256 characters; 1 to 255 are allowed/, "\u0003");
     expect(await key.ended).toBe(130);
   });
 

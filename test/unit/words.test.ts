@@ -17,6 +17,14 @@ describe("the lint of words", () => {
     ["// Nobody holds it.\nconst a = 1;", ["comments: Nobody"]],
     ["/** Told once (§4.2). */\nconst a = 1;", ["comments: Told"]],
     ['const a = "dead";', []],
+    ['const a = `--limit: "${b}" is not a number.`;', ['strings: --limit: "…"']],
+    ['const a = `Invalid limit "${b}".`;', ['strings: Invalid limit "…"']],
+    [
+      'const a = "Add it: integ profiles edit p --token-endpoint <url>.";',
+      [expect.stringContaining("strings: Add it")],
+    ],
+    ["const a = `Add it: ${b} --token-endpoint <url>.`;", [expect.stringContaining("strings: Add it")]],
+    ['const a = "Add it to the profile with --token-endpoint.";', []],
     ['import { a } from "../nobody/told.ts";', []],
     ['const a = "The old secret no longer works";', []],
   ])("in %j finds %j", (text, found) => expect(wordsIn("a.ts", text)).toEqual(found));

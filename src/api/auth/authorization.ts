@@ -15,11 +15,11 @@ import type { ExchangeOptions } from "./token-exchange.ts";
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
     throw new Failure("auth", "The API key is empty or contains a control character.", {
-      hint: `Store it again: integ profiles edit <name> ${flags.apiKeyStdin}.`,
+      hint: `Store the key again in the profile with ${flags.apiKeyStdin}.`,
     });
   if (style === "key-as-user" && key.includes(":"))
     throw new Failure("auth", "An API key with a colon cannot be sent as a user name.", {
-      hint: `Use the other style: integ profiles edit <name> ${flags.basicStyle} apikey-user.`,
+      hint: `Use the other style: ${flags.basicStyle} apikey-user of the profile.`,
     });
   const pair = style === "apikey-user" ? `apikey:${key}` : `${key}:`;
   return `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;

@@ -1,6 +1,6 @@
 // The exchanges at token endpoints (§5.2, §5.3), over our own transport: its limits, its timing, no redirect; and what the
 // issuer of the tokens publishes of itself.
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { Attempt } from "../http/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../http/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
@@ -217,7 +217,8 @@ async function compareIssuer(
   options: ExchangeOptions,
 ): Promise<Attempt<readonly IssuerDifference[]>> {
   if (!URL.canParse(expected.issuer) || !/^https?:/i.test(expected.issuer))
-    throw new Failure("usage", "The issuer is not a valid address.", {
+    throw invalidValue("issuer", undefined, {
+      why: "it is not an address",
       hint: "Write it like https://auth.example.com.",
     });
   const own = await readMetadata(expected.issuer, { ...options, algorithm: "oauth2" });

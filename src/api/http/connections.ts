@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { buildConnector as BuildConnector, Dispatcher } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import Client from "undici/lib/dispatcher/client.js";
-import { Failure } from "../../errors.ts";
+import { invalidValue } from "../../errors.ts";
 import { NoConnection } from "./exchange.ts";
 import { isLoopbackAddress, type Target } from "./request-rules.ts";
 
@@ -161,7 +161,8 @@ async function openThroughProxy(
       ...({ clientFactory, factory } as object),
     });
   } catch {
-    throw new Failure("usage", "HTTPS_PROXY is not the address of a proxy.", {
+    throw invalidValue("HTTPS_PROXY", undefined, {
+      why: "it is not the address of a proxy",
       hint: "Write it like http://proxy.example.com:3128.",
     });
   }

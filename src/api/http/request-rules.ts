@@ -1,7 +1,7 @@
 // What may stand in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
 // never a path, it is encoded into one; nothing leaves that HTTP could read in two ways.
 import { flags } from "../../next-step.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { isDate } from "../json/iso-time.ts";
 
@@ -14,7 +14,7 @@ import { isDate } from "../json/iso-time.ts";
 export function segment(id: string, what: string): string {
   const encoded = encode(id);
   if (id === "" || id === "." || id === ".." || encoded === undefined)
-    throw new Failure("usage", `Invalid ${what} "${id}".`, { hint: "Give the id as the API shows it." });
+    throw invalidValue(what, id, { hint: "Give the id as the API shows it." });
   return encoded;
 }
 
@@ -62,7 +62,7 @@ const ownHeaders = new Set([
  */
 export function checkWireRequest({ method, path, headers }: ExchangeRequest): void {
   if (!/^[A-Z]{1,20}$/.test(method) || method === "CONNECT" || method === "TRACE")
-    throw new Failure("usage", `"${method}" is not a method that can be sent.`, {
+    throw invalidValue("method", method, {
       hint: "Use GET, POST, PUT, PATCH or DELETE.",
     });
   if (!/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
@@ -97,13 +97,15 @@ export interface Target {
 export function parseTarget(located: string): Target {
   const url = URL.canParse(located) ? new URL(located) : undefined;
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:"))
-    throw new Failure("usage", "The base URL is not an http address.", {
+    throw invalidValue("base URL", undefined, {
+      why: "it is not an http address",
       hint: "Write it like https://api.example.com.",
     });
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    throw new Failure("usage", "The base URL must be an address alone: no user name, query or fragment.");
+    throw invalidValue("base URL", undefined, { why: "it has a user name, a query or a fragment" });
   if (url.protocol === "http:" && !isLoopbackName(url.hostname))
-    throw new Failure("usage", `${url.origin} is not encrypted: plain http is allowed to this machine only.`, {
+    throw invalidValue("base URL", url.origin, {
+      why: "plain http is allowed to this machine only",
       hint: `Use https://${url.host}.`,
     });
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
@@ -127,7 +129,8 @@ export function isLoopbackAddress(address: string | undefined): boolean {
 export function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
   const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
   if (!match)
-    throw new Failure("usage", "The token endpoint is not a valid address.", {
+    throw invalidValue("token endpoint", undefined, {
+      why: "it is not an address",
       hint: "Write it like https://auth.example.com/oauth/token.",
     });
   const path = match[2]!;
@@ -155,7 +158,8 @@ export function versionFault(text: string): string | undefined {
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)
-    throw new Failure("usage", `Invalid contract version "${serviceVersion}": ${fault}.`, {
+    throw invalidValue("contract version", serviceVersion, {
+      why: fault,
       hint: `Use ${flags.serviceVersion} 2026-07-01, or none to send no version.`,
     });
   return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
@@ -168,10 +172,10 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {
   if (organizationId === undefined || organizationId === "")
     throw new Failure("usage", "The legacy contract needs the organization's id, and the profile has none.", {
-      hint: `Add it to the profile (integ profiles edit <name> ${flags.organizationId} <uuid>), or set INTEG_ORGANIZATION_ID.`,
+      hint: `Add it to the profile with ${flags.organizationId}, or set INTEG_ORGANIZATION_ID.`,
     });
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(organizationId))
-    throw new Failure("usage", `Invalid organization id "${organizationId}".`, {
+    throw invalidValue("organization id", organizationId, {
       hint: "Write it as a UUID, like 3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b.",
     });
   return { "x-organization-id": organizationId };

@@ -161,7 +161,7 @@ async function settleSearch(bench: Workbench, lease: EntryLease, search: Search)
     case "several":
       throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
         meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
-        hint: "Revoke the one that is not in use (integ keys revoke <id>), then stop tracking this change.",
+        hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
         nextCommand: shell`integ journal forget ${entry.id}`,
       });
     case "used":

@@ -21,7 +21,7 @@ import {
   type Workbench,
 } from "../workbench.ts";
 import { mayHaveArrived, proveSecret, sendForSecret, type SendOptions, takeSecret, whyUnfinished } from "./create.ts";
-import { shell, flags, shortFlags } from "../../next-step.ts";
+import { flags, shortFlags } from "../../next-step.ts";
 
 export interface KeyRotationRequest {
   /** Resource id of the key. */
@@ -191,7 +191,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
     {
       ...detailsOf(entry),
       meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",
-      hint: `Rotate it as a profile that may administer keys: ${shell`integ keys rotate ${entry.resource_id ?? ""} ${flags.secretProfile} ${entry.profile}`} ${shortFlags.profile} <profile>.`,
+      hint: `Rotate the key with ${flags.secretProfile} ${entry.profile}, as a profile that may administer keys (${shortFlags.profile}).`,
     },
   );
 }

@@ -7,7 +7,7 @@ import type { RawAnswer, RawRequest } from "../../api/raw.ts";
 import { printList } from "../running/list-walk.ts";
 import { whereOf, read, readAnswer } from "../running/read.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import { parseJson, printNode } from "../../output/json-text.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { visibleText } from "../../output/visible-text.ts";
@@ -60,7 +60,7 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
       throw new Failure("usage", `--input: file not found: "${file}".`, {
         hint: "Name a file that exists, or - for standard input.",
       });
-    throw new Failure("usage", `--input: "${file}" cannot be read (${code ?? "unknown"}).`);
+    throw new Failure("usage", `--input: ${file} cannot be read (${code ?? "unknown"}).`);
   }
 }
 
@@ -223,10 +223,7 @@ export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefin
 function methodOf(typed: string | undefined, { hasBody }: { hasBody: boolean }): (typeof methods)[number] {
   if (typed === undefined) return hasBody ? "POST" : "GET";
   const method = methods.find((one) => one === typed.toUpperCase());
-  if (!method)
-    throw new Failure("usage", `-X: "${typed}" is not a method of the API.`, {
-      hint: `Use one of ${methods.join(", ")}.`,
-    });
+  if (!method) throw invalidValue("method", typed, { hint: `Choose one of ${methods.join(", ")}.` });
   return method;
 }
 
@@ -240,7 +237,7 @@ interface Field {
 function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   const at = text.indexOf("=");
   if (at < 1)
-    throw new Failure("usage", `${flag}: "${text}" is not name=value.`, { hint: `Write it like ${flag} type=person.` });
+    throw invalidValue(flag, text, { why: "it is not name=value", hint: `Write it like ${flag} type=person.` });
   const value = text.slice(at + 1);
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
@@ -279,7 +276,8 @@ function bodyOf(fields: readonly Field[]): string {
 function headerOf(text: string): readonly [string, string] {
   const match = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)$/.exec(text);
   if (!match)
-    throw new Failure("usage", `-H: "${text}" is not 'Name: value'.`, {
+    throw invalidValue("-H", text, {
+      why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
   // Names have no case (RFC 9110 §5.1): one spelling, so that none is sent twice.

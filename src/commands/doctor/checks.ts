@@ -7,7 +7,7 @@ import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import type { Finding } from "../../journal/finding.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
-import { shell } from "../../next-step.ts";
+import { shell, settingOf } from "../../next-step.ts";
 
 /** Of a profile, before anything is asked of the service. */
 export const profileChecks: readonly Check[] = [
@@ -41,12 +41,11 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
             check: "organization",
             status: "warning" as const,
             message: "no organization id: keys and people (the legacy contract) cannot be used",
-            ...todo({
-              hint:
-                profile.name === "env"
-                  ? "Set INTEG_ORGANIZATION_ID."
-                  : `Add it: ${shell`integ profiles edit ${profile.name}`} --organization-id <uuid>.`,
-            }),
+            ...todo(
+              profile.name === "env"
+                ? { hint: "Set INTEG_ORGANIZATION_ID." }
+                : settingOf(profile.name, "--organization-id"),
+            ),
           },
         ]
       : []),

@@ -8,7 +8,7 @@ import { type ActiveProfile, credentialAgain } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
 import { entriesOfProfile } from "../running/change.ts";
-import { type Advice, type NextStep, shell } from "../../next-step.ts";
+import { type Advice, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 export const serviceChecks: readonly Check[] = [
   { name: "service", run: checkService },
@@ -179,20 +179,17 @@ async function hasLegacyWay({ context, profile }: Subject): Promise<boolean> {
 function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   const isToken = status === 401;
   const isStored = name !== "env";
-  const edit = shell`integ profiles edit ${name}`;
   const organization: Advice = isStored
-    ? `Check that the key's scope is *, or correct the id: ${edit} --organization-id <uuid>.`
+    ? `Check that the key's scope is *, and --organization-id of profile ${name}.`
     : "Check that the key's scope is *, and INTEG_ORGANIZATION_ID.";
-  const token: Advice = isStored
-    ? `Name another command for the token: ${edit} --access-token-command '<command>'.`
-    : "Set INTEG_ACCESS_TOKEN.";
+  const token: NextStep = isStored ? settingOf(name, "--access-token-command") : { hint: "Set INTEG_ACCESS_TOKEN." };
   return {
     check: "legacy contract",
     status: "problem",
     message: isToken
       ? "the bearer token is not accepted (401)"
       : `the organization id or the key's scope is refused (${status})`,
-    ...todo({ hint: isToken ? token : organization }),
+    ...todo(isToken ? token : { hint: organization }),
   };
 }
 
@@ -220,12 +217,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: "problem",
         message: `the response there is not from a token endpoint (${attempt.status})`,
-        ...todo({
-          hint:
-            name === "env"
-              ? "Check INTEG_TOKEN_ENDPOINT."
-              : `Correct it: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
-        }),
+        ...todo(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       },
     ];
   if (attempt !== undefined) await answered(subject, "get an OAuth access token", attempt);
@@ -258,14 +250,15 @@ function ofDifference(difference: IssuerDifference, name: string): Diagnosis {
       status: "problem",
       message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
       ...todo({
-        hint: `Ask the administrator of your OAuth setup, then: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+        hint: "Ask the administrator of your OAuth setup, then correct --token-endpoint of the profile.",
+        nextCommand: shell`integ profiles show ${name}`,
       }),
     };
   return {
     check: "issuer",
     status: "problem",
     message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
-    ...todo({ hint: `Choose another: ${shell`integ profiles edit ${name}`} --client-auth <method>.` }),
+    ...todo(settingOf(name, "--client-auth")),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { invalidValue } from "../../errors.ts";
 import { operations, settledStates, unsettledStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { isTime } from "../../api/json/iso-time.ts";
@@ -62,7 +62,8 @@ function filterOf({ clock }: Context, { all, state, operation, actor, since }: F
 function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))
-    throw new Failure("usage", `--since: "${typed}" is not a time with a zone.`, {
+    throw invalidValue("--since", typed, {
+      why: "it is not a time with a zone",
       hint: "Write it like --since 2026-11-01T00:00:00Z.",
     });
   return new Date(now - parseLifetime(typed, "--since")).toISOString();

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { EntryRecords } from "../../journal/merge.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
@@ -19,7 +19,8 @@ export const command = defineVerb({
   more: "Copies every entry with its records, compares the copy, and marks the old journal: a change through it is refused from then on, and names the new one. Safe to repeat after an interruption.",
   async run(context, { options: { to, dryRun } }) {
     if (shownAddress(to) !== to)
-      throw new Failure("usage", "--to: the address holds a password.", {
+      throw invalidValue("--to", undefined, {
+        why: "the address contains a password",
         meaning: "Arguments are seen by others. Nothing was changed.",
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });

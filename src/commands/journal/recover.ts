@@ -130,7 +130,8 @@ function refuseOneForAll(entries: readonly Entry[], asked: RecoveryOptions): voi
       `${place} takes one secret, and ${ids.length} entries would write theirs to it: ${ids.join(", ")}.`,
       {
         meaning: "Nothing was sent. Only the last secret written would remain.",
-        hint: `Give each its own destination, one by one: integ journal recover ${ids[0]} --secret-file <path>.`,
+        hint: "Give each its own destination, one by one.",
+        nextCommand: shell`integ journal recover ${ids[0]!} --secret-file ${`./${ids[0]}.secret`}`,
       },
     );
   }

@@ -15,7 +15,7 @@ import {
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
-import { type Advice, shell } from "../../next-step.ts";
+import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
@@ -105,8 +105,8 @@ export function placeNotTold(entry: Entry, { options, replaces }: RecoveryOption
     : "Its secret goes to a command, which is not stored because it may contain a credential.";
   const refuse = async (): Promise<never> => {
     const recovers = entry.parent ?? entry.id;
-    const recovery = shell`integ journal recover ${recovers} ${replaces ? ["--replace-lost-secret"] : []}`;
-    const hint: Advice = `Pass the command again, which the journal does not store: ${recovery} --secret-command '<command>'.`;
+    const more = replaces ? " and --replace-lost-secret" : "";
+    const hint: Advice = `Recover the entry ${recovers} and pass --secret-command again${more}: commands are not stored.`;
     throw new Failure("usage", what, { hint, recovers });
   };
   const record = entry.destination ?? { kind: "command" };

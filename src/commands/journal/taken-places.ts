@@ -1,5 +1,6 @@
 // The places that a secret of this command goes to: none of them takes another.
 import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 import {
   type Destination,
   describeDestination,
@@ -20,7 +21,8 @@ export class TakenPlaces {
       const { name } = describeDestination(found.place);
       throw new Failure("usage", `The secret of ${found.by} goes to ${name}, and a second one would replace it.`, {
         meaning: "Nothing was sent for this entry. One destination takes one secret.",
-        hint: `Name another file: integ journal recover ${entry} --secret-file <path>.`,
+        hint: "Name another file for this secret.",
+        nextCommand: shell`integ journal recover ${entry} --secret-file ${`./${entry}.secret`}`,
         recovers: entry,
       });
     };

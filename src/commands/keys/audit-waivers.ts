@@ -60,7 +60,7 @@ function readWaiver(item: unknown, now: number): Waiver | string {
   const stranger = Object.keys(item).find((name) => !members.has(name));
   if (stranger !== undefined) return `it has an unknown member "${stranger}"`;
   const known = ruleNames.find((name) => name === rule);
-  if (known === undefined) return `"${String(rule)}" is not a rule (${ruleNames.join(", ")})`;
+  if (known === undefined) return `unknown rule "${String(rule)}"; the rules are ${ruleNames.join(", ")}`;
   if (typeof key !== "string" || key === "") return '"key" must be the id of a key';
   if (reason !== null && typeof reason !== "string") return '"reason" must be a text';
   const endsAt = typeof until === "string" ? endOf(until) : undefined;

@@ -5,7 +5,7 @@ import { isCredentialRefused } from "../../changes/access-key/rotate.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
-import { type Advice, shell } from "../../next-step.ts";
+import { type Advice, shell, settingOf } from "../../next-step.ts";
 
 /** Whether a key is the one that the caller authenticates with. */
 export type Ownership = "own" | "maybe" | "other";
@@ -123,7 +123,7 @@ function ownKey(
       : `Nothing was changed. With --yes it is rotated anyway: ${wayOut(profile)}.`,
     ...(isKept(profile)
       ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
-      : { hint: "Put the new secret where the old one is kept: add --yes --secret-command '<command>'." }),
+      : { hint: "Put the new secret where the old one is kept: add --yes and --secret-command." }),
   });
 }
 
@@ -131,9 +131,9 @@ function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
     meaning: `Nothing was changed. If it is, ${wayOut(profile)}; if it is another key, add --yes.`,
-    hint: isKept(profile)
-      ? `Give the profile the id of its own key: ${shell`integ profiles edit ${profile.name}`} --api-key-id <id>.`
-      : "Use a profile that knows its key: see --api-key-id in integ help profiles add.",
+    ...(isKept(profile)
+      ? settingOf(profile.name, "--api-key-id")
+      : { hint: "Use a profile that knows its key: see --api-key-id in integ help profiles add." }),
   });
 }
 

@@ -5,7 +5,7 @@ import { Failure } from "../../errors.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { askClientId } from "./clients.ts";
-import { shell } from "../../next-step.ts";
+import { shell, settingOf } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -33,10 +33,7 @@ export const command = defineVerb({
       const { name } = await context.profiles.active();
       throw new Failure("usage", `Profile ${name} has no token endpoint.`, {
         meaning: "It is part of your organization's OAuth setup.",
-        hint:
-          name === "env"
-            ? "Set INTEG_TOKEN_ENDPOINT."
-            : `Add it to the profile: ${shell`integ profiles edit ${name}`} --token-endpoint <url>.`,
+        ...(name === "env" ? { hint: "Set INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       });
     });
     await context.secrets.mask(answer.value.token, answer.text);
@@ -72,7 +69,7 @@ async function clientOf(
   const credential = await profile.credential();
   if (credential.kind !== "client_credentials")
     throw new Failure("usage", `Profile ${profile.name} has an API key, not client credentials.`, {
-      hint: "Name the client: integ oauth-clients token --client-id <id> --client-secret-stdin.",
+      hint: "Name the client with --client-id and --client-secret-stdin.",
     });
   const { clientId, clientSecret, tokenEndpoint, clientAuth, audience, issuer } = credential;
   return { clientId, clientSecret, at: { tokenEndpoint, clientAuth, audience, issuer } };

@@ -3,7 +3,7 @@
 import type { Command as PlainCommand } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/http/request-rules.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { Context } from "../../context.ts";
 import { durationMs, isDate } from "../../api/json/iso-time.ts";
 import type { Advice } from "../../next-step.ts";
@@ -153,11 +153,10 @@ function chooseFormat(
   ];
   if (asked.length > 1)
     throw new Failure("usage", `Two output formats: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
-  const source = asked.length === 1 ? "--output" : "INTEG_OUTPUT";
   const text = asked[0] ?? (env.INTEG_OUTPUT || "table");
   const format = formats.find((known) => known === text);
   if (!format)
-    throw new Failure("usage", `Invalid output format "${text}" in ${source}.`, {
+    throw invalidValue(asked.length === 1 ? "output format" : "INTEG_OUTPUT", text, {
       hint: `Choose one of ${formats.join(", ")}.`,
     });
   return { format, typedFormat: asked.length === 1 ? format : undefined };
@@ -166,7 +165,8 @@ function chooseFormat(
 function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === ""))
-    throw new Failure("usage", `--fields: "${text}" has an empty field.`, {
+    throw invalidValue("--fields", text, {
+      why: "a field is empty",
       hint: "Write field names with commas: --fields id,status.",
     });
   return fields;
@@ -174,8 +174,9 @@ function parseFields(text: string): string[] {
 
 function checkVersion(text: string | undefined): string | undefined {
   const fault = text === undefined ? undefined : versionFault(text);
-  if (fault !== undefined)
-    throw new Failure("usage", `Invalid --service-version "${text}": ${fault}.`, {
+  if (text !== undefined && fault !== undefined)
+    throw invalidValue("--service-version", text, {
+      why: fault,
       hint: "Use --service-version 2026-07-01, or none to send no version.",
     });
   return text;
@@ -194,7 +195,8 @@ function duration({ name, flag, variable, inVariable, standard }: DurationSource
 }
 
 function positive(ms: number, name: string): number {
-  if (ms <= 0) throw new Failure("usage", `${name} must be longer than zero.`, { hint: `Write it like ${name} 30s.` });
+  if (ms <= 0)
+    throw invalidValue(name, "0", { why: "it must be longer than zero", hint: `Write it like ${name} 30s.` });
   return ms;
 }
 
@@ -214,7 +216,7 @@ const forms = "Write it like 500ms, 30s, 5m, 36h, 90d or PT30S";
 
 function durationOf(text: string, { name, hint }: { readonly name: string; readonly hint: Advice }): number {
   const ms = durationMs(text);
-  if (ms === undefined) throw new Failure("usage", `${name}: "${text}" is not a duration.`, { hint });
+  if (ms === undefined) throw invalidValue(name, text, { why: "it is not a duration", hint });
   return ms;
 }
 
@@ -224,7 +226,8 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
  */
 export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
-    throw new Failure("usage", `${name}: "${text}" has no unit.`, {
+    throw invalidValue(name, text, {
+      why: "it has no unit",
       meaning: `It could be seconds or days: write ${text.trim()}s or ${text.trim()}d.`,
       hint: `Write ${name} ${text.trim()}d for days.`,
     });
@@ -249,7 +252,8 @@ export function documentVersion(
       { hint: "Keep one of --contract-version, --service-version and INTEG_SERVICE_VERSION." },
     );
   if (contractVersion !== undefined && !isDate(contractVersion))
-    throw new Failure("usage", `--contract-version: "${contractVersion}" is not a date.`, {
+    throw invalidValue("--contract-version", contractVersion, {
+      why: "it is not a date",
       hint: "Write it like --contract-version 2026-07-01.",
     });
   return contractVersion ?? serviceVersion;

@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { Format } from "./global.ts";
 import { type Advice, quotedWord } from "../../next-step.ts";
 
@@ -86,7 +86,8 @@ function wholeNumber(flag: string, text: string, { least, most }: { least: numbe
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
-  throw new Failure("usage", `${flag}: "${text}" is not a whole number ${range}.`, {
+  throw invalidValue(flag, text, {
+    why: `it is not a whole number ${range}`,
     hint:
       flag === "--limit"
         ? "Use --limit 500 for the largest page, or --all for every row."
@@ -97,7 +98,8 @@ function wholeNumber(flag: string, text: string, { least, most }: { least: numbe
 function filterOf(text: string): readonly [string, string] {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new Failure("usage", `--filter: "${text}" is not name=value.`, {
+  throw invalidValue("--filter", text, {
+    why: "it is not name=value",
     hint: "Write it like --filter status=active.",
   });
 }

@@ -1,4 +1,4 @@
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import { printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { quotedWord, shell } from "../../next-step.ts";
@@ -31,7 +31,8 @@ export const command = defineVerb({
 function pairOf(text: string): readonly [string, string] {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new Failure("usage", `--param: "${text}" is not name=value.`, {
+  throw invalidValue("--param", text, {
+    why: "it is not name=value",
     hint: "Write it like --param email=ada@example.com.",
   });
 }

@@ -1,7 +1,7 @@
 // What both adoptions check, record and show.
 import { type Workbench, madeFor } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { Intent } from "../../journal/journal.ts";
 import { itemKey, itemName, type ItemKind, worksByName } from "../../policy/works.ts";
 import { entryView } from "../journal/view.ts";
@@ -22,7 +22,7 @@ export interface Adoption {
 /** @throws Failure `usage` for a name that no policy file can have */
 export function checkItemName(name: string): void {
   if (itemName.test(name)) return;
-  throw new Failure("usage", `--name: "${name}" is not a name of an item.`, {
+  throw invalidValue("--name", name, {
     meaning:
       "Allowed: letters, digits, dots, underscores and hyphens, at most 100 characters, a letter or digit first.",
     hint: "Write it like --name reporting.",

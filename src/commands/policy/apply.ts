@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { worstOf } from "../../changes/recovery.ts";
 import { DiskHealth, isInterruption, serviceTime } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Observed } from "../../policy/observed.ts";
@@ -34,7 +34,7 @@ const columns = [
   { path: "resource_id", heading: "resource" },
   { path: "due_at", heading: "due", kind: "time" },
   { path: "entry", heading: "entry", kind: "id" },
-  { path: "message", heading: "message" },
+  { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
 export const command = defineVerb({
@@ -106,7 +106,8 @@ export const command = defineVerb({
 function countOf(text: string): number {
   const count = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= 32) return count;
-  throw new Failure("usage", `--parallel: "${text}" is not a number from 1 to 32.`, {
+  throw invalidValue("--parallel", text, {
+    why: "it is not a whole number from 1 to 32",
     hint: "Write it like --parallel 4.",
   });
 }
@@ -166,7 +167,7 @@ function assertTerminal({ output, settings }: Context): void {
   if (output.interactive && !settings.yes) return;
   throw new Failure("usage", "--revoke-unmanaged asks for each client and key: it needs a terminal, without --yes.", {
     meaning: "Nothing was sent.",
-    hint: "Revoke them one by one: integ oauth-clients revoke <id>, or integ keys revoke <id>.",
+    hint: "Revoke them one by one with integ oauth-clients revoke or integ keys revoke.",
   });
 }
 

@@ -2,7 +2,7 @@
 import { learnKeyId } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, invalidValue } from "../../errors.ts";
 import type { GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
@@ -84,14 +84,16 @@ async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
   const recipients = escrow && recipientsIn(escrow);
   const wrong = recipients?.find((one) => !/^age1[0-9a-z]{50,4000}$/.test(one));
   if (wrong !== undefined)
-    throw new Failure("usage", "--escrow: a recipient is not a public key of age.", {
+    throw invalidValue("--escrow", undefined, {
+      why: "a recipient is not a public key of age",
       meaning: "Nothing was changed.",
       hint: "Use the public key that age-keygen prints (age1…).",
     });
   if (!journal) return;
   const { readAddress, shownAddress } = await import("../../journal/postgres/address.ts");
   if (shownAddress(journal) !== journal)
-    throw new Failure("usage", "--journal: the address holds a password.", {
+    throw invalidValue("--journal", undefined, {
+      why: "the address contains a password",
       meaning: "Arguments are seen by others, and a profile is not a place for a secret. Nothing was changed.",
       hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
     });
@@ -163,7 +165,7 @@ async function checkAddresses(flags: ProfileFlags): Promise<void> {
   if (accessTokenEndpoint !== undefined) checkEndpoint(accessTokenEndpoint, "--access-token-endpoint");
   const { organizationIdPattern } = await import("../../profiles/names.ts");
   if (organizationId && !organizationIdPattern.test(organizationId))
-    throw new Failure("usage", "--organization-id must be a UUID.");
+    throw invalidValue("--organization-id", undefined, { why: "it is not a UUID" });
 }
 
 async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Profile | undefined): Promise<void> {
@@ -264,10 +266,7 @@ export function askSecret(context: Context, what: string): Promise<string> {
 
 function oneOf<T extends string>(flag: string, value: string, known: readonly T[]): T {
   const found = known.find((one) => one === value);
-  if (!found)
-    throw new Failure("usage", `${flag}: "${value}" is none of ${known.join(", ")}.`, {
-      hint: `Choose one: ${known.map((one) => `${flag} ${one}`).join(", ")}.`,
-    });
+  if (!found) throw invalidValue(flag, value, { hint: `Choose one of ${known.join(", ")}.` });
   return found;
 }
 
@@ -284,7 +283,7 @@ export async function withLearnedKey(context: Context, profile: Profile): Promis
   const key_id = await learnKeyId(context, profile);
   context.output.note(
     key_id === undefined
-      ? `The id of this key is not known. Set it with integ profiles edit ${name} --api-key-id <id>, so that a rotation cannot lock the profile out.`
+      ? `The id of this key is not known. Set it in profile ${name} with --api-key-id, so that a rotation cannot lock the profile out.`
       : `The profile uses the key ${key_id}, the only key that may list keys.`,
   );
   return key_id === undefined ? profile : (await context.profiles.edit(name, { key: { key_id } })).profile;

@@ -1,5 +1,5 @@
 import type { SandboxDescription } from "../../sandbox/description.ts";
-import { Failure } from "../../errors.ts";
+import { invalidValue } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
@@ -47,7 +47,8 @@ function wholeNumber(flag: string, text: string | undefined, most: number): numb
   if (text === undefined) return undefined;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value <= most))
-    throw new Failure("usage", `${flag}: "${text}" is not a whole number from 0 to ${most}.`, {
+    throw invalidValue(flag, text, {
+      why: `it is not a whole number from 0 to ${most}`,
       hint: `Write it like ${flag} 0.`,
     });
   return value;

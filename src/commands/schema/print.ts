@@ -1,4 +1,4 @@
-import { Failure } from "../../errors.ts";
+import { invalidValue } from "../../errors.ts";
 import { defineVerb } from "../verb.ts";
 
 const schemas: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -16,9 +16,7 @@ export const command = defineVerb({
   async run({ output }, { args: [object] }) {
     const schema = Object.hasOwn(schemas, object) ? await schemas[object]!() : undefined;
     if (schema === undefined)
-      throw new Failure("usage", `"${object}" has no schema.`, {
-        hint: `Choose one of: ${Object.keys(schemas).join(", ")}.`,
-      });
+      throw invalidValue("object", object, { hint: `Choose one of ${Object.keys(schemas).join(", ")}.` });
     await (output.format === "table" ? output.text(JSON.stringify(schema, null, 2)) : output.document(schema));
   },
 });

@@ -40,7 +40,7 @@ export const initCommand = shell`integ journal init`;
 const init: NextStep = { nextCommand: initCommand };
 
 const fixAddress: NextStep = {
-  hint: `Correct INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> ${flags.journal} <address>.`,
+  hint: `Correct INTEG_JOURNAL, or ${flags.journal} of the profile.`,
 };
 const again: NextStep = { hint: "Run the command again when the server is available." };
 

@@ -77,7 +77,7 @@ describe("a file that says something else is refused, naming the place", () => {
     ["a list under", '{"waiver":[]}', "a list under"],
     ["null", "null", "a list under"],
     ["a word", file("x" as never), "waiver 1: it is not an object"],
-    ["an unknown rule", file({ rule: "no-expiry", key: "ak_1", until: "2026-12-01" }), "is not a rule"],
+    ["an unknown rule", file({ rule: "no-expiry", key: "ak_1", until: "2026-12-01" }), 'unknown rule "no-expiry"'],
     ["no key", file({ rule: "idle", until: "2026-12-01" }), '"key"'],
     ["no end", file({ rule: "idle", key: "ak_1" }), "a waiver ends"],
     ["a day that is none", file({ rule: "idle", key: "ak_1", until: "2026-02-31" }), "a waiver ends"],

@@ -80,7 +80,7 @@ describe("the options for an entry", () => {
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
       details: {
-        hint: "Pass the command again, which the journal does not store: integ journal recover 1abc --replace-lost-secret --secret-command '<command>'.",
+        hint: "Recover the entry 1abc and pass --secret-command again and --replace-lost-secret: commands are not stored.",
       },
     });
     await expect(place.prepare("1abc")).rejects.toMatchObject({ kind: "usage" });

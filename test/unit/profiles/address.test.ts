@@ -58,7 +58,7 @@ describe("checkBaseUrl", () => {
   ])("refuses %j", async (given) => {
     const failure = await failureOf(() => checkBaseUrl(given, "--base-url"));
     expect(failure.kind).toBe("usage");
-    expect(failure.message).toMatch(/^--base-url /);
+    expect(failure.message).toMatch(/^Invalid --base-url: it /);
   });
 
   it("never quotes the address: it may hold a password", async () => {

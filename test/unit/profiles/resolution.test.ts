@@ -141,7 +141,7 @@ describe("never a silent choice", () => {
     [
       "plain http",
       { ...address, INTEG_BASE_URL: "http://ci.example.com", INTEG_API_KEY: "k" },
-      "INTEG_BASE_URL must be https",
+      "Invalid INTEG_BASE_URL: it must be https",
     ],
     ["a bad organization", { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: "x" }, "INTEG_ORGANIZATION_ID"],
     ["a key with a newline", { ...address, INTEG_API_KEY: "k3y\n" }, "INTEG_API_KEY contains a line break"],

@@ -38,7 +38,7 @@ describe("a command that prints a secret", () => {
     expect(failure.kind).toBe("auth");
     expect(failure.message).toContain("--api-key-command of profile prod");
     expect(failure.message).toContain(words);
-    expect(failure.details.hint).toContain(": integ profiles edit prod --api-key-command '<command>'.");
+    expect(failure.details.hint).toContain("store another in the profile with --api-key-command.");
     expect(JSON.stringify(failure)).not.toContain("canary");
   });
 

@@ -220,7 +220,7 @@ describe("before anything is sent to the API", () => {
     "github:my-org/my-repo@a\nb#A",
     "github:my org/my-repo#A",
   ])("%j is no address", async (address) => {
-    expect(await end(at(), address)).toContain("is not github:<owner>/<repo>[@<environment>]#<NAME>");
+    expect(await end(at(), address)).toContain("it is not github:<owner>/<repo>[@<environment>]#<NAME>");
     expect(github.log).toEqual([]);
   });
 

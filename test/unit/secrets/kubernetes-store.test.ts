@@ -216,6 +216,6 @@ describe("an address", () => {
     "k8s:apps/a#..",
     "k8s:apps/a#b\n",
   ])("%j is none", async (address) => {
-    expect(await endOf(() => prepared(desk({}), address))).toContain("is not k8s:<namespace>/<secret>#<key>");
+    expect(await endOf(() => prepared(desk({}), address))).toContain("it is not k8s:<namespace>/<secret>#<key>");
   });
 });

@@ -184,7 +184,7 @@ describe("before anything is sent to the API", () => {
     "vault:a#f",
     "vault:secret/a\n#f",
   ])("%j is no address", async (address) => {
-    expect(await end(at(), address)).toMatch(no("is not vault:<mount>/<path>#<field>"));
+    expect(await end(at(), address)).toMatch(no("it is not vault:<mount>/<path>#<field>"));
     expect(vault.log).toEqual([]);
   });
 
@@ -192,7 +192,11 @@ describe("before anything is sent to the API", () => {
     ["no server", { VAULT_ADDR: undefined }, no("needs VAULT_ADDR")],
     ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
     ["a server that is no address", { VAULT_ADDR: "vault.example.com" }, no("VAULT_ADDR: ")],
-    ["a server without TLS", { VAULT_ADDR: "http://vault.example.com" }, no("VAULT_ADDR: .* is not encrypted")],
+    [
+      "a server without TLS",
+      { VAULT_ADDR: "http://vault.example.com" },
+      no("VAULT_ADDR: .* plain http is allowed to this machine only"),
+    ],
     ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("VAULT_ADDR: ")],
     ["no token", { VAULT_TOKEN: undefined }, no("has no token", "auth")],
     ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN contains a line break")],
