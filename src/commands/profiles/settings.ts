@@ -97,7 +97,7 @@ async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
       meaning: "Arguments are seen by others, and a profile is not a place for a secret. Nothing was changed.",
       hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
     });
-  readAddress(journal, {});
+  readAddress(journal, { env: {} });
 }
 
 function recipientsIn(typed: readonly string[]): string[] | null {

@@ -38,7 +38,7 @@ export interface Address {
 }
 
 /** What a query part may say, and the variable that says it otherwise. */
-const parameters: Readonly<Record<string, string | undefined>> = {
+export const parameters: Readonly<Record<string, string | undefined>> = {
   host: "PGHOST",
   port: "PGPORT",
   dbname: "PGDATABASE",
@@ -52,6 +52,7 @@ const parameters: Readonly<Record<string, string | undefined>> = {
   target_session_attrs: "PGTARGETSESSIONATTRS",
   options: "PGOPTIONS",
   application_name: "PGAPPNAME",
+  service: "PGSERVICE",
   // Understood, and without effect: the limit is 5 seconds.
   connect_timeout: undefined,
 };
@@ -73,18 +74,24 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param env the PG* variables among others: each counts where the address does not say otherwise
+ * @param options.env the PG* variables among others: each counts where neither the address nor its service says otherwise
+ * @param options.service what a service of that name says
  * @throws Failure `usage` for what libpq would refuse, and for a connection that would not be safe
  */
-export function readAddress(text: string, env: Environment): Address {
+export function readAddress(
+  text: string,
+  { env, service }: { readonly env: Environment; readonly service?: (name: string) => Said },
+): Address {
   const parts = pattern.exec(text);
   if (parts === null) throw wrong(text, shapeComplaint(text));
   const [, userinfo = "", authority = "", path = "", query = ""] = parts;
   const given = { ...ofUserinfo(text, userinfo), ...ofAuthority(text, authority), ...ofPath(text, path) };
   const said = { ...given, ...ofQuery(text, query) };
+  const named = said.service || env.PGSERVICE;
+  const served = named ? service?.(named) : undefined;
   const value = (name: string): string | undefined => {
     const variable = parameters[name];
-    return said[name] || (variable === undefined ? undefined : env[variable]) || undefined;
+    return said[name] || served?.[name] || (variable === undefined ? undefined : env[variable]) || undefined;
   };
   const address: Address = {
     shown: shownAddress(text),
@@ -106,7 +113,7 @@ export function readAddress(text: string, env: Environment): Address {
   return address;
 }
 
-type Said = Partial<Record<string, string>>;
+export type Said = Partial<Record<string, string>>;
 
 function shapeComplaint(text: string): string {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];

@@ -4,6 +4,7 @@ import { type Environment, readAddress } from "./address.ts";
 import { journalFailure } from "./failures.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "./schema.ts";
+import { serviceNamed } from "./service-file.ts";
 import { Session } from "./session.ts";
 
 export interface TeamJournalParts {
@@ -22,7 +23,7 @@ export interface TeamJournalParts {
 
 /** @throws Failure `usage` if the address cannot be used */
 export function openTeamJournal({ address: text, env, home, actor, ...parts }: TeamJournalParts): PostgresJournal {
-  const address = readAddress(text, env);
+  const address = readAddress(text, { env, service: (name) => serviceNamed(name, { env, home }) });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,
@@ -45,7 +46,7 @@ export async function initTeamJournal({
   home,
   actor,
 }: Pick<TeamJournalParts, "address" | "env" | "home" | "actor">): Promise<{ version: number; made: boolean }> {
-  const address = readAddress(text, env);
+  const address = readAddress(text, { env, service: (name) => serviceNamed(name, { env, home }) });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { type Environment, readAddress, shownAddress, sslModeOf } from "../../../../src/journal/postgres/address.ts";
+import { sectionOf } from "../../../../src/journal/postgres/service-file.ts";
 import { passwordIn } from "../../../../src/journal/postgres/password.ts";
 
 function refusal(text: string, env: Environment = {}): Failure {
   try {
-    readAddress(text, env);
+    readAddress(text, { env });
   } catch (error) {
     if (error instanceof Failure) return error;
     throw error;
@@ -60,7 +61,7 @@ describe("what libpq understands", () => {
     ],
     ["postgresql://h", { PGOPTIONS: "-c search_path=team", PGPASSFILE: "/f" }, { schema: "team", passwordFile: "/f" }],
   ])("%s with %j", (text, env, expected) => {
-    expect(readAddress(text, env)).toMatchObject(expected);
+    expect(readAddress(text, { env })).toMatchObject(expected);
   });
 
   test.each([
@@ -75,6 +76,18 @@ describe("what libpq understands", () => {
   ] as const)("a connection to %s with sslmode %s is %s", (name, sslMode, expected) => {
     expect(sslModeOf({ sslMode }, { name, port: 5432 })).toBe(expected);
   });
+});
+
+test("a service says what the address does not, and before the variables; a section ends where the next begins", () => {
+  const text = "[a]\n# one\n host=h \nuser=u\nuser=v\n\n[b]\nport=7\n";
+  const service = (name: string) => sectionOf(text, name, "f") ?? {};
+  const env = { PGHOST: "x", PGPORT: "6", PGDATABASE: "d" };
+  const found = readAddress("postgresql://w@/?service=a", { env, service });
+  expect(found).toMatchObject({ hosts: [{ name: "h", port: 6 }], user: "w", database: "d" });
+  expect(readAddress("postgresql://", { env: { PGSERVICE: "b" }, service })).toMatchObject({ hosts: [], port: 7 });
+  expect(sectionOf(text, "c", "f")).toBeUndefined();
+  for (const line of ["hots=canary", "canary", "service=canary"])
+    expect(() => sectionOf(`[a]\n${line}`, "a", "f")).toThrow(/line 2 of f: (?!.*canary)/);
 });
 
 describe("what is refused before anything is connected", () => {
