@@ -12,12 +12,12 @@ import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 const killed: Disturbance = {
   name: "killed",
   act(process) {
-    process.kill("SIGKILL");
+    process?.kill("SIGKILL");
     return "cut";
   },
 };
 
-const cut: Disturbance = { name: "cut", links: ["journal"], byMessage: true, act: () => "cut" };
+const cut: Disturbance = { name: "cut", links: ["journal"], isSurvived: true, byMessage: true, act: () => "cut" };
 
 describe.skipIf(isWithoutPostgres("faults at each message of a team's journal"))("a team's journal", () => {
   const desk = new TeamDesk();

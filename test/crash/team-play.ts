@@ -30,10 +30,12 @@ export interface Disturbance {
   readonly name: string;
   /** The messages that it happens at; all where nothing else is said. */
   readonly links?: readonly Passage["link"][];
+  /** The program lives on, so that it may run in the test's own process. */
+  readonly isSurvived?: boolean;
   /** Counts the messages of PostgreSQL's protocol one by one, instead of what is sent together. */
   readonly byMessage?: boolean;
   /** @returns whether the message goes on */
-  act(process: { kill(signal: NodeJS.Signals): unknown }): Verdict | Promise<Verdict>;
+  act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
   /** Once the command has ended. */
   after?(): Promise<void>;
 }
@@ -119,12 +121,13 @@ export class TeamDesk {
     const port = await this.#crossing.portTo("journal", this.server.port);
     const hosts = [port, ...(this.#standby ? [this.#standby.port] : [])].map((one) => `127.0.0.1:${one}`);
     const journal = atHosts(at, hosts.join(","));
-    const child = at.start(words, { env: { ...shortLease, INTEG_JOURNAL: journal } });
+    const env = { ...shortLease, INTEG_JOURNAL: journal };
+    const child = what.isSurvived ? undefined : at.start(words, { env });
     let acting = Promise.resolve<Verdict>("pass");
     const act = (): Promise<Verdict> => (acting = Promise.resolve(what.act(child)));
     const plan = number === undefined ? undefined : { at: number, act };
     this.#crossing.watch({ plan, byMessage: what.byMessage });
-    const end = await ended(child, { timeoutMs: 120_000 });
+    const end = await (child ? ended(child, { timeoutMs: 120_000 }) : at.integ(words, { env }));
     const isDone = this.#crossing.isDone;
     const passed = this.#crossing.passed();
     await acting;

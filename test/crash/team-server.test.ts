@@ -24,6 +24,7 @@ describe.skipIf(isWithoutPostgres("a team's journal whose server is killed"))("a
   const killed: Disturbance = {
     name: "its server killed",
     links: ["journal"],
+    isSurvived: true,
     async act(): Promise<Verdict> {
       await desk.server.kill();
       up = desk.server.up();
@@ -44,6 +45,7 @@ describe.skipIf(isWithoutPostgres("a team's journal after a failover"))("a stand
   const promoted: Disturbance = {
     name: "its standby promoted",
     links: ["journal"],
+    isSurvived: true,
     async act(): Promise<Verdict> {
       await desk.failOver();
       return "cut";
