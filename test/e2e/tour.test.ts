@@ -1,13 +1,16 @@
 // The demo tells the main job, and every step of it is true.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
+import { Session } from "../terminal/session.ts";
 
 let at: Home;
 let tour: Ended;
+let seen: Session;
 
 beforeAll(async () => {
   at = new Home();
-  tour = await at.integ(["sandbox", "tour"]);
+  seen = new Session(["sandbox", "tour"], { home: at, columns: 80, isReadWhole: true });
+  [tour] = await Promise.all([at.integ(["sandbox", "tour"]), seen.ended]);
 });
 
 afterAll(() => at.remove());
@@ -15,6 +18,14 @@ afterAll(() => at.remove());
 it("ends well, and leaves nothing in the person's own folders", async () => {
   expect(tour).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout).data).toEqual([]);
+});
+
+it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => {
+  const { lines, effects } = await seen.screen();
+  expect(effects).toEqual([]);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  expect(lines.length).toBeLessThan(190);
+  expect(lines.join("\n")).not.toMatch(/Waiting for the service|recovering/);
 });
 
 it("loses a connection, recovers under the same key, replaces the lost secret", () => {

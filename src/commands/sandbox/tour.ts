@@ -28,41 +28,41 @@ async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
   await guide.say("integ: the main job in a few screens", [
     "A sandbox of the whole API runs on this machine during this tour.",
-    "The tour runs every command below, with INTEG_BASE_URL and INTEG_API_KEY set to that sandbox. To run them yourself,",
-    "integ sandbox start --fault 'POST /v1/oauth_clients drop=after times=1' prints what to export.",
+    "The tour runs every command below, with INTEG_BASE_URL and INTEG_API_KEY",
+    "set to that sandbox. integ sandbox start prints what to export, if you want",
+    "to run them yourself.",
   ]);
-  await guide.step("List entities. On a pipe you would get whole rows, ready for jq.");
+  await guide.step("List entities. In a pipe, rows are complete and ready for jq.");
   await guide.run(["entities", "list", "--limit", "5"]);
-  await guide.step("Create an OAuth client. Its secret exists once: it goes to a file that only you can read.");
+  await guide.step("Create an OAuth client. Its secret goes to a file that only you can read.");
   const create = ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read"];
   await guide.run([...create, "--secret-file", "client.secret"]);
-  await guide.step("Create another one, and lose the connection after the server has created it.", [
-    "(fault in the server: POST /v1/oauth_clients drop=after times=1)",
+  await guide.step("Create another one. The server creates it, and the connection is lost.", [
+    "(a fault of the sandbox: POST /v1/oauth_clients drop=after times=1)",
   ]);
   await guide.fault("POST /v1/oauth_clients drop=after times=1");
   const scopes = [...create, "--scope", "organization:read"];
   await guide.run([...scopes, "--secret-file", "second.secret", "--retry-for", "0"], 7);
-  await guide.step("Nothing is lost: the key and the exact request were on disk before the first byte was sent.");
+  await guide.step("Nothing is lost: the request was on disk before anything was sent.");
   await guide.run(["journal", "list"]);
-  await guide.step(
-    "Recover the receipt with the same key. The client exists; its secret was lost with the connection.",
-  );
+  await guide.step("Send the same request again: the client exists, its secret is lost.");
   await guide.run(["journal", "recover"], 9);
-  await guide.step("To fix it: revoke that client, confirm that it is revoked, create another.");
+  await guide.step("Fix it: revoke that client, confirm that it is revoked, create another.");
   await guide.run(["journal", "recover", "--replace-lost-secret"]);
-  await guide.step("The secret is in the file of the first command, and nothing is left to do.");
+  await guide.step("The secret is in the file that was named first, and nothing is left to do.");
   await guide.show("second.secret");
   await guide.run(["journal", "list", "--all"]);
-  await guide.step("Does the new secret work? One exchange at the token endpoint shows it.");
+  await guide.step("Does the new secret work? Exchange it for an access token.");
   const clientId = await guide.newestClientId();
-  await guide.run(["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"], 0, "second.secret");
-  await guide.step(
-    "Rotate an API access key in place: its new secret goes to a file, the old one stops working immediately.",
-  );
+  const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
+  await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
+  await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
   // One of the sandbox's own keys; that of the tour itself would be locked out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
-  await guide.step("Which keys are a risk? The audit ends with exit code 10 if it finds something.");
-  await guide.run(["keys", "audit"], 10);
+  await guide.step("Which keys are a risk? Exit code 10 means that the audit found something.", [
+    "(without --fields the audit also says what it saw and what to do)",
+  ]);
+  await guide.run(["keys", "audit", "--fields", "severity,rule,key_id,key_name"], 10);
   await guide.say("That was the main job: nothing lost, nothing doubled.", [
     "Continue by yourself, without any set-up:",
     "  integ entities list --profile sandbox",
@@ -91,14 +91,15 @@ class Guide {
 
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     this.#step += 1;
-    await this.say(`── ${this.#step} ── ${text}`, lines);
+    await this.say(`${this.#step}. ${text}`, lines);
   }
 
   /** @param expected the exit code that this step is about; `input`: a file of the tour for standard input */
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
-    await this.#context.output.text(`\n$ integ ${words.map(quoted).join(" ")}${from}\n`);
-    const { code, text } = await this.#spawn(words, input);
+    await this.#context.output.text(`\n${typed(words, from)}\n`);
+    // At a terminal the command sees its width, as if the person had typed it.
+    const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
     if (code !== expected)
@@ -111,7 +112,7 @@ class Guide {
   async show(name: string): Promise<void> {
     const secret = readFileSync(join(this.#folder, name), "utf8").trim();
     await this.#context.output.text(
-      `\n$ cat ${name}\n${secret.slice(0, 4)}${"•".repeat(12)} (masked here, ${secret.length} characters)\n`,
+      `\n$ cat ${name}\n${secret.slice(0, 4)}… (${secret.length} characters, not shown here)\n`,
     );
   }
 
@@ -139,13 +140,16 @@ class Guide {
     return data.find((client) => client.status === "active")?.client_id ?? "";
   }
 
-  async #spawn(words: readonly string[], input?: string): Promise<{ code: number; text: string }> {
+  async #spawn(
+    words: readonly string[],
+    { input, isShown = false }: { readonly input?: string | undefined; readonly isShown?: boolean } = {},
+  ): Promise<{ code: number; text: string }> {
     const { spawn } = await import("node:child_process");
     const { us } = this.sandbox.describe();
     const [program = "", ...first] = this.#context.settings.self;
     const child = spawn(program, [...first, ...words], {
       cwd: this.#folder,
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: isShown ? ["pipe", "inherit", "inherit"] : ["pipe", "pipe", "pipe"],
       env: {
         ...this.#context.settings.childEnvironment,
         INTEG_CONFIG_DIR: join(this.#folder, "config"),
@@ -158,18 +162,30 @@ class Guide {
         INTEG_ACCESS_TOKEN: us.access_token,
       },
     });
-    child.stdin.on("error", () => {});
-    child.stdin.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
+    child.stdin!.on("error", () => {});
+    child.stdin!.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
     // Both streams in the order of their arrival, as a terminal would show them.
     let text = "";
     for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      stream?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
     const code = await new Promise<number>((resolve, reject) => {
       child.on("error", reject);
       child.on("close", (status) => resolve(status ?? 1));
     });
     return { code, text };
   }
+}
+
+/** A command as a person would type it: a long one on several lines, each with whole options. */
+function typed(words: readonly string[], from: string): string {
+  const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
+  const lines = ["$ integ"];
+  for (const part of parts) {
+    const last = lines.at(-1) ?? "";
+    if (last.length + part.length < 76) lines[lines.length - 1] = `${last} ${part}`;
+    else lines.push(`    ${part}`);
+  }
+  return lines.join(" \\\n");
 }
 
 function quoted(word: string): string {
