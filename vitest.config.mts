@@ -6,6 +6,8 @@ const shared = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: "forks" as const,
+  // No test replaces a module: the files of one process share what they load. A full run keeps them apart.
+  isolate: process.env.INTEG_TEST_FULL === "1",
 };
 
 // Reading a large file of authorities takes a process that a test starts longer than anything else it does.
@@ -51,8 +53,6 @@ export default defineConfig({
           setupFiles: [shared.setupFiles, "test/support/fixed-seed.ts"],
           include: ["test/unit/**/*.test.ts", "test/*.test.ts"],
           globalSetup: ["test/support/recorded-answers.ts"],
-          // No test replaces a module: the files of one process share what they load.
-          isolate: false,
         },
       },
       {
