@@ -14,13 +14,19 @@ const shared = {
 delete process.env.NODE_EXTRA_CA_CERTS;
 
 /** The files that take longest, so that no core waits for the last of them. */
-const long = /[\\/]test[\\/](?:crash|terminal)[\\/]|[\\/](?:canary|rotation|keys-rotation|concurrency)\.test\.ts$/;
+const long =
+  /[\\/]test[\\/](?:crash|terminal)[\\/]|[\\/](?:kubernetes-store|journal-index|canary|rotation|keys-rotation|concurrency|keys-lost-answers|put-off|bench)\.test\.ts$/;
 
+/** Long ones first; a project's files one after the other, since they share a process. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification): boolean => long.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const rank = ({ moduleId, project }: TestSpecification): number => {
+      const isUnit = project.name === "unit";
+      if (long.test(moduleId)) return isUnit ? 0 : 1;
+      return isUnit ? 4 : project.name === "program" ? 2 : 3;
+    };
+    return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
 
@@ -40,8 +46,8 @@ export default defineConfig({
   test: {
     // All recorded answers are checked after the last test.
     teardownTimeout: 120_000,
-    // One more than the cores that it is made for: some tests wait most of their time.
-    maxWorkers: 3,
+    // Twice the cores that it is made for: tests of crashes, terminals and stores wait most of their time.
+    maxWorkers: 4,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
     globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts"],

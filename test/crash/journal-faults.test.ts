@@ -140,7 +140,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     "a process killed at any of them loses nothing that was sent, %s",
     async (kind, native) => {
       const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
-      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 7);
+      const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 11);
       let killed = 0;
       for (const point of points) killed += await killAt(point, () => newTask(native));
       recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, kind);

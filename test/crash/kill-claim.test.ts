@@ -12,9 +12,9 @@ import { recordFigure } from "../support/figures.mjs";
 const scene = clientScenes();
 const claiming = scene(claim);
 
-killTest(claiming, { sample: 5 });
+killTest(claiming, { sample: 4 });
 killTest(scene(claimUnnamed), { sample: 3 });
-killTest(scene(claimRotation), { sample: 5 });
+killTest(scene(claimRotation), { sample: 4 });
 
 /** @returns what is wrong, or nothing where the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
@@ -47,7 +47,7 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
 describe.runIf(sayWhetherTraced("a claim that is killed and goes elsewhere"))("journal claim, killed", () => {
   it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
-    const points = isFull ? all : spread(all, 4);
+    const points = isFull ? all : spread(all, 3);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
     const found: string[] = [];
     let hit = 0;

@@ -1,15 +1,13 @@
-// `integ apply` under trouble: a fault at any request of many items, several runs at once, and SIGKILL at every call. The next
-// run converges; nothing is doubled or lost, and no other item is stopped.
+// `integ apply` under trouble: a fault at any request of many items, and several runs at once. The next run converges; nothing
+// is doubled or lost, and no other item is stopped. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
-import { killTest, type Run, type Stage } from "./harness.ts";
 import {
   applyWords as words,
-  brokenFiles,
   homeWith,
   isAnyAboveSlots,
   many,
@@ -154,61 +152,3 @@ describe("apply and recover at once", () => {
     }
   });
 });
-
-/** Items are changed one after the other, so that a recorded run has the calls of the next one. */
-class ApplyStage implements Stage {
-  readonly at: Home;
-  readonly words = [...words, "--parallel", "1"];
-  readonly #names: readonly string[];
-
-  constructor(at: Home, names: readonly string[]) {
-    this.at = at;
-    this.#names = names;
-  }
-
-  async audit({ findings, where }: Run): Promise<void> {
-    if (await isAnyAboveSlots(account)) findings.duplicates.push(`${where}: more than 20 clients`);
-    for (const name of await brokenFiles(account, this.at, this.#names))
-      findings.withoutWorkingClient.push(`${where}: ${name}, immediately`);
-  }
-
-  async recover({ findings, where }: Run): Promise<string> {
-    const codes: (number | null)[] = [];
-    for (let run = 0; run < 3 && codes.at(-1) !== 0; run += 1) codes.push((await this.at.integ(words)).code);
-    for (const wrong of await wrongsOf(account, this.at, this.#names)) findings.unfinished.push(`${where}: ${wrong}`);
-    if (codes.at(-1) !== 0) findings.unfinished.push(`${where}: apply ended with ${codes.join(", ")}`);
-    const again = await this.at.integ(words);
-    if (resultsIn(again).some((result) => result !== "none"))
-      findings.duplicates.push(`${where}: a later run changed something`);
-    return `apply ${codes.join(", ")}`;
-  }
-
-  remove(): void {
-    this.at.remove();
-  }
-}
-
-killTest(
-  {
-    name: "an apply that creates five clients",
-    stage: async () => {
-      await account.clear();
-      return new ApplyStage(homeWith(service, { names: many(5) }), many(5));
-    },
-  },
-  { sample: 6 },
-);
-
-killTest(
-  {
-    name: "an apply that rotates five clients",
-    stage: async () => {
-      await account.clear();
-      const at = homeWith(service, { names: many(5) });
-      await at.integ(words);
-      writeFileSync(at.path("integ.yaml"), policyText(service, { names: many(5), scopes: widerScopes }));
-      return new ApplyStage(at, many(5));
-    },
-  },
-  { sample: 6 },
-);

@@ -233,6 +233,24 @@ async function here(line: string, index: number): Promise<string> {
   return text;
 }
 
+/** What a shell has nothing to do with but its quotes costs no process. */
+async function typed(
+  home: Home,
+  text: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number | null; readonly stderr: string }> {
+  const words = /^integ((?: (?:[\w./:=,@-]+|'[^']*'))+)$/.exec(text)?.[1]?.match(/'[^']*'|\S+/g);
+  if (words) {
+    const { code, stderr } = await home.integ(
+      words.map((word) => word.replaceAll("'", "")),
+      { env },
+    );
+    return { status: code, stderr };
+  }
+  const options = { cwd: home.folder, env, encoding: "utf8", timeout: 60_000 } as const;
+  return spawnSync("bash", ["-o", "pipefail", "-c", text], options);
+}
+
 it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {
   const failed: string[] = [];
   const reasons = new Map<string, number>();
@@ -255,12 +273,7 @@ it("are run, or parsed for a reason", { timeout: 300_000 }, async () => {
       /(revoke|forget|remove|rotate|reset|prune|apply|adopt|--fix)( |$)/.test(text) &&
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);
     const env = line.startsWith("integ journal init") ? { ...home.env, INTEG_JOURNAL: server!.address() } : home.env;
-    const { status, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", asks ? `${text} --yes` : text], {
-      cwd: home.folder,
-      env,
-      encoding: "utf8",
-      timeout: 60_000,
-    });
+    const { status, stderr } = await typed(home, asks ? `${text} --yes` : text, env);
     // What these made takes no slots of the others.
     if (arrange !== undefined)
       for (const { id } of await account.live())

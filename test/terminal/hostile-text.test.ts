@@ -226,7 +226,7 @@ describe("any text at all", () => {
           await onlyText(stdout.text, texts.length * 6);
         },
       ),
-      { numRuns: isFull ? 5000 : 300 },
+      { numRuns: isFull ? 5000 : 150 },
     );
   });
 });
