@@ -25,6 +25,14 @@ const guides: readonly Guide[] = [
   { page: "docs/contracts.md" },
   { page: "docs/recovery.md" },
   { page: "docs/policy.md", codes: [[/plan/, 10]] },
+  { page: "SECURITY.md" },
+  {
+    page: "docs/sandbox.md",
+    elsewhere: [
+      [/sandbox start/, "serve until Ctrl-C: sandbox-start.test.ts, sandbox-document.test.ts"],
+      [/sandbox tour/, "runs for long: tour.test.ts"],
+    ],
+  },
 ];
 
 let service: Service;
@@ -50,7 +58,7 @@ function commandsOf(page: string): string[] {
     .filter(([, language]) => language === "" || language === "sh")
     .map(([, , block]) => block!);
   return blocks
-    .flatMap((block) => block.replaceAll("\\\n", " ").split("\n"))
+    .flatMap((block) => block.replaceAll("\\\n", " ").replaceAll("|\n", "| ").split("\n"))
     .map((line) => line.trim())
     .filter((line) => /(^|[|(] ?|\$ )integ (?!…|.* …$)/.test(line));
 }
@@ -87,7 +95,7 @@ async function newHome(page: string): Promise<Home> {
     expect((await add("admin", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
     expect((await add("ci", await desk.makeKey({ name: "ci" }))).code).toBe(0);
   }
-  if (page === "docs/policy.md")
+  if (page === "docs/policy.md" || page === "SECURITY.md")
     expect((await add("prod", { id: eu.access_key_id, secret: eu.access_key_secret })).code).toBe(0);
   return at;
 }
@@ -137,7 +145,9 @@ async function arranged(at: Home, line: string): Promise<string> {
   if (text.includes("oc_123")) text = text.replace("oc_123", await newClient(at));
   if (text.includes("ak_123")) text = text.replace("ak_123", (await desk.makeKey({ name: "by-hand" })).id);
   // Without a terminal the answer to its question is an option.
-  if (/integ (apply|adopt) /.test(`${text} `)) text += " --yes";
+  if (/integ (apply|adopt|sandbox reset) /.test(`${text} `)) text = text.replace(/ +#.*|$/, " --yes");
+  if (text.includes("xargs")) expect((await create(at, "--new", "--secret-file", "to-revoke.secret")).code).toBe(0);
+  text = text.replace("profiles remove <name>", "profiles remove prod");
   if (text.includes("--replace-lost-secret")) {
     await fault("POST /v1/oauth_clients drop=after times=1");
     expect((await create(at, "--secret-file", "lost.secret", "--retry-for", "0")).code).toBe(7);
