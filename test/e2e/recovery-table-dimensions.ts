@@ -249,4 +249,37 @@ export const worlds: Readonly<Record<string, Dimension>> = {
   },
 };
 
+const words = (text: string): string[] => text.trim().split(/\s+/);
+
+/**
+ * What shows something otherwise, names the run, or speaks of a journal in PostgreSQL, of a token or of an answer that does not
+ * come here. None of a group takes back what another does: what all of them together do not change, none changes. Each by itself
+ * is played at the request that changes something.
+ */
+const together: Readonly<Record<string, readonly string[]>> = {
+  "all variables that only show": words(`
+    INTEG_OUTPUT INTEG_TIMEOUT INTEG_RETRY_FOR INTEG_NO_INPUT INTEG_DEBUG INTEG_LEASE
+    INTEG_AUDIENCE INTEG_ESCROW_IDENTITY NO_COLOR CLICOLOR TERM CI GITHUB_ACTIONS CI_JOB_URL
+    NO_PROXY NODE_EXTRA_CA_CERTS XDG_CONFIG_HOME XDG_STATE_HOME PGHOST PGPORT PGDATABASE PGUSER
+    PGPASSWORD PGPASSFILE PGSSLMODE PGSSLROOTCERT
+  `),
+  "colour, and another run": ["FORCE_COLOR", "CI_PIPELINE_URL"],
+  "all flags that only show": ["--output", "--fields", "--timeout", "--no-input", "--quiet", "--debug", "--no-color"],
+  "another format, and another run": ["--json", "--retry-for", "CLICOLOR_FORCE", "BUILD_URL"],
+};
+
+/** Those that are played with others, but for one end of each operation. */
+export const grouped: ReadonlySet<string> = new Set(Object.values(together).flat());
+
+/** @param known the variables and flags, each by its name */
+export function groupsOf(known: Readonly<Record<string, Dimension>>): Readonly<Record<string, Dimension>> {
+  return Object.fromEntries(
+    Object.entries(together).map(([group, names]) => {
+      const members = names.map((name) => known[name]!);
+      const env: Dimension["env"] = (table, at) => Object.assign({}, ...members.map((one) => one.env?.(table, at)));
+      return [group, { env, words: (table, at) => members.flatMap((one) => one.words?.(table, at) ?? []) }];
+    }),
+  );
+}
+
 export const dimensions: Readonly<Record<string, Dimension>> = { ...variables, ...flags, ...worlds };
