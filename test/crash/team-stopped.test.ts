@@ -238,7 +238,9 @@ async function stoppedAt(
     const standing = recordsOf(at);
     await wait(pastLeaseMs);
     const first = await other.integ(["journal", "recover", "--yes", "-p", profile], { env: lease });
-    if (![0, 4, 7, 8, 9, 12].includes(first.code ?? -1)) wrong.push(`recover elsewhere: ${first.code} ${first.stderr}`);
+    // 11: a machine under load may not have connected in time, and has changed nothing.
+    if (![0, 4, 7, 8, 9, 11, 12].includes(first.code ?? -1))
+      wrong.push(`recover elsewhere: ${first.code} ${first.stderr}`);
     const before = recordsOf(at);
     const sent = gate.met.filter(isChange).length;
     const isTaken = [...before.epochs].some(([id, epoch]) => epoch > (standing.epochs.get(id) ?? epoch));

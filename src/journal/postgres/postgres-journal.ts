@@ -187,7 +187,11 @@ export class PostgresJournal implements Journal {
     const unfinished = admission.entriesOfRequest(entriesIn(rest.rows), intent, "shared");
     for (const entry of unfinished.filter(admission.isResumable)) {
       const taken = await this.#take("resumed", admission.changeable(entry).id);
-      if (!(taken instanceof Busy)) return { came: taken, ...rest };
+      if (taken instanceof Busy) continue;
+      if (admission.isResumable(taken.lease.entry)) return { came: taken, ...rest };
+      // Its holder has finished it since it was read: it is that one's, and what is there now is looked at again.
+      await taken.lease.release();
+      return this.#resumeNow(intent, options);
     }
     return { came: undefined, ...rest };
   }

@@ -1,0 +1,122 @@
+// Two machines that want the same: one of them waits before any of its messages to PostgreSQL while the other does all of its
+// work. Each success is a credential of its own that its secret opens.
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
+import { Crossing, type Verdict } from "../support/crossing.ts";
+import { recordFigure } from "../support/figures.mjs";
+import { journalOf, unsettledIn } from "../support/journal-file.ts";
+import { isWithoutPostgres, PostgresServer, role } from "../support/postgres.ts";
+import { type Ended, ended, Home, stayInThisProcess } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { type Service, startService } from "../support/service.ts";
+import { keepJournalsIn } from "../support/team-journal.ts";
+
+interface Meeting {
+  readonly name: string;
+  readonly words: (old: string) => readonly string[];
+  /** A request of it was lost before. */
+  readonly isBegun: boolean;
+  /** How many clients there are if both end with success. */
+  readonly made: number;
+}
+
+const toFile = ["--secret-file", "s", "--force"];
+
+describe.skipIf(isWithoutPostgres("two machines that meet"))("two machines that meet", () => {
+  let server: PostgresServer;
+  let service: Service;
+  let account: Account;
+  const crossing = new Crossing();
+
+  beforeAll(async () => {
+    stayInThisProcess();
+    [server, service] = await Promise.all([PostgresServer.start(), startService()]);
+    account = new Account(service);
+    keepJournalsIn({ address: server.address(), password: role.password });
+  });
+  afterAll(async () => {
+    keepJournalsIn(undefined);
+    await crossing.close();
+    await service?.stop();
+    await server?.remove();
+  });
+
+  const create = (): string[] => {
+    const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
+    return [...words, "--scope", "entity:read", ...toFile];
+  };
+
+  const meetings: readonly Meeting[] = [
+    { name: "create what is unfinished", words: create, isBegun: true, made: 2 },
+    { name: "create", words: create, isBegun: false, made: 2 },
+    { name: "recover", words: () => ["journal", "recover", ...toFile], isBegun: true, made: 1 },
+    { name: "rotate", words: (old) => ["oauth-clients", "rotate", old, ...toFile], isBegun: false, made: 2 },
+  ];
+
+  /** @returns the messages of the one that waits, and what is wrong */
+  async function meet(
+    { words, isBegun, made }: Meeting,
+    point?: number,
+  ): Promise<{ messages: number; wrong: string[] }> {
+    await account.clear();
+    const [one, other] = [new Home(service.env), new Home(service.env)];
+    other.env.INTEG_JOURNAL = one.env.INTEG_JOURNAL!;
+    const wrong: string[] = [];
+    try {
+      await one.integ(["journal", "init"]);
+      const { id: old } = await account.make(["entity:read"]);
+      if (isBegun) {
+        await service.fault("POST /v1/oauth_clients drop=before times=1");
+        expect((await other.integ([...create(), "--retry-for", "0"])).code).toBe(7);
+      }
+      const port = await crossing.portTo("journal", server.port);
+      const env = { INTEG_JOURNAL: one.env.INTEG_JOURNAL!.replace(`:${server.port}/`, `:${port}/`) };
+      const ends: Ended[] = [];
+      const act = async (): Promise<Verdict> => {
+        ends.push(await other.integ(words(old)));
+        return "pass";
+      };
+      crossing.watch({ plan: point === undefined ? undefined : { at: point, act } });
+      const child = one.start(words(old), { env });
+      ends.push(await ended(child));
+      const messages = crossing.passed().length;
+      const isMet = ends.length === 2;
+      for (const { code, stderr } of ends)
+        if (code !== 0 && !/is in use by|was taken over|no response within/.test(stderr))
+          wrong.push(`${code}: ${stderr}`);
+      for (const { id, state } of unsettledIn(journalOf(one))) {
+        const { code, stderr } = await one.integ(["journal", "recover", id, ...toFile]);
+        if (code !== 0) wrong.push(`${state}, recovered with ${code}: ${stderr}`);
+      }
+      const live = (await account.live()).filter(({ id }) => id !== old);
+      const secrets = [one, other].map((home) => home.path("s")).filter((path) => existsSync(path));
+      const opened = new Set<string>();
+      for (const path of secrets)
+        for (const { client_id } of live)
+          if (client_id && (await account.opens(client_id, readFileSync(path, "utf8").trimEnd())))
+            opened.add(client_id);
+      const wanted = isMet && ends.every(({ code }) => code === 0) ? made : undefined;
+      if (opened.size !== live.length || (wanted !== undefined && live.length !== wanted))
+        wrong.push(`${live.length} live, ${opened.size} of them open: ${JSON.stringify(ends)}`);
+      return { messages, wrong: wrong.map((text) => `message ${point}: ${text}`) };
+    } finally {
+      one.remove();
+      other.remove();
+    }
+  }
+
+  const names = ["create what is unfinished", "create", "recover", "rotate"];
+
+  it.each(isFull ? names : names.slice(0, 1))("%s", { timeout: 3_600_000 }, async (name) => {
+    const meeting = meetings.find((one) => one.name === name)!;
+    const { messages, wrong } = await meet(meeting);
+    const all = Array.from({ length: messages }, (_, number) => number);
+    // In the middle the entry is read and taken.
+    const middle = Math.floor(messages / 2);
+    const points = isFull ? all : all.slice(middle, middle + 3);
+    for (const point of points) wrong.push(...(await meet(meeting, point)).wrong);
+    recordFigure("team", { messages, hit: points.length, violations: wrong.length }, `${name}, met by another machine`);
+    expect(wrong).toEqual([]);
+  });
+});
