@@ -1,12 +1,11 @@
 // The connection to a store cut at the same byte of a request each time it is tried, or of its response: what is said is true,
 // the old client stays as long as a place is missing, and recovery and a claim bring the secret to each of three places once.
 import { spawnSync } from "node:child_process";
-import { syncBuiltinESMExports } from "node:module";
-import timers from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { opensslAbsent } from "../support/certificates.ts";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { waitNoRealTime } from "../support/no-waits.ts";
 import { stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { sodiumAbsent } from "../support/sodium.ts";
@@ -20,17 +19,8 @@ for (const absent of [sodiumAbsent, kubectlAbsent])
   if (absent) console.warn(`skipped: deliveries to stores, cut: ${absent}`);
 const scene = clientScenes();
 
-// Thousands of commands wait a moment between two tries: here they wait no longer than that takes to be said.
 stayInThisProcess();
-const sleep = timers.setTimeout;
-beforeAll(() => {
-  timers.setTimeout = (ms, ...more) => sleep(Math.min(ms ?? 0, 2), ...more);
-  syncBuiltinESMExports();
-});
-afterAll(() => {
-  timers.setTimeout = sleep;
-  syncBuiltinESMExports();
-});
+waitNoRealTime();
 
 interface Row {
   readonly store: StoreName;

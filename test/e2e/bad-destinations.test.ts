@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -238,6 +239,17 @@ const yielding: readonly Yielding[] = [
   },
 ];
 
+let tried = 0;
+let notAsExpected = 0;
+afterAll(() => {
+  recordFigure("bad destinations", {
+    destinations: table.length,
+    commands: yielding.length,
+    tried,
+    wrong: notAsExpected,
+  });
+});
+
 const run = (at: Home, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
   integHere(at, words, { env });
 
@@ -278,6 +290,8 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
       vault.secrets.clear();
       Object.assign(github.repository, { archived: false, push: true });
     }
+    tried += rows.length;
+    notAsExpected += wrong.length;
     expect(wrong).toEqual([]);
     expect([vault.secrets.size, github.changes("CLIENT_SECRET")]).toEqual([0, 0]);
     at.remove();

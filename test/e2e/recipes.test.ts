@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -237,6 +238,16 @@ function type(home: Home, line: string): Promise<{ code: number | null; stdout: 
   return home.integ([], { under: ["sh", "-c", line] });
 }
 
+/** Deliveries whose bytes were compared, by recipe. */
+const compared = new Map<string, number>();
+const isReal = (name: string): boolean => Object.values(tools[name]!).every(({ script }) => script === undefined);
+
+afterAll(() => {
+  const deliveries = [...compared.values()].reduce((sum, count) => sum + count, 0);
+  const real = [...compared.keys()].filter(isReal).length;
+  recordFigure("recipes", { recipes: recipes.size, run: compared.size, real, deliveries });
+});
+
 describe("the recipes", () => {
   it("are all tried here", () => {
     expect([...recipes.keys()].sort()).toEqual(Object.keys(tools).sort());
@@ -264,6 +275,7 @@ describe("the recipes", () => {
         const seen = readFileSync(at.path("stand-ins", "seen"), "utf8");
         expect(seen.length).toBeGreaterThan(100);
         expect(seen).not.toContain(stored);
+        compared.set(name, (compared.get(name) ?? 0) + 1);
         writeFileSync(at.path("stand-ins", "seen"), "");
       }
       expect(ids.size).toBe(2);

@@ -102,6 +102,20 @@ describe("a creation asks where the secret goes", () => {
 });
 
 describe("a rotation", () => {
+  it.each([
+    ["", " If you choose the screen, the default overlap is 24h, not 0s."],
+    [" --overlap 1h", ""],
+    [" --keep-old", ""],
+  ])("%s as a dry run notes what the command itself would ask", async (more, overlap) => {
+    home();
+    const old = await account.make(["entity:read"]);
+    const dry = session(`oauth-clients rotate ${old.id} --dry-run${more}`.split(" "));
+    expect(await dry.ended, dry.written).toBe(0);
+    const note = "Without --dry-run, the command asks where the secret goes.";
+    expect(wordsOf(dry)).toContain(`${note}${overlap}`);
+    expect(wordsOf(dry).includes("24h")).toBe(overlap !== "");
+  });
+
   it("to the screen leaves the old client for 24 hours, says when it goes, and how to end that early", async () => {
     home();
     const old = await account.make(["entity:read"]);

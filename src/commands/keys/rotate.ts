@@ -115,7 +115,10 @@ async function destinationOf(
   const own = { kind: "profile", name: profile.name } as const;
   const { options: asked, isScreen } = options.updateProfile
     ? { options: { ...typed, to: [...typed.to, own] }, isScreen: false }
-    : await askDestination(context, typed, options);
+    : await askDestination(context, typed, {
+        dryRun: options.dryRun,
+        overlaps: options.byReplacement === true && options.overlap === undefined,
+      });
   const overlap = isScreen && options.byReplacement ? `${screenOverlapMs}ms` : undefined;
   const destination = await context.secrets.destination({ ...asked, yields: "access_key" }, (receipt) =>
     context.output.resource(receipt, accessKeyView),

@@ -58,7 +58,10 @@ export const command = defineVerb({
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedTo = secretOptionsOf(options);
     const named = await clientOf(context, { typed, name: options.name });
-    const { options: asked, isScreen } = await askDestination(context, typedTo, options);
+    const { options: asked, isScreen } = await askDestination(context, typedTo, {
+      dryRun: options.dryRun,
+      overlaps: typedOverlapMs === undefined && !keepOld,
+    });
     const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
     const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, (receipt) =>
       context.output.resource(receipt, oauthClientView),

@@ -205,14 +205,26 @@ export interface AskedDestination {
   readonly isScreen: boolean;
 }
 
+interface AskOptions {
+  /** Nothing is sent: the question is only announced. */
+  readonly dryRun?: boolean | undefined;
+  /** The command has an overlap that depends on the answer. */
+  readonly overlaps?: boolean;
+}
+
 /** @returns the options as they were typed, if they name a destination, nothing is sent, or no one can be asked at a screen */
 export async function askDestination(
   { output }: Context,
   typed: SecretOptions,
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
+  { dryRun = false, overlaps = false }: AskOptions = {},
 ): Promise<AskedDestination> {
   const isNamed = typed.to.length > 0 || typed.as !== undefined || typed.force === true;
-  if (dryRun || isNamed || !output.interactive || !output.isScreen) return { options: typed, isScreen: false };
+  if (isNamed || !output.interactive || !output.isScreen) return { options: typed, isScreen: false };
+  if (dryRun) {
+    const overlap = overlaps ? " If you choose the screen, the default overlap is 24h, not 0s." : "";
+    output.note(`Without --dry-run, the command asks where the secret goes.${overlap}`);
+    return { options: typed, isScreen: false };
+  }
   const answer = await output.pick("Where does the secret go?", { choices, flag: "--secret-file <path>" });
   if (answer !== "screen") return { options: { ...typed, to: [await described(output, answer)] }, isScreen: false };
   output.note("The secret is shown once, in the result: copy it before you close the terminal.");

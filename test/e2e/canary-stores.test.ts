@@ -1,0 +1,140 @@
+// Canary secrets of stores: the tokens that open Vault, GitHub and a cluster, and what is delivered there, are looked for in
+// every file of the home, both streams with the debug log, arguments and environments of children: 0 outside their place.
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { opensslAbsent } from "../support/certificates.ts";
+import { recordFigure } from "../support/figures.mjs";
+import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { journalOf } from "../support/journal-file.ts";
+import { type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
+import type { Home } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
+import { sodiumAbsent } from "../support/sodium.ts";
+import type { StoreServer } from "../support/store-server.ts";
+import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { CanaryWorld } from "./canary-world.ts";
+
+const kubectlAbsent = spawnSync("kubectl", ["version", "--client"]).error ? "kubectl is not installed" : opensslAbsent;
+for (const absent of [sodiumAbsent, kubectlAbsent]) if (absent) console.warn(`skipped: ${absent}`);
+
+let world: CanaryWorld;
+let vault: VaultServer;
+let github: GitHubServer;
+let cluster: KubernetesServer | undefined;
+let seen = 0;
+
+beforeAll(async () => {
+  [world, vault, github] = await Promise.all([CanaryWorld.open(), startVault(), startGitHub()]);
+  if (!kubectlAbsent) cluster = await startKubernetes();
+  for (const token of [vault.root, github.token, cluster?.token]) if (token) world.canaries.add("store token", token);
+});
+afterEach(async () => {
+  for (const server of [vault, github, cluster]) server?.calm();
+  vault.isSealed = false;
+  await world.calm();
+  const sightings = world.sightings.splice(0);
+  seen += sightings.length;
+  expect(sightings).toEqual([]);
+  expect(world.openToOthers.splice(0)).toEqual([]);
+});
+afterAll(async () => {
+  const { canaries, runs, children } = world;
+  const { secrets, places } = canaries;
+  recordFigure("canary", { secrets, places, commands: runs, children, "outside their destination": seen }, "stores");
+  await Promise.all([world.close(), vault.close(), github.close(), cluster?.close()]);
+});
+
+/** A store, what leads to it, and how its writes begin. */
+interface Row {
+  readonly to: string;
+  readonly server: () => StoreServer;
+  readonly write: RegExp;
+  readonly token: () => string;
+  readonly env: () => Readonly<Record<string, string>>;
+  readonly absent?: string | undefined;
+}
+
+/** A token in a file of the person's own: what stands in the environment of integ, its children have too. */
+const rows: Readonly<Record<string, Row>> = {
+  Vault: {
+    to: "vault:secret/apps/ci#client_secret",
+    server: () => vault,
+    write: /^(?:PATCH|POST) .*\/data\//,
+    token: () => vault.root,
+    env: () => ({ VAULT_ADDR: vault.origin, VAULT_TOKEN_FILE: world.vault("store token", vault.root) }),
+  },
+  GitHub: {
+    to: "github:my-org/my-repo#CLIENT_SECRET",
+    server: () => github,
+    write: /^PUT /,
+    token: () => github.token,
+    env: () => ({ GITHUB_API_URL: github.origin, GH_TOKEN: github.token }),
+    absent: sodiumAbsent,
+  },
+  Kubernetes: {
+    to: "k8s:apps/ci#client-secret",
+    server: () => cluster!,
+    write: /^PATCH .*\?fieldManager/,
+    token: () => cluster!.token,
+    env: () => {
+      writeFileSync(world.tool("kubeconfig"), cluster!.config);
+      return { KUBECONFIG: world.tool("kubeconfig") };
+    },
+    absent: kubectlAbsent,
+  },
+};
+
+const creation = (...more: string[]): string[] => {
+  const account = world.service.us.service_account_id;
+  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json", ...more];
+};
+
+function homeFor({ env }: Row): Home {
+  return world.home({ ...world.env, ...env() });
+}
+
+describe.each(Object.entries(rows))("%s", (_name, row) => {
+  it.skipIf(row.absent !== undefined)("a creation, a rotation and a read of both", async () => {
+    const home = homeFor(row);
+    const to = ["--secret-to", row.to, "--secret-file", "out/beside"];
+    const made = await world.run(home, creation(...to));
+    expect(made.code, made.stderr).toBe(0);
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    const rotated = await world.run(home, ["oauth-clients", "rotate", id, "--yes", ...to, "--force"]);
+    expect(rotated.code, rotated.stderr).toBe(0);
+    for (const words of [["journal", "show", journalOf(home)[0]!.id], ["journal", "verify"], ["doctor"]])
+      await world.run(home, [...words, "-o", "json"]);
+    expect(world.leftovers(home)).toEqual([]);
+  });
+
+  const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 503] : [403];
+  it.skipIf(row.absent !== undefined).each(statuses)(
+    "says its token back with status %d, and is claimed",
+    async (status) => {
+      const home = homeFor(row);
+      const said = `you sent ${row.token()}`;
+      const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
+      const answer = { status, body, headers: { "x-said": row.token() } };
+      row.server().plan(row.write, answer, 99);
+      const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late"));
+      expect([5, 12], late.stderr).toContain(late.code);
+      row.server().calm();
+      row.server().plan(/./, answer, 99);
+      expect((await world.run(home, creation("--secret-to", row.to, "--new"))).code).not.toBe(0);
+      row.server().calm();
+      const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
+      const claimed = await world.run(home, ["journal", "claim", kept.id]);
+      expect(claimed.code, claimed.stderr).toBe(0);
+      await world.run(home, ["journal", "list", "--all", "--json"]);
+      expect(world.leftovers(home)).toEqual([]);
+    },
+  );
+});
+
+it("would see a token where it must not be", async () => {
+  const home = world.home(world.env);
+  world.plant(home, "tmp/planted", `x-vault-token: ${vault.root}`);
+  await world.run(home, ["journal", "list"]);
+  expect(world.canaries.rolesOf(world.sightings.splice(0))).toEqual(["store token"]);
+});
