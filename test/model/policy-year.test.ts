@@ -46,8 +46,23 @@ function numbers(seed: number): () => number {
 }
 
 function report(what: string, figures: YearFigures): void {
-  const { troubles, ...numbersOf } = figures;
-  recordFigure("year of nights", numbersOf, what);
+  const { troubles, nights: simulated, runs, rotations, failedRuns, polls, ...bad } = figures;
+  recordFigure(
+    "year of nights",
+    {
+      nights: simulated,
+      runs,
+      rotations,
+      "runs that failed": failedRuns,
+      "moments looked at": polls,
+      "moments without a working credential": bad.withoutWorking,
+      "older than limit and a night": bad.tooOld,
+      lost: bad.lost,
+      doubled: bad.doubled,
+      "moments above 20 slots": bad.aboveSlots,
+    },
+    what,
+  );
   if (troubles.length > 0) console.log(troubles.slice(0, 20).join("\n"));
 }
 
