@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -13,6 +14,7 @@ import {
   many,
   policyText,
   resultsIn,
+  strayedIn,
   widerScopes,
   wrongsOf,
 } from "./policy-scenes.ts";
@@ -33,6 +35,8 @@ describe("thirty items", () => {
   const kinds = isFull ? all : all.slice(0, 2);
   // Five of thirty in a row, wherever they begin.
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
+  const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
+  afterAll(() => recordFigure("faults among thirty items", counted, "five creations"));
 
   it.each(kinds.flatMap((kind) => at.map((after) => [kind, after] as const)))(
     "with %s at five creations after %i",
@@ -44,45 +48,63 @@ describe("thirty items", () => {
         const first = await home.integ([...words, "--retry-for", "0"]);
         await service.calm();
         const failed = resultsIn(first).filter((result) => result === "failed").length;
+        const done = resultsIn(first).filter((result) => result === "done").length;
+        counted.runs += 1;
+        counted["items that failed"] += failed;
+        counted["others unfinished"] += 30 - failed - done;
         expect(failed).toBeLessThanOrEqual(5);
-        expect(resultsIn(first).filter((result) => result === "done").length).toBe(30 - failed);
+        expect(done).toBe(30 - failed);
         expect(await isAnyAboveSlots(account)).toBe(false);
         const second = await home.integ(words);
         expect({ code: second.code, stderr: second.stderr }).toEqual({ code: 0, stderr: "" });
-        expect(await wrongsOf(account, home, names)).toEqual([]);
+        const [wrong, strayed] = [await wrongsOf(account, home, names), strayedIn(home)];
+        counted.wrong += wrong.length;
+        counted["secrets outside"] += strayed.length;
+        expect([wrong, strayed]).toEqual([[], []]);
         expect(new Set(resultsIn(await home.integ(words)))).toEqual(new Set(["none"]));
       } finally {
         home.remove();
       }
     },
   );
+});
 
-  it("with a fault at each request of five rotations", { timeout: 3_600_000 }, async () => {
-    const five = many(5);
-    let played = 0;
-    const faults = ["POST /v1/oauth_clients", "DELETE /v1/oauth_clients/*", "GET /v1/oauth_clients/*", "POST /*token*"];
-    for (const [index, fault] of faults.entries()) {
-      const kindsHere = isFull ? ["drop=after", "drop=before", "status=503", "cut=20"] : ["drop=after"];
-      const offsets = isFull ? [0, 1, 2, 3, 4] : [index % 2];
-      for (const [kind, after] of kindsHere.flatMap((one) => offsets.map((offset) => [one, offset] as const))) {
-        await account.clear();
-        const home = homeWith(service, { names: five });
-        try {
-          await home.integ(words);
-          writeFileSync(home.path("integ.yaml"), policyText(service, { names: five, scopes: widerScopes }));
+describe("thirty items, of which five are rotated", () => {
+  const names = many(30);
+  const rotated = many(5);
+  const at = ["POST /v1/oauth_clients", "DELETE /v1/oauth_clients/*", "GET /v1/oauth_clients/*", "POST /*token*"];
+  const kinds = isFull ? ["drop=after", "drop=before", "status=503", "cut=20"] : ["drop=after"];
+
+  it("with a fault at each request of the five", { timeout: 3_600_000 }, async () => {
+    await account.clear();
+    const home = homeWith(service, { names });
+    const counted = { runs: 0, "items that failed": 0, "secrets outside": 0, wrong: 0 };
+    try {
+      expect((await home.integ(words)).code).toBe(0);
+      for (const [index, fault] of at.entries()) {
+        const offsets = isFull ? [0, 1, 2, 3, 4] : [index % 2];
+        for (const [kind, after] of kinds.flatMap((one) => offsets.map((offset) => [one, offset] as const))) {
+          const wider = counted.runs % 2 === 0 ? rotated : [];
+          writeFileSync(home.path("integ.yaml"), policyText(service, { names, wider }));
           await service.fault(`${fault} after=${after} times=2 ${kind}`);
-          played += 1;
-          await home.integ([...words, "--retry-for", "0"]);
+          const first = await home.integ([...words, "--retry-for", "0"]);
           await service.calm();
+          counted.runs += 1;
+          counted["items that failed"] += resultsIn(first).filter((result) => result === "failed").length;
+          expect(await brokenFiles(account, home, names), `${fault} after=${after} ${kind}, immediately`).toEqual([]);
+          expect(await isAnyAboveSlots(account)).toBe(false);
           // A read that fails stops a plan; a proof that fails leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
-          expect(await wrongsOf(account, home, five), `${fault} after=${after} ${kind}`).toEqual([]);
-        } finally {
-          home.remove();
+          const [wrong, strayed] = [await wrongsOf(account, home, names), strayedIn(home)];
+          counted.wrong += wrong.length;
+          counted["secrets outside"] += strayed.length;
+          expect([wrong, strayed], `${fault} after=${after} ${kind}`).toEqual([[], []]);
         }
       }
+    } finally {
+      home.remove();
     }
-    console.log(`faults: ${played} runs of five rotations`);
+    recordFigure("faults among thirty items", counted, "five rotations");
   });
 });
 
@@ -114,6 +136,11 @@ describe("eight runs at once", () => {
       const results = rotated.flatMap(resultsIn);
       expect(results.filter((result) => result === "done").length).toBe(names.length);
       expect(new Set(results)).toEqual(new Set(["done", "elsewhere", "none"].filter((one) => results.includes(one))));
+      recordFigure(
+        "eight applies",
+        { runs: 16, items: names.length, "driven twice": 0, wrong: 0 },
+        "a journal in a file",
+      );
     } finally {
       home.remove();
     }

@@ -5,22 +5,28 @@
 // INTEG_TEST_FULL=1 plays every state, in both ways of recovery, otherwise a sample. INTEG_TEST_RESULTS=<file> keeps a line
 // for each state and passes over those that stand there already: a run that was ended continues.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { type Home, stayInThisProcess } from "../support/program.ts";
-import { isFull } from "../support/sample.ts";
+import { isFull, partOf } from "../support/sample.ts";
 import { sayWhetherTraced, spread } from "../support/strace.ts";
-import { filesWithSecrets } from "./client-audit.ts";
 import { undisturbed } from "./harness.ts";
 import {
   applyWords,
   brokenFiles,
+  clearAll,
   deliveredTo,
-  homeWith,
+  homeWithProfile,
   isAnyAboveSlots,
+  keysOf,
   many,
+  type Names,
   policyText,
   resultsIn,
+  strayedIn,
+  widerKeyScope,
   widerScopes,
   wrongsOf,
 } from "./policy-scenes.ts";
@@ -30,24 +36,42 @@ import { recordFiles } from "./power-loss-trace.ts";
 
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
-const sample = 5;
 
 /** What a person may do after the crash. */
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
+/** What the killed run does to the items. */
+type Work = "creates" | "rotates" | "begins an overlap" | "ends an overlap";
+
 interface Scene {
   readonly name: string;
   readonly parallel: number;
-  readonly isRotation: boolean;
+  readonly work: Work;
+  readonly keys: readonly string[];
+  readonly sample: number;
 }
 
+const some = ["item-1", "item-3", "item-4"];
+const clientScene = { keys: [], sample: 5 } as const;
+const mixedScene = { parallel: 4, keys: some, sample: 2 } as const;
+
 const scenes: readonly Scene[] = [
-  { name: "creates five clients one by one", parallel: 1, isRotation: false },
-  { name: "creates five clients, four at a time", parallel: 4, isRotation: false },
-  { name: "rotates five clients one by one", parallel: 1, isRotation: true },
-  { name: "rotates five clients, four at a time", parallel: 4, isRotation: true },
+  { name: "creates five clients one by one", parallel: 1, work: "creates", ...clientScene },
+  { name: "creates five clients, four at a time", parallel: 4, work: "creates", ...clientScene },
+  { name: "rotates five clients one by one", parallel: 1, work: "rotates", ...clientScene },
+  { name: "rotates five clients, four at a time", parallel: 4, work: "rotates", ...clientScene },
+  { name: "creates three keys and two clients", work: "creates", ...mixedScene },
+  { name: "rotates three keys and two clients", work: "rotates", ...mixedScene },
+  { name: "begins overlaps of three keys and two clients", work: "begins an overlap", ...mixedScene },
+  { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
+
+/** So long the list of keys is not believed that a key is not there; an apply until then leaves the item unfinished. */
+const settleMs = 16_000;
+/** An overlap of no more than this is over when the next run begins. */
+const shortOverlap = "1s";
+const overlapMs = 1000;
 
 let service: RewindableService;
 let account: Account;
@@ -61,7 +85,7 @@ const done = new Set(
     : [],
 );
 
-async function converge(at: Home, way: Way): Promise<string[]> {
+async function converge(at: Home, { work }: Scene, way: Way): Promise<string[]> {
   const wrong: string[] = [];
   if (way !== "apply") {
     const { code, stderr } = await undisturbed(at, ["journal", "recover", "--yes"]);
@@ -69,6 +93,11 @@ async function converge(at: Home, way: Way): Promise<string[]> {
   }
   const first = await undisturbed(at, applyWords);
   if (first.code !== 0) wrong.push(`apply ended with ${first.code}: ${first.stderr}`);
+  if (/overlap/.test(work)) {
+    await sleep(overlapMs);
+    const { code, stderr } = await undisturbed(at, applyWords);
+    if (code !== 0) wrong.push(`apply after the overlap ended with ${code}: ${stderr}`);
+  }
   const again = await undisturbed(at, applyWords);
   const later = resultsIn(again);
   if (later.length !== names.length || later.some((result) => result !== "none"))
@@ -76,56 +105,89 @@ async function converge(at: Home, way: Way): Promise<string[]> {
   return wrong;
 }
 
+async function madeSoFar(): Promise<number> {
+  return (await account.clients()).length + (await keysOf(account)).length;
+}
+
 /** Everything that is wrong with a state, before and after it was brought to its end. */
-async function wrongsIn(at: Home, { isRotation }: Scene, way: Way): Promise<string[]> {
+async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   const wrong: string[] = [];
   if (await isAnyAboveSlots(account)) wrong.push("more than 20 clients");
-  for (const name of await brokenFiles(account, at, names)) wrong.push(`${name} has no working client immediately`);
-  if (isRotation)
+  for (const name of await brokenFiles(account, at, names)) wrong.push(`${name} has nothing that works immediately`);
+  if (scene.work !== "creates")
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
-  const before = (await account.clients()).length;
-  wrong.push(...(await converge(at, way)), ...(await wrongsOf(account, at, names)));
-  // A client that an interrupted run made is replaced only if its secret is lost; what it did not make is made once.
-  const made = (await account.clients()).length - before;
-  if (made > names.length) wrong.push(`${made} clients were made after the crash`);
-  const strayed = filesWithSecrets(at.folder).filter((file) => !/^item-\d\.json$/.test(file));
+  const before = await madeSoFar();
+  wrong.push(...(await converge(at, scene, way)), ...(await wrongsOf(account, at, names)));
+  // What an interrupted run made is replaced only if its secret is lost; what it did not make is made once.
+  const made = (await madeSoFar()) - before;
+  if (made > names.length) wrong.push(`${made} were made after the crash`);
+  const strayed = strayedIn(at);
   if (strayed.length > 0) wrong.push(`secrets in ${strayed.join(", ")}`);
   const { code, stdout } = await undisturbed(at, ["journal", "verify"]);
   if (code !== 0) wrong.push(`journal verify ended with ${code}: ${stdout}`);
   return wrong;
 }
 
-async function stageOf({ isRotation, parallel }: Scene): Promise<{ at: Home; words: string[] }> {
-  await account.clear();
-  const at = homeWith(service, { names });
-  if (isRotation) {
-    const { code, stderr } = await undisturbed(at, applyWords);
-    if (code !== 0) throw new Error(stderr);
-    writeFileSync(at.path("integ.yaml"), policyText(service, { names, scopes: widerScopes }));
-  }
+async function applied(at: Home, policy: Names): Promise<void> {
+  writeFileSync(at.path("integ.yaml"), policyText(service, policy));
+  const { code, stderr } = await undisturbed(at, applyWords);
+  if (code !== 0) throw new Error(stderr);
+}
+
+async function stageOf({ work, parallel, keys }: Scene): Promise<{ at: Home; words: string[] }> {
+  await clearAll(account);
+  const at = await homeWithProfile(service, { names, keys });
+  const wider = { names, keys, scopes: widerScopes, keyScope: widerKeyScope };
+  const overlap = /overlap/.test(work) ? shortOverlap : "0s";
+  if (work !== "creates") await applied(at, { names, keys });
+  if (work === "ends an overlap") {
+    await applied(at, { ...wider, overlap });
+    await sleep(overlapMs);
+  } else if (work !== "creates") writeFileSync(at.path("integ.yaml"), policyText(service, { ...wider, overlap }));
   await service.calm();
   return { at, words: [...applyWords, "--parallel", String(parallel)] };
 }
 
+interface RecordedScene {
+  readonly at: Home;
+  readonly steps: number;
+  readonly states: readonly KilledState[];
+  readonly endedAt: number;
+}
+
+async function recorded(scene: Scene): Promise<RecordedScene> {
+  const { at, words } = await stageOf(scene);
+  const { value, moments } = await service.record(() =>
+    recordFiles(at.folder, (under) => at.spawned(words, { under })),
+  );
+  expect(value.ended.code, value.ended.stderr).toBe(0);
+  const changed = scene.work === "begins an overlap" ? "waiting" : "done";
+  expect(resultsIn(value.ended)).toEqual(names.map(() => changed));
+  const states = [...killedStates(value, moments)];
+  return { at, steps: value.steps.length, states, endedAt: performance.now() };
+}
+
 describe.runIf(sayWhetherTraced("an apply that is killed"))("integ apply, killed before each call", () => {
+  const runs = new Map<Scene, RecordedScene>();
+
   beforeAll(async () => {
     stayInThisProcess();
     service = await RewindableService.start();
     account = new Account(service);
+    for (const scene of scenes) runs.set(scene, await recorded(scene));
+  }, 300_000);
+  afterAll(async () => {
+    for (const { at } of runs.values()) at.remove();
+    await service?.stop();
   });
-  afterAll(() => service?.stop());
 
   it.each(scenes.map((scene) => [scene.name, scene] as const))(
     "%s, and converges",
     { timeout: 7_200_000 },
     async (name, scene) => {
-      const { at, words } = await stageOf(scene);
-      const { value, moments } = await service.record(() =>
-        recordFiles(at.folder, (under) => at.spawned(words, { under })),
-      );
-      expect(value.ended.code, value.ended.stderr).toBe(0);
-      const states = [...killedStates(value, moments)];
-      const chosen: readonly KilledState[] = isFull ? states : spread(states, sample);
+      const { at, steps, states, endedAt } = runs.get(scene)!;
+      if (scene.keys.length > 0) await sleep(Math.max(0, endedAt + settleMs - performance.now()));
+      const chosen = isFull ? partOf(states) : spread(states, scene.sample);
       const wrong: string[] = [];
       let played = 0;
       for (const [index, state] of chosen.entries()) {
@@ -140,11 +202,7 @@ describe.runIf(sayWhetherTraced("an apply that is killed"))("integ apply, killed
             appendFileSync(resultsFile, `${id}\t${found.join("; ").replaceAll(/\s+/g, " ") || "right"}\n`);
         }
       }
-      at.remove();
-      const { length: steps } = value.steps;
-      console.log(
-        `killed: apply ${name}: ${steps} steps, ${states.length} states, ${played} played, ${wrong.length} wrong`,
-      );
+      recordFigure("killed apply", { steps, states: states.length, played, wrong: wrong.length }, name);
       expect(wrong).toEqual([]);
     },
   );

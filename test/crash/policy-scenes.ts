@@ -2,32 +2,78 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
+import { integHere } from "../support/program-here.ts";
 import type { Service } from "../support/service.ts";
+import { filesWithSecrets } from "./client-audit.ts";
 
 export interface Names {
   readonly names: readonly string[];
+  /** Those of the names that are access keys; the others are OAuth clients. */
+  readonly keys?: readonly string[];
   readonly scopes?: string;
+  /** Items that have more scopes than the others. */
+  readonly wider?: readonly string[];
+  readonly keyScope?: string;
   readonly overlap?: string;
 }
 
 export const applyWords = ["apply", "--yes", "--json", "-q"];
 export const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
 export const widerScopes = "entity:read, organization:read";
+export const widerKeyScope = "*";
+/** How every secret of a key begins that the sandbox makes. */
+export const keySecretStart = "sbx_us_aks_";
 
 /** Of two service accounts in turn, so that thirty have their slots. */
-export function policyText(
-  { us }: Pick<Service, "us">,
-  { names, scopes = "entity:read", overlap = "0s" }: Names,
-): string {
-  const items = names.map(
-    (name, index) =>
-      `  ${name}:\n    service_account: ${index % 2 === 0 ? us.service_account_id : us.caller_service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: ${overlap} }\n    secret: { file: ${name}.json, format: json }\n`,
-  );
-  return `version: 1\nunmanaged: ignore\nlimits: { changes_per_run: 100 }\noauth_clients:\n${items.join("")}`;
+export function policyText({ us }: Pick<Service, "us">, policy: Names): string {
+  const { names, keys = [], scopes = "entity:read", wider = [], keyScope = "push-ingest:*", overlap = "0s" } = policy;
+  const accounts = [us.service_account_id, us.caller_service_account_id];
+  const common = (name: string): string[] => [
+    `rotate: { every: 60d, overlap: ${overlap} }`,
+    `secret: { file: ${name}.json, format: json }`,
+  ];
+  const clients = names
+    .filter((name) => !keys.includes(name))
+    .map((name, index) => [
+      `  ${name}:`,
+      `service_account: ${accounts[index % 2]}`,
+      `scopes: [${wider.includes(name) ? widerScopes : scopes}]`,
+      ...common(name),
+    ]);
+  const accessKeys = keys.map((name) => [
+    `  ${name}:`,
+    "type: service_account",
+    `scopes: ["${keyScope}"]`,
+    ...common(name),
+  ]);
+  const section = (title: string, items: readonly (readonly string[])[]): string[] =>
+    items.length === 0 ? [] : [`${title}:`, ...items.map((lines) => lines.join("\n    "))];
+  return [
+    "version: 1",
+    "unmanaged: ignore",
+    "limits: { changes_per_run: 100 }",
+    ...section("oauth_clients", clients),
+    ...section("access_keys", accessKeys),
+    "",
+  ].join("\n");
 }
 
 export function homeWith(service: Pick<Service, "us" | "env">, names: Names): Home {
   const home = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+  writeFileSync(home.path("integ.yaml"), policyText(service, names));
+  return home;
+}
+
+/** A home whose profile has a key of its own and can exchange the secret of a new one: a proof of keys needs that. */
+export async function homeWithProfile(service: Pick<Service, "us">, names: Names): Promise<Home> {
+  const { us } = service;
+  const home = new Home();
+  const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+  const tokens = ["--token-endpoint", us.token_endpoint, "--access-token-endpoint", us.access_token_endpoint];
+  const key = ["--api-key-stdin", "--api-key-id", us.access_key_id];
+  const words = ["profiles", "add", "prod", ...address, ...tokens, ...key];
+  const added = await integHere(home, words, { input: us.access_key_secret });
+  if (added.code !== 0) throw new Error(added.stderr);
   writeFileSync(home.path("integ.yaml"), policyText(service, names));
   return home;
 }
@@ -37,8 +83,11 @@ export function resultsIn({ stdout }: Ended): string[] {
 }
 
 interface Delivered {
-  readonly client_id: string;
-  readonly client_secret: string;
+  readonly client_id?: string;
+  readonly client_secret?: string;
+  /** Of a key. */
+  readonly id?: string;
+  readonly secret?: string;
 }
 
 export function deliveredTo(home: Home, name: string): Delivered | undefined {
@@ -46,28 +95,67 @@ export function deliveredTo(home: Home, name: string): Delivered | undefined {
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Delivered) : undefined;
 }
 
-/** What is wrong with the account after all was done: each item has one live client, which its file opens. */
+async function opens(account: Account, { client_id, client_secret, secret }: Delivered): Promise<boolean> {
+  if (secret === undefined) return account.opens(client_id ?? "", client_secret ?? "");
+  const answer = await fetch(account.service.us.access_token_endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ secret }),
+  });
+  await answer.arrayBuffer();
+  return answer.ok;
+}
+
+interface HeldKey {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+}
+
+/** Keys of items, revoked ones too. The program marks the names of keys that it makes. */
+export async function keysOf(account: Account): Promise<HeldKey[]> {
+  const all = (await account.service.control("GET", "/access_keys")) as HeldKey[];
+  return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
+}
+
+/** No client and no key of an item is live. */
+export async function clearAll(account: Account): Promise<void> {
+  await account.clear();
+  for (const { id, status } of await keysOf(account))
+    if (status !== "revoked") await account.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
+}
+
+/** What is wrong with the account after all was done: each item has one live client or key, which its file opens. */
 export async function wrongsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
-  const live = new Map((await account.live()).map((client) => [client.client_id, client]));
-  if (live.size !== names.length) found.push(`${live.size} live clients of ${names.length} items`);
+  const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);
+  const live = new Set([...(await account.live()).map(({ client_id }) => client_id), ...keys]);
+  if (live.size !== names.length) found.push(`${live.size} live clients and keys of ${names.length} items`);
   for (const name of names) {
-    const { client_id, client_secret } = deliveredTo(home, name) ?? {};
-    if (client_id === undefined || client_secret === undefined) found.push(`${name} has no secret`);
-    else if (!live.delete(client_id)) found.push(`${name} has the secret of a client that is not live`);
-    else if (!(await account.opens(client_id, client_secret))) found.push(`the secret of ${name} opens nothing`);
+    const held = deliveredTo(home, name);
+    const id = held?.client_id ?? held?.id;
+    if (held === undefined || id === undefined) found.push(`${name} has no secret`);
+    else if (!live.delete(id)) found.push(`${name} has the secret of a client or key that is not live`);
+    else if (!(await opens(account, held))) found.push(`the secret of ${name} opens nothing`);
   }
   return found;
 }
 
-/** Items whose file is there and opens no client. */
+/** Items whose file is there and opens nothing. */
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {
     const held = deliveredTo(home, name);
-    if (held && !(await account.opens(held.client_id, held.client_secret))) broken.push(name);
+    if (held && !(await opens(account, held))) broken.push(name);
   }
   return broken;
+}
+
+/** Files with a secret that are not an item's own; the profile's own key stands where profiles are kept. */
+export function strayedIn(home: Home): string[] {
+  return filesWithSecrets(home.folder, [keySecretStart]).filter(
+    (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),
+  );
 }
 
 export async function isAnyAboveSlots(account: Account): Promise<boolean> {

@@ -18,7 +18,7 @@ it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, 
   const { object, quick, sections } = JSON.parse(readFileSync(result, "utf8"));
   home.remove();
   expect([object, quick]).toEqual(["benchmark", true]);
-  const always = ["startUp", "walk", "lists", "growth", "latency", "memory", "table", "journal"];
+  const always = ["startUp", "walk", "lists", "growth", "latency", "memory", "table", "journal", "policy"];
   // A team's journal is measured where there is a PostgreSQL.
   expect([always, [...always, "team"]]).toContainEqual(Object.keys(sections));
   for (const line of Object.values<{ ratio: { median: number } }[]>(sections).flat())
