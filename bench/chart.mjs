@@ -45,14 +45,16 @@ export function verdictOf(line) {
   const bounds = [
     ...(bar.most === undefined ? [] : [`≤ ${bar.most}`]),
     ...(bar.least === undefined ? [] : [`≥ ${bar.least}`]),
+    ...(bar.mostSeconds === undefined ? [] : [`≤ ${bar.mostSeconds} s`]),
     ...(bar.mostMegabytes === undefined ? [] : [`< ${bar.mostMegabytes} MB`]),
   ].join(", ");
   return `${isReached(line) ? "reached" : "MISSED"} ${bounds}`;
 }
 
-export function isReached({ bar = {}, ratio, megabytes = 0 }) {
-  const { most = Infinity, least = 0, mostMegabytes = Infinity } = bar;
-  return ratio.median <= most && ratio.median >= least && megabytes < mostMegabytes;
+export function isReached({ bar = {}, ratio, seconds, megabytes = 0 }) {
+  const { most = Infinity, least = 0, mostSeconds = Infinity, mostMegabytes = Infinity } = bar;
+  const isFast = (seconds?.median ?? 0) <= mostSeconds;
+  return ratio.median <= most && ratio.median >= least && isFast && megabytes < mostMegabytes;
 }
 
 function number(value) {

@@ -1,7 +1,7 @@
 // `npm run bench`: builds, starts the page server, runs the sections, prints the chart and writes the result file. See
 // bench/README.md.
 //
-//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,team] [--node <file>]… [--result <file>] [--no-build]
+//   node bench/run.mjs [--quick] [--only startUp,walk,lists,growth,latency,memory,table,journal,policy,team] [--node <file>]… [--result <file>] [--no-build]
 //
 // With --node, once or more, the same with each of these Nodes, one after the other; else with the one that runs this.
 import { spawn, spawnSync } from "node:child_process";
@@ -35,6 +35,8 @@ const whole = {
   teamAtOnce: 100,
   journalSizes: [100, 10_000, 100_000, 1_000_000],
   journalRounds: 9,
+  policyItems: 1000,
+  policyRounds: 5,
 };
 
 /** Enough to see that everything runs; no figure of it means anything. */
@@ -60,6 +62,8 @@ const quick = {
   teamAtOnce: 4,
   journalSizes: [100, 1000],
   journalRounds: 1,
+  policyItems: 20,
+  policyRounds: 1,
 };
 
 const { values: flags } = parseArgs({

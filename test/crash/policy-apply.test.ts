@@ -9,6 +9,7 @@ import { isFull } from "../support/sample.ts";
 import { type Service, startService } from "../support/service.ts";
 import {
   applyWords as words,
+  brokenFiles,
   homeWith,
   isAnyAboveSlots,
   many,
