@@ -1,5 +1,5 @@
 // Preloaded by house.mjs into a Node that runs the program from its sources: which files of src/ are loaded, and which
-// frames of src/ stand above each POST and each sync of a file. Async frames count: V8 prints what awaits the call.
+// frames of src/ are above each POST and each sync of a file. Async frames count: V8 prints what awaits the call.
 import { readFileSync, writeFileSync } from "node:fs";
 import nodeModule, { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Prints how the house stands: sizes, circles, mechanisms that exist more than once, how far a creation has to go. Each
+// Prints the state of the sources: sizes, circles, mechanisms that exist more than once, how far a creation has to go. Each
 // line says how it was counted, so that two trees can be compared: node scripts/house.mjs [--list] [<tree>]
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

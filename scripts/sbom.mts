@@ -1,5 +1,5 @@
 // Writes the list of components (CycloneDX 1.6) beside the bundle. `npm sbom` and `npm audit` read the dependencies of an
-// installed package, and what is bundled is none of them: scanners read this file instead. It has no time and no serial
+// installed package, and what is bundled is not among them: scanners read this file instead. It has no time and no serial
 // number, so that the same sources make the same bytes.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-// What a person does next: a command that can be pasted as it stands, or one sentence that starts with a verb. The types
+// What a person does next: a command that can be pasted as it is, or one sentence that starts with a verb. The types
 // keep the two apart, and no value gets into a command but through the quoting of this file.
 
 declare const quoted: unique symbol;
@@ -166,7 +166,7 @@ interface Kept {
   readonly long: string;
   /** The next commands that take it. */
   readonly takes: RegExp;
-  /** Those that name it themselves, or something in its stead. */
+  /** Those that name it themselves, or something instead. */
   readonly names: RegExp;
 }
 
@@ -221,7 +221,7 @@ function typedValue(typed: readonly string[], { short, long }: Kept): string | u
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
   const takesValue = new Map(without.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
-    // What is added goes instead of what was typed.
+    // What is added replaces what was typed.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
   });
   const kept: string[] = [];

@@ -38,7 +38,7 @@ export interface AccessKey {
 /** What the answer to a creation or rotation says. */
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** One-time; nothing if the response has none: then it cannot be had any more. */
+  /** One-time; nothing if the response has none: then it is lost. */
   readonly secret: string | undefined;
 }
 

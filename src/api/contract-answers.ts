@@ -1,4 +1,4 @@
-// What this program reads of the answers of /v1 (§2), and how a published specification differs from it. What stands in the
+// What this program reads of the answers of /v1 (§2), and how a published specification differs from it. What is in the
 // document is untrusted text.
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-body.ts";

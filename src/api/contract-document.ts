@@ -1,4 +1,4 @@
-// A published specification as untrusted JSON: what stands at a place of it, and what is found there.
+// A published specification as untrusted JSON: what is at a place of it, and what is found there.
 import { isObject, type JsonObject } from "./json/json-body.ts";
 
 export interface Finding {
@@ -36,7 +36,7 @@ export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value of the document as it may stand in a sentence. */
+/** A value of the document as it may be in a sentence. */
 export function word(value: unknown): string {
   if (value === undefined) return "nothing";
   return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);

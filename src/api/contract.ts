@@ -1,5 +1,5 @@
 // What the service publishes of its contract (§4.5), what this program relies on in it (§4, §9), and how the two differ.
-// What stands in the document is untrusted text.
+// What is in the document is untrusted text.
 import { contractVersion, segment } from "./http/request-rules.ts";
 import type { Attempt } from "./http/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./http/caller.ts";
@@ -54,7 +54,7 @@ interface Expectation {
 
 const list = ["query limit", "query page_token"];
 
-/** What is spoken, with every parameter's braces emptied: their names are the document's own affair. */
+/** The supported operations, with every parameter's braces emptied: the names are up to the document. */
 const spoken: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
@@ -69,7 +69,7 @@ const spoken: Readonly<Record<string, Expectation>> = {
   "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
-/** Legacy operations (§4.4): they may stand in the same document, and have their own stage (§9.4). */
+/** Legacy operations (§4.4): they may be in the same document, and have their own stage (§9.4). */
 const legacy: readonly string[] = [
   "POST /api/v1/access-keys",
   "GET /api/v1/access-keys",
@@ -93,7 +93,7 @@ export interface ComparisonOptions {
 }
 
 /**
- * Compares a published specification of /v1 with what this program speaks.
+ * Compares a published specification of /v1 with what this program supports.
  * @param document an OpenAPI document, not trusted to be one
  * @returns drift first, then additions; empty where all is as expected
  */
@@ -114,7 +114,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }
 
-/** What was asked for does not count: it is spoken only if it is the version that this program was written for. */
+/** What was asked for does not count: it is supported only if it is the version that this program was written for. */
 function compareVersion(root: JsonObject, asked: string | undefined): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
   const subject = "contract version";

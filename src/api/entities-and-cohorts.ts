@@ -106,7 +106,7 @@ export function createEntities(v1: Caller): Entities {
 export interface Cohorts {
   /**
    * One page of members, one attempt. It has at most 50 rows, whatever limit is asked for (§8), and is not the last for that.
-   * @throws Failure `usage` for an id that is none, a limit outside 1 to 500, or an empty page token
+   * @throws Failure `usage` for an invalid id, a limit outside 1 to 500, or an empty page token
    */
   membersPage(cohortId: string, request: ListRequest): Promise<Attempt<RawPage>>;
 }

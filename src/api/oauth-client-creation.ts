@@ -71,7 +71,7 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
  * receipt under a key shows the client of that request (§4.2 rule 2): one that does not is another client, or has other
  * rights.
  * @param known.id the client that earlier receipts under the key showed
- * @param known.notIds clients that the new one stands in for
+ * @param known.notIds clients that the new one replaces
  */
 export function clientDifferences(
   client: Pick<OAuthClient, "id" | "service_account_id" | "scopes">,
@@ -161,7 +161,7 @@ function ofClient(client: OAuthClient, text: string): CreationDecision {
 }
 
 /**
- * The ids that can be read in an answer that is not a whole one, each only if it stands there once: enough to show whom a
+ * The ids that can be read in an answer that is not a whole one, each only if it is there once: enough to show whom a
  * secret seems to belong to, no proof of it.
  */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {

@@ -156,7 +156,7 @@ function broken(detail: string, { what, where }: Pick<WalkOptions, "what" | "whe
 }
 
 /**
- * The next page's token, read from the end of the body alone: what stands after the last `]` is the rest of the envelope
+ * The next page's token, read from the end of the body alone: what is after the last `]` is the rest of the envelope
  * if it has the usual order. Only a guess until the page is checked.
  */
 export function peekNextToken(body: Buffer): string | undefined {

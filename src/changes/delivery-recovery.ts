@@ -1,4 +1,4 @@
-// The way back to a secret after a crash: found where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
+// Finding a secret after a crash: where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
 import { type Entry, type EntryProgress, isSettled, isUnnamed } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
@@ -182,7 +182,7 @@ export function afterClaim(entry: Entry): Pick<Entry, "state" | "last_error" | "
 
 /**
  * The kept secret with all that is known of what it opens. What came with it is its receipt if that is an object with the
- * secret at its top level; a text that was cut is none, and never keeps a secret from its destination.
+ * secret at its top level; a cut text is not, and never keeps a secret from its destination.
  */
 export function belonging(kept: OneTimeSecret, entry: Entry): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
@@ -265,7 +265,7 @@ export async function deliverKept(
   return true;
 }
 
-/** The entry that was to stand in for this one and has not come to nothing. */
+/** The entry that was to replace this one and did not fail. */
 export async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
   const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "unusable"]);
   const standIns = await journal.select({ all: true, replaces: lost.id });
@@ -279,7 +279,7 @@ export function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): P
 /**
  * Where a secret is whose client the service shows without it. A destination that cannot be checked may hold the secret:
  * nothing is called lost for that.
- * @param entry as it stands with what the answer said
+ * @param entry as it is with what the answer said
  */
 export async function findSecret(
   { bench, lease }: SecretDelivery,
@@ -335,7 +335,7 @@ export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** The ids of what a creation stands in for, of the lost one that it replaces, and of the key that asks for it. */
+/** The ids of what a creation replaces, of its lost one, and of the key that asks for it. */
 export async function formerIds({ account, journal }: Workbench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);

@@ -161,7 +161,7 @@ export async function refuseBegunOtherwise(
 }
 
 /**
- * The newest creation of a rotation that has not come to nothing. One that stands in for a lost one counts once the lost
+ * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost
  * one is settled: until then the lost one leads to it.
  */
 export async function currentChild(
@@ -175,7 +175,7 @@ export async function currentChild(
   return children.find((entry) => !cameToNothing.has(entry.state) && !isOpen(entry.replaces));
 }
 
-/** Resumes a rotation at the step that it had reached, and brings it to its end. */
+/** Resumes a rotation at the step that it had reached, and completes it. */
 export async function finishRotation(work: RotationWork, contract: RotationContract): Promise<Rotated> {
   const { bench, lease, options } = work;
   const watched = new WatchedDestination(options.destination);
@@ -210,7 +210,7 @@ export async function finishRotation(work: RotationWork, contract: RotationContr
       await contract.revokeOld(by);
     }
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
-    // No one has to recognise the delivered secret any more.
+    // No one needs to recognise the delivered secret any more.
     await releaseReserved(bench, { ...created.entry, parent: null });
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
@@ -322,7 +322,7 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
 /**
  * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then someone may have
  * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
- * say stands in no one's way.
+ * say does not prevent it.
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
  */
 async function successorOf(
@@ -352,7 +352,7 @@ async function assertWorks({ noun, oldId, again, statusOf }: RotationContract, n
   });
 }
 
-/** A journal that cannot be read says nothing new: how the work ended stays what it is. */
+/** A journal that cannot be read says nothing new: the outcome of the work does not change. */
 async function stateOfChild({ journal }: Workbench, rotation: Entry, creation: Operation): Promise<Entry["state"]> {
   try {
     return (await currentChild(journal, rotation, creation))?.state ?? "refused";

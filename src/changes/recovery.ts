@@ -13,7 +13,7 @@ import { detailsOf, isInterruption, saysNothingWasDone, type Workbench } from ".
 import { shell } from "../next-step.ts";
 
 export interface RecoveryOptions {
-  /** Where a secret goes that still comes: asked for, else where the original command wanted it. */
+  /** Where a secret that is still to come goes: asked for, else where the original command wanted it. */
   readonly destinationOf: (entry: Entry) => Promise<Destination>;
   /** Asked once for each lost secret; no means that nothing is revoked. */
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
@@ -30,7 +30,7 @@ export interface RecoveryOptions {
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
 
-/** How one entry stands after recovery. */
+/** The state of an entry after recovery. */
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
@@ -64,7 +64,7 @@ export function worstOf(results: readonly Recovered[]): Failure | undefined {
 
 /**
  * Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others.
- * @param entries unfinished ones; settled ones are reported as they stand
+ * @param entries unfinished ones; settled ones are reported as they are
  */
 export async function recover(
   journal: Journal,
@@ -103,7 +103,7 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
   }
 }
 
-/** The entry after the work; nothing if the journal cannot be read any more: how the work ended stays what it is. */
+/** The entry after the work; nothing if the journal cannot be read any more: the outcome of the work does not change. */
 async function reread(journal: Journal, id: string): Promise<Entry | undefined> {
   try {
     return await journal.find(id);
@@ -117,7 +117,7 @@ async function reread(journal: Journal, id: string): Promise<Entry | undefined> 
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional">;
 
 /**
- * Resumes the work of an entry at the step that it had reached, and brings it to its end.
+ * Resumes the work of an entry at the step that it had reached, and completes it.
  * @param bench of the account that the entry was made for
  * @throws Failure `auth` if that is another account now; nothing was sent
  */

@@ -1,4 +1,4 @@
-// The one gate in front of every revocation: nothing is revoked without grounds. What passes is a DELETE that may be
+// The one check before every revocation: nothing is revoked without grounds. What passes is a DELETE that may be
 // repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment whether one
 // may have arrived.
 import { type Attempt, failureOf, type Answered } from "../api/http/attempt.ts";
@@ -45,7 +45,7 @@ export interface Successor {
 /** Reported before each request, and after every attempt that may have arrived. */
 export type Mark = (event: "send" | Failure) => Promise<void>;
 
-/** What an answer to a DELETE came to. */
+/** The result of a DELETE. */
 export type Reading<R> =
   | { readonly isOver: true; readonly end: R }
   | { readonly isOver: false; readonly failure: Failure; readonly mayHaveArrived: boolean };
@@ -86,7 +86,7 @@ export async function revoke<T, R>(
   }
 }
 
-/** @throws Failure if the grounds are none: what works stays */
+/** @throws Failure if there are no grounds: what works stays */
 function assertGrounds(grounds: RevocationGrounds): void {
   if (grounds.kind !== "replaced") return;
   const { id, proof, missing } = grounds.by;
@@ -325,8 +325,8 @@ export function listedStatus(bench: Workbench, key: ListedKey): Promise<string |
 }
 
 /**
- * The same before something is revoked because of it: a list that this credential may not read says nothing, and one that
- * cannot be had now is asked for again later.
+ * The same before something is revoked because of it: a list that this credential may not read says nothing, and one
+ * that is not available now is requested again later.
  * @throws Failure of the read
  */
 export function statusBeforeRevocation(bench: Workbench, key: ListedKey): Promise<string | undefined> {

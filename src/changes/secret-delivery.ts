@@ -1,4 +1,4 @@
-// The way of a one-time secret from the answer to its destination, in the order that loses least: kept on this machine,
+// How a one-time secret gets from the answer to its destination, in the order that loses least: kept on this machine,
 // proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
 // way back to it after a crash).
 import type { Salvage } from "../api/http/attempt.ts";
@@ -274,7 +274,7 @@ export function claimStep({ id, destination, operation }: Entry): NextStep {
 }
 
 /**
- * The failure of a client or key that exists and whose secret cannot be had (exit 9).
+ * The failure of a client or key that exists and whose secret is lost (exit 9).
  * @param requestId of the answer that showed it without the secret, if that came just now
  */
 export function secretLost(
@@ -350,7 +350,7 @@ function firstIdIn(text: string): string | undefined {
 }
 
 /**
- * Releases what was reserved for a secret. It is tidying up: how the work ended stays what it is, whatever the disk does;
+ * Releases what was reserved for a secret. This is cleanup: it does not change how the work ended, whatever the disk does;
  * what could not be released is reported, and `journal recover` releases it later.
  */
 export async function releaseReserved(

@@ -186,7 +186,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   await wait(bench, leftMs, "The service asked for this wait");
 }
 
-/** No one keeps a command waiting for days. */
+/** No one lets a command wait for days. */
 const longestWaitMs = 24 * 60 * 60_000;
 
 /** A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again. */
@@ -213,13 +213,13 @@ export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   });
 }
 
-// Two commands that ask for the same thing at the same moment make two of it. Neither waits for the other: who runs one twice
-// may want two. Each says so at its end, since the second one may have started after the first one looked.
+// Two commands that request the same thing at the same moment create two. Neither waits for the other: a person who runs one
+// twice may want two. Each says so at its end, since the second one may have started after the first one looked.
 
 /** States in which nothing was made, or is in use. */
 const nothing: ReadonlySet<string> = new Set(["refused", "abandoned", "replaced", "unusable"]);
 
-/** Says who is at the same request at this moment: each makes its own. */
+/** Reports who is working on the same request at this moment: each creates its own. */
 export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
   for (const { entry, holder } of alongside)
     tell.warn(
@@ -237,7 +237,7 @@ export function beginning({ clock }: Workbench): string {
  * @param since as `beginning` gave it
  */
 export async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
-  // Of several that begin the same item of a policy one continues: no one has asked for two.
+  // Of several that begin the same item of a policy one continues: no one requested two.
   if (own.detail.policy_name !== undefined) return;
   const others = (await touchedSince(bench, since)).filter(
     (entry) =>
@@ -251,13 +251,14 @@ export async function tellSimultaneous(bench: Workbench, own: Entry, since: stri
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Of all that were made the newest, whichever process says it: two logs that name each other's would cost both.
+  // Of all that were made the newest, whichever process says it: of two logs that name each other's client, a person could
+  // revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);
 }
 
-/** How the creation ended stays what it is, whether the journal can be read again or not. */
+/** The outcome of the creation does not change, whether the journal can be read again or not. */
 async function touchedSince({ journal }: Workbench, since: string): Promise<readonly Entry[]> {
   try {
     return await journal.select({ all: true, since });

@@ -1,4 +1,4 @@
-// What may stand at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
+// What may be at the cursor of a command line. Every shell's script asks this through `integ __complete`, so that all
 // of them complete alike and none has to know the commands.
 import type { Flag, Node, Tree, Value } from "./tree.ts";
 import type { LiveNames } from "./values.ts";
@@ -8,7 +8,7 @@ export interface Candidate {
   readonly summary?: string;
 }
 
-/** `prefix` is the part of the word at the cursor that stands before what is completed: `--output=`. */
+/** `prefix` is the part of the word at the cursor that is before what is completed: `--output=`. */
 export type Candidates = { readonly prefix: string } & (
   | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
   | { readonly kind: "files" }
@@ -127,7 +127,7 @@ function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Valu
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
 }
 
-/** The field after the last comma, of those that do not stand before it: each with what was typed, as shells complete words. */
+/** The field after the last comma, of those that are not before it: each with what was typed, as shells complete words. */
 function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
   const before = current.slice(0, current.lastIndexOf(",") + 1);
   const typed = before.split(",");

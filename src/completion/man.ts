@@ -162,7 +162,7 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Text that roff prints as it stands: nothing in it is a request, an escape or a typographic stand-in. */
+/** Text that roff prints as it is: nothing in it is a request, an escape or a typographic stand-in. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {
@@ -170,7 +170,7 @@ function plain(words: string): string {
   });
 }
 
-/** The same for prose: what stands between backticks is to be typed. */
+/** The same for prose: what is between backticks is to be typed. */
 function text(words: string): string {
   return words
     .split(/`([^`]*)`/)

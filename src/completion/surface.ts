@@ -49,7 +49,7 @@ export function surfaceDocument({ tree, environment, exitCodes }: Surface, versi
   };
 }
 
-/** One command; a noun's verbs stand in `commands`. */
+/** One command; a noun's verbs are in `commands`. */
 export function nodeDocument(node: Node): Record<string, unknown> {
   return {
     object: "command",

@@ -39,7 +39,7 @@ export interface DeclaredCommand {
 
 /** What a command says beyond its declaration. */
 export interface Notes {
-  /** Lines that a person can type as they stand, and what they do. */
+  /** Lines that a person can type as they are, and what they do. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
@@ -49,7 +49,7 @@ export interface Notes {
 
 /** The value of a flag or an argument. */
 export interface Value {
-  /** As it stands between `<` and `>`. */
+  /** As it is between `<` and `>`. */
   readonly name: string;
   readonly required: boolean;
   readonly repeatable: boolean;
@@ -64,7 +64,7 @@ export interface Flag {
   readonly value?: Value;
   /** True where the command refuses to run without it. */
   readonly mandatory: boolean;
-  /** The value that stands where the flag is not given, in words. */
+  /** The value that counts if the flag is not given, in words. */
   readonly standard?: string;
 }
 
@@ -78,7 +78,7 @@ export interface Node {
   readonly aliases: readonly string[];
   readonly summary: string;
   readonly arguments: readonly Argument[];
-  /** Its own flags: the global ones stand once, in `Tree`. */
+  /** Its own flags: the global ones are listed once, in `Tree`. */
   readonly flags: readonly Flag[];
   readonly nodes: readonly Node[];
   readonly examples: Notes["examples"];

@@ -1,7 +1,7 @@
 // What completes a value: words, files, or names that live on this machine.
 //
 // What a flag or argument declares with `.choices()` is the whole set. Everything else goes by the word between its angle
-// brackets, which means the same in every command. A word that stands in no table fails a test.
+// brackets, which means the same in every command. A word that is in no table fails a test.
 import { flags } from "../next-step.ts";
 
 /** The names that `integ __complete` prints, read from this machine alone. */

@@ -82,7 +82,7 @@ export function replaceFile(
 /**
  * Puts in the place of a file what another writer (a library) writes beside it, once that is proven whole and synced.
  * Only for the file's single writer: the holder of its lock.
- * @param write writes the candidate, 0600, and returns the text that must stand in it
+ * @param write writes the candidate, 0600, and returns the text that must be in it
  */
 export function replaceByCandidate(path: string, write: (candidate: string) => string): void {
   removeTemporaries(path);

@@ -36,7 +36,7 @@ function nameOf(code: string, error: Error): string {
   return number === undefined ? code : (names.get(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** How an error without any name is called: it stands in a sentence. */
+/** What an error without a name is called within a sentence. */
 const unnamed = "the system reports error";
 
 /** errno name of a failed system call. */
@@ -148,7 +148,7 @@ const errorWords: Readonly<Record<string, string>> = {
   EHWPOISON: "a part of the memory is damaged",
 };
 
-/** Why a file operation failed, as it stands in a sentence. */
+/** Why a file operation failed, as it is in a sentence. */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
@@ -159,7 +159,7 @@ function messageOfCode(code: string): string | undefined {
   return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
 
-/** The system's own words, without the path that stands in them: `permission denied (EACCES)`. */
+/** The system's own words, without the path that is in them: `permission denied (EACCES)`. */
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);

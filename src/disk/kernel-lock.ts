@@ -127,7 +127,7 @@ function isMountPoint(path: string): boolean {
 }
 
 /**
- * A lock that is held. Releasing it twice does no harm, and never fails: how the work under it ended stays what it is, and
+ * A lock that is held. Releasing it twice does no harm, and never fails: the outcome of the work under it does not change, and
  * what is left of a lock ends with its process.
  */
 export interface HeldLock {

@@ -35,7 +35,7 @@ export type LockAttempt =
 
 export interface LockMeans {
   readonly self: ProcessIdentity;
-  /** undefined where the kernel's lock cannot be had. */
+  /** undefined if the kernel's lock is not available. */
   readonly kernel: KernelLock | undefined;
 }
 
@@ -116,7 +116,7 @@ export function takeOver(path: string, means: LockMeans): "taken" | "free" | "li
   return (owner === undefined ? clearUnnamed(path) : clearDead(path, { owner, means })) ? "taken" : "lives";
 }
 
-/** Removes a lock without an owner's name; false if another one came to stand there. */
+/** Removes a lock without an owner's name; false if another one came to be there. */
 function clearUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);

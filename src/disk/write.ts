@@ -50,7 +50,7 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Whether the open file is the one that stands at the path. */
+/** Whether the open file is the one that is at the path. */
 export function isAt(path: string, fd: number): boolean {
   const open = fstatSync(fd, { bigint: true });
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });

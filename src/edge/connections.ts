@@ -1,4 +1,4 @@
-// The way from a profile to the service: one transport a command line, one connection a profile; and the sandbox inside this
+// From a profile to the service: one transport a command line, one connection a profile; and the sandbox inside this
 // process, for the profiles `sandbox` and `sandbox-eu`.
 import type { Service } from "../api/connect.ts";
 import type { DebugEvent, Transport } from "../api/http/exchange.ts";

@@ -1,10 +1,10 @@
-// How a help screen reads: what it does, how it is typed, what it takes, and last, where the eye rests, examples.
+// How a help screen reads: what it does, how it is typed, what it takes, and last, where readers look, examples.
 import type { Command, Help, Option } from "commander";
 import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** Where what is said of a flag has less space than this beside it, it stands below. Columns. */
+/** A description with less space than this beside its flag is printed below it. Columns. */
 const besideAtLeast = 28;
 
 export interface Section {
@@ -81,7 +81,7 @@ export interface Screen {
   readonly version: string;
 }
 
-/** What stands below the help of `integ` alone. */
+/** What is below the help of `integ` alone. */
 export const rootNotes = {
   examples: [
     { line: "integ entities list --profile sandbox", does: "try it with no account" },
@@ -90,7 +90,7 @@ export const rootNotes = {
   ],
 };
 
-/** What stands below the options: examples, as they are typed, and further paragraphs. @param columns of the terminal */
+/** What is below the options: examples, as they are typed, and further paragraphs. @param columns of the terminal */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {
   const width = Math.max(...examples.map(({ line }) => line.length));
   const isNarrow = width > 60 || examples.some(({ does }) => width + does.length + 5 > columns);

@@ -118,7 +118,7 @@ export class EscrowChoice {
 
   /**
    * Checked before anything is sent.
-   * @throws Failure `usage` if a recipient is none, or if the journal is a file: only its own machine reads that
+   * @throws Failure `usage` if a recipient is invalid, or if the journal is a file: only its own machine reads that
    */
   async check(typed: readonly string[] | undefined): Promise<void> {
     this.#typed = typed ?? this.#typed;

@@ -261,7 +261,7 @@ interface Typing {
 
 async function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Promise<Failure> {
   const [first = "", ...rest] = complaint.trim().split("\n");
-  // What was typed after a flag that does not exist may be a secret: it is not said back.
+  // What was typed after a flag that does not exist may be a secret: it is not repeated.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
   const suggestion = rest
     .join(" ")

@@ -37,7 +37,7 @@ export function readActor(value: unknown): Actor | null {
   return typeof run === "string" ? { user, host, run } : { user, host };
 }
 
-// Who is at work here, as the journal's records name it.
+// Who is working here, as the journal's records name it.
 
 export function actorOf(env: Readonly<Record<string, string | undefined>>): Actor {
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };

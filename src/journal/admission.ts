@@ -68,7 +68,7 @@ export function keyOf({ idempotent }: Intent, { key }: { readonly key?: string }
   return idempotent ? key : undefined;
 }
 
-/** Whose profiles stand in a journal: those of one machine, or of many. */
+/** Whose profiles are in a journal: those of one machine, or of many. */
 export type JournalScope = "machine" | "shared";
 
 /**

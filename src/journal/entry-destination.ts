@@ -1,4 +1,4 @@
-// Where a secret was to go, as it may stand in the journal: no secret, nothing that opens one. Checked when it is read.
+// Where a secret was to go, as it may be in the journal: no secret, nothing that opens one. Checked when it is read.
 
 const plainFormats = ["raw", "line", "json", "json-string", "env"] as const;
 

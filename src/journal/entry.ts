@@ -53,7 +53,7 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 
 /**
  * The format of the records that this program writes; it reads the earlier ones too. A newer one is shown and never changed.
- * 1: what 0.1.0 wrote. 2: what an entry needs in order to be finished anywhere stands in it (`proof`, `kept_at`, `put_off`,
+ * 1: what 0.1.0 wrote. 2: what an entry needs in order to be finished anywhere is in it (`proof`, `kept_at`, `put_off`,
  * `differs`, the state `waiting`, …); a program that does not know these would finish it wrongly.
  */
 export const formatVersion = 2;
@@ -199,7 +199,7 @@ export interface EntryIdentity {
   readonly request_text: string;
   /** Normal form of the request: the same text means the same request (scopes as a set, for example). */
   readonly fingerprint: string;
-  /** Entry whose client this one stands in for. */
+  /** Entry whose client this one replaces. */
   readonly replaces: string | null;
   /** Entry of the larger piece of work that this one belongs to. */
   readonly parent: string | null;

@@ -7,7 +7,7 @@ import { readEntry } from "./read-entry.ts";
 
 export type EntryRecord = Extract<SoundRecord, { kind: "entry" }>;
 
-/** A record and where it stands in its file. */
+/** A record and where it is in its file. */
 export interface PlacedRecord {
   readonly record: EntryRecord;
   readonly offset: number;
@@ -36,7 +36,7 @@ export interface FoldFacts {
   readonly gaps: ReadonlySet<string>;
 }
 
-/** What stands in the file before the records that a fold takes in, asked for piece by piece instead of held. */
+/** What is in the file before the records that a fold takes in, asked for piece by piece instead of held. */
 export interface Earlier extends FoldFacts {
   /** How many entries it has, and the highest id of them. */
   readonly count: number;
@@ -62,7 +62,7 @@ interface Slot {
   last: number;
   /** Its sound records, oldest first. */
   readonly records: PlacedRecord[];
-  /** How many of them stand in the part before. */
+  /** How many of them are in the part before. */
   readonly earlier: number;
   entry: Entry | undefined;
   /** Names of the entry, once it was looked for by one. */

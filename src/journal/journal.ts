@@ -114,7 +114,7 @@ export interface Pruned {
 
 /** An entry that this process alone may change, until it is released. */
 export interface EntryLease {
-  /** As it stands after the last step that was recorded. */
+  /** As it is after the last step that was recorded. */
   readonly entry: Entry;
   /**
    * Until when a request of its last holder may be under way, who never let it go: ISO 8601 UTC. undefined: none is.
@@ -127,7 +127,7 @@ export interface EntryLease {
   record(change: Partial<EntryProgress>): Promise<Entry>;
   /** Keeps what was learned on the way, to be recorded with the next step. */
   note(change: Partial<EntryProgress>): void;
-  /** Lets others lease it. Safe to repeat; never fails, so that it cannot take the place of how the work ended. */
+  /** Lets others lease it. Safe to repeat; never fails, so that it cannot replace the outcome of the work. */
   release(): Promise<void>;
 }
 
@@ -138,7 +138,7 @@ export interface Admission {
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
-  /** Who is at the same request in this moment, under an entry of its own. */
+  /** Who is working on the same request at this moment, under an entry of its own. */
   readonly alongside?: readonly { readonly entry: string; readonly holder: Holder }[];
 }
 

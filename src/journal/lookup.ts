@@ -21,13 +21,13 @@ export interface EntryFilter {
   readonly ids?: readonly string[];
   /** The steps of that entry. */
   readonly parent?: string;
-  /** Those that stand in for that entry. */
+  /** Those that replace that entry. */
   readonly replaces?: string;
   /** Those that made, changed or revoked that client or key; a `client_id` counts too. */
   readonly resource?: string;
   /** Those that are work for the item of a policy with that name. */
   readonly item?: string;
-  /** At most so many of them, the newest. */
+  /** At most this many of them, the newest. */
   readonly limit?: number;
 }
 

@@ -21,7 +21,7 @@ export interface Merged {
 /** What of an entry is to be appended. */
 export interface MergeStep {
   readonly id: string;
-  /** As it stands after its newest record. */
+  /** As it is after its newest record. */
   readonly entry: Entry;
   readonly contents: readonly string[];
   /** How many of its records are there. */

@@ -142,7 +142,7 @@ function hasNeededDetail(operation: unknown, detail: EntryDetail): boolean {
     : detail.mode === "in_place" && detail.key_id !== undefined;
 }
 
-/** Names of a newer format that this one does not know are shown as they stand. */
+/** Names of a newer format that this one does not know are shown as they are. */
 function isState(value: unknown): value is EntryState {
   return isText(value);
 }

@@ -26,7 +26,7 @@ export interface Slice {
   readonly end: number;
 }
 
-/** A sound line. `intent` is the text of what never changes, compared as it stands; undefined in a newer format. */
+/** A sound line. `intent` is the text of what never changes, compared as it is; undefined in a newer format. */
 export type SoundRecord = { readonly format: number; readonly sum: string; readonly after?: string | undefined } & (
   | { readonly kind: "header"; readonly kept?: KeptPart | undefined }
   | { readonly kind: "other" }
@@ -44,7 +44,7 @@ export type SoundRecord = { readonly format: number; readonly sum: string; reado
 export interface KeptPart {
   readonly records: number;
   readonly digest: string;
-  /** Entries whose history had a gap already: what was damaged or removed cannot be had again. */
+  /** Entries whose history had a gap already: what was damaged or removed is lost. */
   readonly gaps: readonly string[];
 }
 
@@ -138,7 +138,7 @@ export function recordContent(entry: Entry, { by, prev }: RecordMaking): string 
 
 /**
  * A line without its newline as a record, or undefined where it is not sound. The checksum covers every byte after it,
- * so that any flipped bit is seen. Version and checksum stand at the same place in every format to come.
+ * so that any flipped bit is seen. Version and checksum are at the same place in every format to come.
  */
 export function readLine(line: Slice): SoundRecord | undefined {
   const { bytes, start, end } = line;
@@ -188,7 +188,7 @@ const hashDigits = 64;
 const hexDigits = /^[0-9a-f]+$/;
 const countDigits = /^[1-9][0-9]{0,14}$/;
 
-/** Read from the end, without parsing the rest: they stand there in this order, where earlier versions have `}}`. */
+/** Read from the end, without parsing the rest: they are there in this order, where earlier versions have `}}`. */
 function tailOf({ bytes, start, end }: Slice): Tail {
   const text = bytes.toString("latin1", Math.max(start, end - longestTail), end);
   let to = text.length - 1;
@@ -275,7 +275,7 @@ function newerRecord(line: Slice, { format, sum }: Pick<Head, "format" | "sum">)
   }
 }
 
-// The records of one entry as its history, and whether each stands on the one before.
+// The records of one entry as its history, and whether each follows the one before.
 
 /** What a step of an entry's work left: when, as what, by whom. */
 export interface Step {
@@ -313,7 +313,7 @@ function stepIn({ now, by }: Record<string, unknown>): Step {
 }
 
 /**
- * Whether each record stands on the one before it in its entry. Those of format 1 name none before them.
+ * Whether each record follows the one before it in its entry. Those of format 1 name none before them.
  * @param from the first that is looked at; those before it were looked at already
  * @returns the place of the first that does not; undefined where all do
  */
@@ -334,7 +334,7 @@ export function historyFinding(id: string, place: number, isKnown: boolean): Fin
 }
 
 /**
- * Records that do not stand on the one before them in their entry.
+ * Records that do not follow the one before them in their entry.
  * @param newest the hash of the newest record, where the journal keeps it besides
  */
 export function historyFindings(id: string, lines: readonly Slice[], newest?: string): Finding[] {

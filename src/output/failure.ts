@@ -16,7 +16,7 @@ export interface FailureStyle {
   readonly width?: number | undefined;
 }
 
-/** As much of the service's own words as anybody reads. */
+/** As much of the service's own words as anyone reads. */
 const longestText = 2000;
 
 /**
@@ -141,7 +141,7 @@ function oneLine(text: string): string {
   return shortened(visibleText(text), longestText);
 }
 
-/** As much as anybody reads, line by line, nothing in it acting. */
+/** As much as anyone reads, line by line, nothing in it acting. */
 function linesOf(text: string): string[] {
   return shortened(visibleLines(text), longestText).split("\n");
 }

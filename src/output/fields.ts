@@ -12,7 +12,7 @@ export interface FieldPath {
 /**
  * The fields of `--fields a,b.c`.
  * @param names as split at the commas; white space around a name is dropped
- * @throws Failure `usage` where a name, or a step of one, is empty or a name stands twice
+ * @throws Failure `usage` where a name, or a step of one, is empty or a name occurs twice
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());

@@ -1,6 +1,6 @@
 import { Failure } from "../errors.ts";
 
-/** How deep arrays and objects may stand in each other: far more than any answer needs, far less than the stack. */
+/** How deep arrays and objects may be in each other: far more than any answer needs, far less than the stack. */
 export const maxNesting = 200;
 
 /** A value and where it stands: `[start, end)` in UTF-16 units of the source text. */
@@ -145,7 +145,7 @@ class Reader {
     return { kind: /[a-z]/.test(first ?? "") ? "literal" : "number", start, end: this.position };
   }
 
-  /** Up to the first quote that no backslash escapes; what stands between is judged by `JSON.parse`. */
+  /** Up to the first quote that no backslash escapes; what is between is judged by `JSON.parse`. */
   string(): JsonScalar {
     const start = this.position;
     if (this.source[start] !== '"') throw this.broken();
@@ -203,7 +203,7 @@ export function compactJson(text: string): string {
 
 /**
  * JSON text over several lines, two spaces a level; every token as it came.
- * @param level how deep the text stands in a larger one: every line but the first begins that much further right
+ * @param level how deep the text is in a larger one: every line but the first begins that much further right
  */
 export function indentedJson(text: string, level = 0): string {
   const tree = parseJson(text);

@@ -52,7 +52,7 @@ export class LiveLine implements LiveText {
 
   /**
    * @param label asked for at every frame
-   * @param lines what stands below it, shown too while something that began later has the first line
+   * @param lines what is below it, shown too while something that began later has the first line
    */
   begin(label: Label, lines?: () => readonly string[]): Progress {
     const item = { label, lines };
@@ -94,7 +94,7 @@ export class LiveLine implements LiveText {
     const terminal = this.#terminal;
     this.#spinner = ora({
       stream: terminal.stderr,
-      discardStdin: false, // it would take the terminal into raw mode
+      discardStdin: false, // it would put the terminal into raw mode
       hideCursor: false, // it would catch signals to show the cursor again
       isEnabled: true,
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",

@@ -127,7 +127,7 @@ export class OutFile implements Sink {
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
-    // What stands behind the noted place is the beginning of a page that was not whole.
+    // What is behind the noted place is the beginning of a page that was not whole.
     ftruncateSync(fd, this.#bytes);
     return fd;
   }

@@ -68,7 +68,7 @@ export interface Output extends Questions {
    */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /**
-   * Prints text as it stands, with a new line at the end; on a terminal what is invisible in it is made visible.
+   * Prints text as it is, with a new line at the end; on a terminal what is invisible in it is made visible.
    * Text of the service goes through `visibleText` first.
    */
   text(text: string): Promise<void>;
@@ -76,7 +76,7 @@ export interface Output extends Questions {
   note(text: string): void;
   /** What must be known. */
   warn(text: string): void;
-  /** A line of a log that was asked for: on stderr, as it stands. */
+  /** A line of a log that was asked for: on stderr, as it is. */
   log(line: string): void;
   /** The command to type next; `--quiet` silences it. */
   next(command: NextCommand): void;
@@ -174,7 +174,7 @@ function createPrinting(
   const { terminal, format } = options;
   let mistaken: string | undefined;
   const target = stdoutTarget(options, { note, tellMissing: ({ what }) => warn(what) });
-  // Of what was read alone: how a change ended stays what it is.
+  // Of what was read alone: the outcome of a change does not change.
   const readTarget = stdoutTarget(options, {
     note,
     tellMissing: ({ what, isAll }) => (isAll ? (mistaken = what) : warn(what)),
@@ -291,7 +291,7 @@ class LazyList implements ListWriter {
   }
 }
 
-/** Further lines stand further in, so that no line that came from elsewhere passes for one of ours. */
+/** Further lines are further in, so that no line that came from elsewhere passes for one of ours. */
 function message(
   label: string,
   { text, width }: { readonly text: string; readonly width: number | undefined },
@@ -318,7 +318,7 @@ function stdoutTarget(
   };
 }
 
-/** A file is as good as a pipe: nothing fitted, nothing coloured. */
+/** A file is treated as a pipe: nothing fitted, nothing coloured. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, colour: 0 };
 }

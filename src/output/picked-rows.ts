@@ -6,7 +6,7 @@ import { hasMembers, type ReadPage, type RowPage, rowTexts } from "./row-page.ts
 
 const nothing = Buffer.from("null");
 
-/** What stands before a field's value, and where the value is. */
+/** What is before a field's value, and where the value is. */
 interface Part extends FieldSlot {
   readonly field: FieldPath;
   readonly before: Buffer;

@@ -66,7 +66,7 @@ export function oncePerLayout<T>(work: (layout: Layout) => T): (layout: Layout) 
 
 /** How a field is found in rows of one layout. */
 export interface FieldSlot {
-  /** The number of its member, or of the one that it stands in; -1 if there is none. */
+  /** The number of its member, or of the one that it is in; -1 if there is none. */
   readonly slot: number;
   /** The steps from the member's value on; empty if that is the field's. */
   readonly steps: readonly string[];

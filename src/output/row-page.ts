@@ -3,20 +3,20 @@ import { isAscii } from "node:buffer";
 import { compactJson } from "./json-text.ts";
 
 /**
- * Rows where they stand in the body of an answer (UTF-8).
+ * Rows where they are in the body of an answer (UTF-8).
  * `spans` holds a pair for each row: its first byte, and the byte after its last. Writers may overwrite the bytes
  * between two rows.
  */
 export interface RowPage {
   readonly body: Buffer;
   readonly spans: Uint32Array;
-  /** Known: rows are compact and nothing but one comma stands between two. Absent where no one looked. */
+  /** Known: rows are compact and nothing but one comma is between two. Absent where no one looked. */
   readonly isTight?: boolean;
   /** Where the members of each row stand, if that is known: the page is tight then. */
   readonly members?: RowMembers | undefined;
 }
 
-/** Where the members of each row stand in the page's body. */
+/** Where the members of each row are in the page's body. */
 export interface RowMembers {
   /**
    * For each row the number of its first member and of the one after its last. The first has its highest bit set if the names
@@ -61,7 +61,7 @@ export function rowTexts(page: RowPage): string[] {
   return Array.from({ length: rowCount(page) }, (_, row) => rowText(page, row));
 }
 
-/** True where nothing but one comma stands between a row and the next. */
+/** True where nothing but one comma is between a row and the next. */
 export function isAdjacent(page: RowPage): boolean {
   const { body, spans } = page;
   if (page.isTight) return true;
@@ -104,7 +104,7 @@ export function rowLines(page: RowPage): Buffer {
 }
 
 /**
- * True where every string in the page is printable ASCII for certain: no other byte and no escape stands in its body.
+ * True where every string in the page is certainly printable ASCII: no other byte and no escape is in its body.
  * What is printed of such a page needs no sanitiser and no measuring.
  */
 export function isPlain({ body }: RowPage): boolean {
@@ -125,8 +125,8 @@ function copiedRows(page: RowPage, separator: string): Buffer {
 
 /**
  * True where rows have no white space outside of strings. It looks only at the white space there is: a tab or new line
- * cannot stand inside a string, and a space between two characters of which neither is a quote, a bracket, a comma or
- * a colon cannot stand outside of one. Only where that leaves a doubt the row is read up to there.
+ * cannot be inside a string, and a space between two characters of which neither is a quote, a bracket, a comma or
+ * a colon cannot be outside of one. Only where that leaves a doubt the row is read up to there.
  * @param rows a range of rows with nothing but commas between them
  */
 export function isCompact(page: RowPage, rows: { from: number; to: number }): boolean {
@@ -146,7 +146,7 @@ export function isCompact(page: RowPage, rows: { from: number; to: number }): bo
   return true;
 }
 
-/** Whether a byte of a JSON text stands inside of a string. */
+/** Whether a byte of a JSON text is inside of a string. */
 function isInString(body: Buffer, start: number, at: number): boolean {
   let inside = false;
   for (let index = start; index < at; index += 1) {

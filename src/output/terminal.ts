@@ -93,7 +93,7 @@ export class Terminal {
     return columns > 0 ? columns : 80;
   }
 
-  /** Columns of the terminal standard error is, at this moment; nothing if it is none: then no line is broken. */
+  /** Columns of the terminal standard error is, at this moment; nothing if it is not a terminal: then lines are not wrapped. */
   get errWidth(): number | undefined {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }

@@ -41,7 +41,7 @@ export class UniqueRows {
   }
 }
 
-/** A string among the bytes of a body; nothing if the value is none. */
+/** A string among the bytes of a body; nothing if it is not a string. */
 function stringOf(body: Buffer, start: number, end: number): string | undefined {
   if (body[start] !== 0x22) return undefined;
   for (let at = start + 1; at < end - 1; at += 1)

@@ -41,7 +41,7 @@ export function draftPolicy(
 }
 
 function linesOf({ kind, id, lines, name: known }: DraftItem, name: string): string[] {
-  // An id with other characters cannot stand in a command that is pasted as it is.
+  // An id with other characters cannot be in a command that is pasted as it is.
   const isPlain = /^\w[\w.:-]*$/.test(id);
   const adopt =
     known === name

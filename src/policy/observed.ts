@@ -1,7 +1,7 @@
 // What a plan is made from: the journal's works and the clients and keys as the service shows them. Types only.
 import type { ItemWorks } from "./works.ts";
 
-/** A client or key as it stands. What the service does not say is undefined. */
+/** A client or key as it is. What the service does not say is undefined. */
 export interface SeenCredential {
   readonly id: string;
   /** `absent`: the service does not know it. */

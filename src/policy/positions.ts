@@ -1,4 +1,4 @@
-// Where a value stands in a YAML text, for messages: line and column, counted from 1.
+// Where a value is in a YAML text, for messages: line and column, counted from 1.
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, type Node, type Pair } from "yaml";
 
 export interface Position {
@@ -24,7 +24,7 @@ export class Positions {
     return this.#at(this.#follow(path).node);
   }
 
-  /** The position of the key that a value stands under. */
+  /** The position of the key that a value is under. */
   ofKey(path: Path): Position {
     return this.#at(this.#follow(path).key ?? this.#follow(path).node);
   }

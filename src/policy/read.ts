@@ -120,7 +120,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return found;
 }
 
-/** What a terminal may act on, or a reader cannot see; new lines and tabs stand in the text of a command. */
+/** What a terminal may act on, or a reader cannot see; new lines and tabs are in the text of a command. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 

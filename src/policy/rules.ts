@@ -1,5 +1,5 @@
-// What the schema of a policy file cannot say: durations, dates and windows that are none, scopes over the limits, names and
-// destinations that stand twice, an overlap longer than the age. Together with it, the file's values as a policy.
+// What the schema of a policy file cannot say: invalid durations, dates and windows, scopes over the limits, names and
+// destinations that occur twice, an overlap longer than the age. Together with it, the file's values as a policy.
 import { resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
@@ -15,7 +15,7 @@ import { readWindow } from "./window.ts";
 export interface Defect {
   readonly path: Path;
   readonly message: string;
-  /** The key is wrong, not what stands under it. */
+  /** The key is wrong, not what is under it. */
   readonly isKey?: boolean;
 }
 

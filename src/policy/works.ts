@@ -14,11 +14,11 @@ export interface Work {
 }
 
 export interface ItemWorks {
-  /** The newest first, without those that came to nothing before anything failed. */
+  /** The newest first, without those that ended without effect before anything failed. */
   readonly works: readonly Work[];
   /** Failures in a row since the last success. */
   readonly failures: number;
-  /** The oldest work that is not finished; an overlap that runs is none. */
+  /** The oldest work that is not finished; a running overlap does not count. */
   readonly unfinished: Work | undefined;
   /** A rotation whose overlap runs. */
   readonly waiting: Work | undefined;
@@ -91,7 +91,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leftOne.has(entry.state))
     .map(({ made: id }) => id!);
-  // What a rotation was to replace is the item's again if nothing came of the rotation.
+  // What a rotation was to replace is the item's again if the rotation had no effect.
   const before = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,

@@ -1,4 +1,4 @@
-// The way from a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
+// From a chosen profile to its credentials, each fetched when first asked for, and only for its origin (§5.1 to
 // §5.3).
 import { Failure } from "../errors.ts";
 import { areSameOrigins } from "./address.ts";

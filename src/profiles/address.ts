@@ -42,7 +42,7 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 
 /**
  * A base URL as it is typed now: the prefixes of both contracts are appended to it (§4) and do not belong to it.
- * @param typed how the flag or variable stands before its value, e.g. `--base-url ` or `INTEG_BASE_URL=`
+ * @param typed how the flag or variable is before its value, e.g. `--base-url ` or `INTEG_BASE_URL=`
  * @throws Failure `usage` as `checkBaseUrl`, and where it ends in such a prefix
  */
 export function checkTypedBaseUrl(text: string, typed: string): string {
@@ -64,7 +64,7 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
  */
 export function checkRegionOfHost(base: string, region: string): void {
   const { hostname } = new URL(base);
-  // A registered name or a country's ending may hold the letters of a region: only what stands before counts.
+  // A registered name or a country's ending may hold the letters of a region: only what is before counts.
   const words = new Set(
     hostname
       .toLowerCase()

@@ -20,7 +20,7 @@ const deepest = 100;
 
 class Broken extends Error {}
 
-/** Walks a JSON text to its end or to the first place where it is none. */
+/** Walks a JSON text to its end or to the first place where it is invalid. */
 export function mapJson(text: string): JsonMap {
   const offsets = new Map<string, number>();
   let next = "";

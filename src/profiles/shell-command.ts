@@ -1,4 +1,4 @@
-// Runs a command that a person wrote, through the shell. No secret ever stands in an argument or in the child's
+// Runs a command that a person wrote, through the shell. No secret ever is in an argument or in the child's
 // environment.
 import type { ChildProcess } from "node:child_process";
 import { Failure } from "../errors.ts";

@@ -62,7 +62,7 @@ function unauthenticated(detail: string, challenge = challenges): Problem {
   return new Problem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": challenge } });
 }
 
-/** User name and password of a Basic header (RFC 7617), undefined where it is none. */
+/** User name and password of a Basic header (RFC 7617), undefined if it is invalid. */
 export function basicPair(header: string): { user: string; password: string } | undefined {
   const match = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header);
   if (!match) return undefined;

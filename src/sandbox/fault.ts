@@ -25,7 +25,7 @@ function probability(text: string): number | undefined {
   return value >= 0 && value <= 1 ? value : undefined;
 }
 
-/** Printable text that may stand in a header. */
+/** Printable text that may be in a header. */
 function headerText(text: string): string | undefined {
   return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
 }

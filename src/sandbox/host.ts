@@ -25,7 +25,7 @@ const answers = channel("integ:sandbox:answer");
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
-  /** Without the value of Authorization, whose SHA-256 stands in `authorization_sha256`. */
+  /** Without the value of Authorization, whose SHA-256 is in `authorization_sha256`. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
   /** As sent; null where it carries a secret. */

@@ -14,7 +14,7 @@ import {
 
 // @assumed parameters and responses of both, fields of a person and of a membership (§4.4, §2.5 "not shown")
 
-/** At most so many people are found by one search. */
+/** At most this many people are found by one search. */
 const mostFound = 50;
 /** So many are looked at between two turns of the event loop. */
 const stride = 20_000;

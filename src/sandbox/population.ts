@@ -63,7 +63,7 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** A name as it stands in an e-mail address. */
+/** A name as it is in an e-mail address. */
 function plain(name: string): string {
   return name
     .toLowerCase()

@@ -82,7 +82,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The answer to what is not HTTP: no request was read, so it goes to the socket as it stands. */
+/** The answer to what is not HTTP: no request was read, so it goes to the socket as it is. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const body = textOf(problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId));

@@ -108,7 +108,7 @@ export interface RegionFacts {
 }
 
 export type RegionState = RegionFacts & Tables;
-/** As it stands in a file. */
+/** As it is in a file. */
 export type RegionRecord = RegionFacts & Arrays;
 
 interface Common {

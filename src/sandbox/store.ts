@@ -91,7 +91,7 @@ function refuseFolder(path: string): void {
     });
 }
 
-/** The file as it stands, if there is one: what changes with every change of it. */
+/** The file as it is, if there is one: what changes with every change of it. */
 function statOf(path: string): fs.BigIntStats | undefined {
   const stat = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   if (stat?.isDirectory()) refuseFolder(path);
@@ -190,7 +190,7 @@ export class Store {
     this.#isWorking = false;
   }
 
-  /** The state as it stands in the file; nothing where there is none. */
+  /** The state as it is in the file; nothing where there is none. */
   #refreshed(): State | undefined {
     const stat = statOf(this.#path);
     if (stat === undefined) return undefined;

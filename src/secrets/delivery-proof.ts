@@ -1,4 +1,4 @@
-// How a delivered secret is recognised by what stands there: a digest under a random key of its entry, in the journal before
+// How a delivered secret is recognised by what is there: a digest under a random key of its entry, in the journal before
 // the delivery. Where a file is, and which inode it has, prove nothing once a folder was moved or restored.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync } from "node:fs";

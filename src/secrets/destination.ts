@@ -95,7 +95,7 @@ interface DestinationDescription {
   readonly delivered?: string;
   /** What showed that it arrived. */
   readonly proof: string;
-  /** What leads there again, if the journal keeps enough of it. */
+  /** What opens it again, if the journal keeps enough of it. */
   readonly option?: DestinationOption;
   /** A later process can see there, on this machine alone, whether the secret has arrived. */
   readonly leavesTrace: boolean;

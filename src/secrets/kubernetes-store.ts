@@ -88,7 +88,7 @@ class KubernetesStore implements Store {
     throw this.#refusal(told, "be read");
   }
 
-  /** @returns what stands in the way, nothing if it was applied */
+  /** @returns what is in the way, nothing if it was applied */
   async #apply(text: string, more = ""): Promise<Failure | undefined> {
     const { namespace, secret, key } = this.#at;
     const data = { [key]: Buffer.from(text).toString("base64") };

@@ -48,12 +48,12 @@ function blank(fd: number): void {
   fsyncSync(fd);
 }
 
-/** True if the file was cut to the length of what stands in it: that is done after its text is on disk. */
+/** True if the file was cut to the length of what is in it: that is done after its text is on disk. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
 
-/** What stands in an open file, the zeros after it left out; empty for a reserve. */
+/** What is in an open file, the zeros after it left out; empty for a reserve. */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
@@ -65,7 +65,7 @@ export function contentOf(fd: number): string {
 
 /**
  * Makes the reserve, or resumes the one that an earlier process of the same work left.
- * @param mayBlank decides, given what stands in a file that is already there and whether it was cut to that, whether it may
+ * @param mayBlank decides, given what is in a file that is already there and whether it was cut to that, whether it may
  * be blanked; it throws else
  * @returns an open descriptor, synced with its folder entry
  */
@@ -102,7 +102,7 @@ export function fillReserve(fd: number, text: string): void {
   fsyncSync(fd);
 }
 
-/** Zeros over what stands in an open file, as far as it reaches, synced: then its name can go. */
+/** Zeros over what is in an open file, as far as it reaches, synced: then its name can go. */
 export function wipe(fd: number): void {
   writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);

@@ -43,7 +43,7 @@ function unescaped(text: string): unknown {
   }
 }
 
-/** A mask that no one reads masks nothing: the secret would stand in the log. @throws Failure `usage` */
+/** A mask that no one reads masks nothing: the secret would be in the log. @throws Failure `usage` */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputTrouble(stderrFd);
   if (trouble === undefined) return;

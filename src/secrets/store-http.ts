@@ -33,7 +33,7 @@ export interface StoreRequest {
 }
 
 export interface StoreServer {
-  /** As it stands in a message: `Vault at https://vault.example.com`. */
+  /** As it is in a message: `Vault at https://vault.example.com`. */
   readonly name: string;
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ import type {
 } from "./destination.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** What a later process must know of a place besides its address. It stands in the journal: no secret, no token. */
+/** What a later process must know of a place besides its address. It is in the journal: no secret, no token. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 /** Another destination of the same secret in the same kind of store: what its write changes is integ's own change. */
@@ -53,7 +53,7 @@ export interface Store {
    * @throws Failure `conflict` if the place changed since `prepare`: nothing was overwritten
    */
   write(text: string, facts: StoreFacts): Promise<void>;
-  /** What stands there; undefined: nothing. Absent if the store cannot be read. */
+  /** What is there; undefined: nothing. Absent if the store cannot be read. */
   read?(facts: StoreFacts): Promise<string | undefined>;
 }
 
@@ -175,7 +175,7 @@ export function rememberedStore(
   { open, keys }: { readonly open: () => Promise<StoreTarget>; readonly keys: ProofKeys | undefined },
 ): RememberedDestination {
   const found = async (): Promise<string | undefined> => {
-    // Nothing was written before the digest stood in the journal.
+    // Nothing was written before the digest was in the journal.
     if (record.proof === undefined) return undefined;
     const target = await open();
     const text = await target.store.read?.({ ...record.facts, ...(await checkedFacts(target, record)) });

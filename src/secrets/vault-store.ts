@@ -16,7 +16,7 @@ interface Address {
   readonly field: string;
 }
 
-/** What stands at the path: the fields of its newest version, none if that was deleted. */
+/** What is at the path: the fields of its newest version, none if that was deleted. */
 interface Current {
   /** 0: the path was never written. */
   readonly version: number;
@@ -132,7 +132,7 @@ class VaultStore implements Store {
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return void bases.add(version);
-      // Lost or refused: what stands there now says whether it was written, and whether someone else was faster.
+      // Lost or refused: what is there now says whether it was written, and whether someone else was faster.
       const now = await this.#current(client, facts);
       if (fieldOf(now.fields, this.#at.field) === text) return void bases.add(version);
       if (String(now.version) !== version) throw this.#changed(facts, now);
@@ -147,7 +147,7 @@ class VaultStore implements Store {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The fields that a replacement has to bring along. @returns `written` if the secret stands there already */
+  /** The fields that a replacement has to bring along. @returns `written` if the secret is there already */
   async #otherFields(
     client: StoreClient,
     facts: StoreFacts,

@@ -1,5 +1,5 @@
 // Canaries: every secret of a run, in every form in which it could be written down, looked for wherever it has no
-// business. A place is text with a name; what may stand where is said by the test.
+// business. A place is text with a name; what may be where is said by the test.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -23,7 +23,7 @@ function formsOf(secret: string): Form[] {
     const text = Buffer.concat([Buffer.alloc(offset), raw])
       .toString("base64")
       .replace(/=+$/, "");
-    // The characters at both ends depend on what stands beside it.
+    // The characters at both ends depend on what is beside it.
     return { name: `base64 (offset ${offset})`, bytes: Buffer.from(text.slice(offset === 0 ? 0 : offset + 1, -1)) };
   });
   return [

@@ -1,5 +1,5 @@
 // GitHub's REST API as far as Actions secrets go, written from its public description: repositories, environments, a public
-// key that changes, secrets that nobody reads back. The test has the private key, and libsodium opens what came.
+// key that changes, secrets that no one reads back. The test has the private key, and libsodium opens what came.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { type Box, openSealed } from "./sodium.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";

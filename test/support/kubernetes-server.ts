@@ -18,7 +18,7 @@ export interface KubernetesServer extends StoreServer {
   readonly may: Set<string>;
   /** What kubectl is told, as YAML. */
   readonly config: string;
-  /** Writes as somebody else does, past any manager's rights. */
+  /** Writes as someone else does, past any manager's rights. */
   put(name: string, key: string, text: string, manager: string): void;
   freeze(name: string): void;
   /** The keys of a Secret, decoded; undefined if there is none. */

@@ -56,7 +56,7 @@ export function stayInThisProcess(): void {
   staysHere = true;
 }
 
-/** A home of its own for the program: configuration, state and a working folder that nobody else uses. */
+/** A home of its own for the program: configuration, state and a working folder that no one else uses. */
 export class Home {
   readonly folder: string;
   readonly env: Record<string, string>;

@@ -1,5 +1,5 @@
 // Every answer that a sandbox gives anywhere in the run, held against the OpenAPI documents that it publishes. The recorder
-// stands in a folder of its own, is preloaded into the processes that tests start (program.ts) and into those that run
+// is in a folder of its own, is preloaded into the processes that tests start (program.ts) and into those that run
 // them (record-here.ts), and writes beside itself; when the run is over all of it is read. Loads no test library.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -80,7 +80,7 @@ export class RewindableService implements Service {
     }
   }
 
-  /** As it stands. */
+  /** As it is. */
   moment(): Moment {
     return { state: this.#state(), met: this.#met };
   }

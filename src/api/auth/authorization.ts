@@ -26,7 +26,7 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 }
 
 /**
- * Who /v1 requests are sent as. The credential is asked for once, when the first request needs it.
+ * Who /v1 requests are sent as. The credential is requested once, when the first request needs it.
  * @param credential throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
@@ -116,7 +116,7 @@ function bearerHeader(token: string): string {
 }
 
 interface TokenSourceOptions {
-  /** @throws Failure if there is none to be had */
+  /** @throws Failure if there is none */
   readonly fetch: () => Promise<TokenGrant>;
   readonly now: () => number;
 }

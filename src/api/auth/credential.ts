@@ -19,7 +19,7 @@ export interface TokenEndpoint {
   readonly clientAuth: "client_secret_basic" | "client_secret_post";
 }
 
-/** How the legacy contract's bearer token is come by (§5.3). */
+/** How to get the legacy contract's bearer token (§5.3). */
 export type LegacyCredential =
   /** The token itself. */
   | { readonly kind: "access_token"; readonly token: string }

@@ -153,7 +153,7 @@ async function readByLibrary<T>(
   }
 }
 
-/** @throws BrokenBody for what cannot stand in a header (RFC 6750 §2.1) */
+/** @throws BrokenBody for what cannot be in a header (RFC 6750 §2.1) */
 export function checkToken(token: string): void {
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot be sent in a header");
 }

@@ -8,7 +8,7 @@ export type Resource = "oauth_client" | "access_key";
 /** A one-time secret read from an answer that breaks the contract: it must not be lost for that. */
 export interface Salvage {
   readonly secret: string;
-  /** What came of the answer. It holds the secret. */
+  /** What was read from the answer. It holds the secret. */
   readonly text: string;
 }
 
@@ -122,7 +122,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
       nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
-  // No one keeps a command waiting for days, and `--retry-for` has an end.
+  // No one lets a command wait for days, and `--retry-for` has an end.
   const days = Math.ceil(seconds / 86_400);
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);

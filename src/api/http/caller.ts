@@ -35,7 +35,7 @@ export interface Authorization {
   header(): Promise<string | undefined>;
   /**
    * The service did not accept it (401): what was cached is forgotten.
-   * @returns true if it was a token that had been used before, and another can be had
+   * @returns true if it was a token that had been used before, and another is available
    */
   rejected(): boolean;
 }
@@ -136,7 +136,7 @@ export function jsonOf(answer: Answer): JsonBody {
   return parseJson(jsonBytesOf(answer));
 }
 
-/** The same before anybody has looked at it. @throws BrokenBody for an answer that does not say it is JSON */
+/** The same, unread. @throws BrokenBody for an answer that does not say it is JSON */
 export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return body;
@@ -153,7 +153,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   const { status, headers, body } = exchange;
   const requestId = headers["request-id"];
   const retryAfterSeconds = parseRetryAfter(headers["retry-after"], reading.now());
-  // 408 is said by boxes on the way too, which cannot know how far the request came.
+  // Proxies on the way send 408 too, and cannot know how far the request came.
   if (status >= 400 && status < 500 && status !== 408)
     return {
       kind: "refused",
@@ -182,7 +182,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
       kind: "answered",
       status,
       value,
-      // A page is large and seldom wanted as a string.
+      // A page is large and rarely needed as a string.
       get text() {
         return body.toString("utf8");
       },

@@ -43,7 +43,7 @@ export class ConnectionPool {
 
   /**
    * @param fresh one that carried nothing before: no stale socket may make an outcome unknown
-   * @throws Failure `usage` if the proxy's address is none
+   * @throws Failure `usage` if the proxy's address is invalid
    */
   async take(target: Target, fresh: boolean): Promise<Connection> {
     const kept = fresh ? undefined : this.#idle.get(target.origin);
@@ -67,7 +67,7 @@ export class ConnectionPool {
 async function open(target: Target, { proxy, ca }: ConnectionSettings): Promise<Connection> {
   const sockets = new Set<Socket>();
   const httpsProxy = target.secure ? proxy?.httpsProxy : undefined;
-  // Through a proxy one socket stands behind another.
+  // Through a proxy one socket is behind another.
   const space = httpsProxy ? undefined : new ReceiveSpace();
   const connect = trackSockets(buildConnector({ ...connectOptions, ca, onread: space?.onread }), { sockets, space });
   const dispatcher = httpsProxy
@@ -112,7 +112,10 @@ function isSocket(value: unknown): value is Socket {
   return typeof value === "object" && value !== null && "destroy" in value && "once" in value;
 }
 
-/** Gives every failed connection the same face, and lets plain http reach nothing but this machine, whatever a name resolves to. */
+/**
+ * Turns every failed connection into the same error, and lets plain http reach nothing but this machine, whatever a name
+ * resolves to.
+ */
 function guard(connect: Connect, stage: "direct" | "proxy"): Connect {
   return (options, callback) =>
     connect(options, (error, socket) => {
@@ -181,7 +184,7 @@ interface OnRead {
 
 /**
  * The space of the sockets of one connection, of which one is open at a time. undici calls `read` of its socket for the bytes
- * that have come; here they stand in the space.
+ * that have come; here they are in the space.
  */
 export class ReceiveSpace {
   readonly onread: OnRead;

@@ -2,7 +2,7 @@ import type { Advice } from "../../next-step.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
-  /** The logical base URL; the transport alone knows which origin stands behind it. */
+  /** The logical base URL; the transport alone knows which origin is behind it. */
   readonly baseUrl: string;
   /** From `/`, with the query; visible ASCII. Appended to the base URL's own path. */
   readonly path: string;
@@ -49,7 +49,7 @@ export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * One request and what comes of it. Never retried, no redirect followed.
+   * One request and its outcome. Never retried, no redirect followed.
    * @throws Failure `usage` for a request that HTTP cannot carry, or an address it must not go to: nothing was sent
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
@@ -60,7 +60,7 @@ export interface Transport {
 /** What a debug log may see; made by redaction.ts. */
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
-  /** Pairs a request with what came of it. */
+  /** Pairs a request with its outcome. */
   readonly id: number;
   /** Which try of the same request of this process it is, from 1. */
   readonly attempt: number;
@@ -79,8 +79,8 @@ export interface DebugEvent {
 }
 
 /**
- * The memory that a body is received into, one at a time. A caller that reads many bodies one after the other hands the same
- * buffer in again: memory of its own for every page would pile up to 64 MB before V8 looks at what is not on its heap.
+ * The buffer that a body is received into, one at a time. A caller that reads many bodies one after the other hands the same
+ * buffer in again: a separate buffer for every page would pile up to 64 MB before V8 looks at what is not on its heap.
  */
 export class BodyBuffer {
   #memory: Buffer = Buffer.alloc(0);

@@ -4,7 +4,7 @@ import type { DebugEvent, Exchange, ExchangeRequest, Headers } from "./exchange.
 
 /** Stands where a credential stood. */
 const mask = "[secret]";
-/** A shorter text is a word that stands anywhere: taking it out would only spoil the answer. */
+/** A shorter text is a word that may occur anywhere: taking it out would only spoil the answer. */
 const shortestSecret = 8;
 
 /** The answer, its headers and the body of an error (status 400 and above) without the request's credentials. */
@@ -94,7 +94,7 @@ function hexOf(value: number, digits: number): string {
 /** The secrets of the last request that carried nothing but its authorization: a walk asks with the same for every page. */
 let last: { readonly authorization: string; readonly secrets: readonly string[] } | undefined;
 
-/** What a request carried as a credential, in the forms in which it may be said back; the longest first. */
+/** What a request carried as a credential, in the forms in which a service may repeat it; the longest first. */
 function secretsOf({ headers, body, secrets }: Parameters<typeof withoutEchoes>[0]): readonly string[] {
   const authorization = headerOf(headers, "authorization") ?? "";
   if (body !== undefined || secrets !== undefined) return secretsIn({ authorization, body, secrets });

@@ -1,4 +1,4 @@
-// What may stand in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
+// What may be in a request: segments of a path, queries, headers, addresses. Text of a person or of the service is
 // never a path, it is encoded into one; nothing leaves that HTTP could read in two ways.
 import { flags } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";

@@ -53,7 +53,7 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 429;
 }
 
-/** So many refused connections in a row, and nothing listens there: a service that starts again is back within seconds. */
+/** This many refused connections in a row mean that nothing listens there: a service that starts again is back within seconds. */
 const mostRefusals = 3;
 
 export interface ReadClock {
@@ -64,7 +64,7 @@ export interface ReadClock {
 }
 
 export interface RetryReadOptions {
-  /** What is read, as it stands in a sentence: `list entities`. */
+  /** What is read, as it is in a sentence: `list entities`. */
   readonly what: string;
   readonly where?: string;
   readonly step?: NextStep;

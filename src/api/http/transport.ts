@@ -31,7 +31,7 @@ export interface TransportOptions {
   readonly proxy?: ProxySettings;
   /** Certificates (PEM) of the only authorities that are trusted; the system's and Node's where absent. */
   readonly ca?: string | undefined;
-  /** What a change is sent under: others may continue the same work once it has ended. */
+  /** What a change is sent under: other processes may continue the same work once it has ended. */
   readonly leases?: {
     /** Makes them outlast one request. @throws Failure if another has one: nothing is sent */
     extend(): Promise<void>;
@@ -162,7 +162,7 @@ export interface ReceptionOptions {
   readonly maySend?: () => boolean;
 }
 
-/** Turns of the event loop without a byte, after which nothing more stands in the socket: one reads, one makes sure. */
+/** Turns of the event loop without a byte, after which nothing more is in the socket: one reads, one makes sure. */
 const quietTurns = 2;
 
 /** The listener of one request, as undici calls it. It settles exactly once; what comes afterwards is dropped. */
@@ -192,7 +192,7 @@ export class Reception {
     return this.#head !== undefined;
   }
 
-  /** Called when a connection stands and the next thing is to write to it. */
+  /** Called when a connection is established, before anything is written to it. */
   onConnect(abort: (error?: Error) => void): void {
     // A second time would be a second sending, which is not decided here.
     if (this.#settled || this.#sent) return abort();
@@ -230,7 +230,7 @@ export class Reception {
   }
 
   /**
-   * Lets the event loop read what stands in the socket. A peer that sends without a pause is bounded by `maxBytes`.
+   * Lets the event loop read what is in the socket. A peer that sends without a pause is bounded by `maxBytes`.
    * Nothing is waited for before the request was sent: a connection that is made now would send it too late.
    */
   async readArrived(): Promise<void> {
@@ -270,7 +270,7 @@ function parseHeaders(raw: readonly Buffer[]): Headers {
 }
 
 /**
- * The body as it was before it was encoded. None is asked for; a gzip that some box on the way added is undone all the
+ * The body as it was before it was encoded. None is asked for; a gzip that a proxy on the way added is undone all the
  * same, since an answer to a change is worth reading. Anything else, and more than one, is refused.
  * @param maxBytes bound on the decoded length: 300 kB may unfold to 1 GB
  */

@@ -1,4 +1,4 @@
-// Turns a body into a JSON value without being hurt by it: encoding, nesting, `__proto__`.
+// Turns a body into a JSON value safely: encoding, nesting, `__proto__`.
 import { isUtf8 } from "node:buffer";
 
 /** Deepest nesting of arrays and objects that is read. */
@@ -48,7 +48,7 @@ function withoutProto(key: string, value: unknown): unknown {
   return key === "__proto__" ? undefined : value;
 }
 
-/** Deepest nesting of brackets outside strings; right for every JSON text, and harmless for what is none. */
+/** Deepest nesting of brackets outside strings; right for every JSON text, and harmless for any other text. */
 function nestingOf(body: Buffer): number {
   let depth = 0;
   let deepest = 0;

@@ -27,7 +27,7 @@ export interface ScannedPage {
   readonly count: number;
   readonly nextPageToken: string | null;
   readonly hasMore: boolean;
-  /** No white space stands in `data` outside of strings: rows are compact, and one comma apart. */
+  /** No white space is in `data` outside of strings: rows are compact, and one comma apart. */
   readonly isTight: boolean;
   /** Where the rows' members stand, if it was found out. They are overwritten when the next page is scanned. */
   readonly members?: Members | undefined;

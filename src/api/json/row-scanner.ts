@@ -2,7 +2,7 @@
 // refuses, and every page on a processor that cannot run it, json-scanner.ts reads: the one takes nothing that the other does not.
 import { code } from "./row-scanner-code.ts";
 
-/** Where each member of each row stands in the body of its page. */
+/** Where each member of each row is in the body of its page. */
 export interface Members {
   /**
    * For each row the number of its first member and of the one after its last. The first has its highest bit set if the names

@@ -25,7 +25,7 @@ export interface Rows {
   readonly saysMore: boolean;
 }
 
-/** Rows where they stand in the body; a pair of offsets for each. */
+/** Rows where they are in the body; a pair of offsets for each. */
 class RowsInBody implements RowList {
   readonly #body: Buffer;
   readonly #spans: Spans;

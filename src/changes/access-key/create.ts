@@ -229,7 +229,7 @@ export function mayHaveArrived({ state, detail }: Entry): boolean {
 /**
  * Sends until the service has answered or the answer is lost.
  * @returns the answer; its secret is nowhere yet but here
- * @throws Failure: the entry is `refused` if nothing was done for certain (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
+ * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease } = work;

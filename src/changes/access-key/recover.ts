@@ -38,14 +38,14 @@ export interface KeyRecoveryOptions {
   readonly prove?: (secret: string) => Promise<void>;
 }
 
-/** How a creation ended: with its secret at its destination, or with nothing made for certain. */
+/** How a creation ended: with its secret at its destination, or certainly with nothing created. */
 export interface KeyEnd {
   readonly kind: "delivered" | "nothing_made";
   readonly entry: Entry;
 }
 
 /**
- * Brings an unfinished creation to its end.
+ * Completes an unfinished creation.
  * @throws Failure: `outcome_unknown` if it is not known, `secret_lost` if the person did not say yes, `undelivered` if
  * the secret is kept here
  */
@@ -154,7 +154,7 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-/** What the search came to, in the journal. @returns nothing if there is an orphan to be replaced */
+/** The result of the search, in the journal. @returns nothing if there is an orphan to be replaced */
 async function settleSearch(bench: Workbench, lease: EntryLease, search: Search): Promise<KeyEnd | undefined> {
   const { entry } = lease;
   switch (search.kind) {
@@ -291,7 +291,7 @@ async function refuseIfUsed(bench: Workbench, lost: Entry): Promise<void> {
   });
 }
 
-/** A request whose connection broke is still being worked on for so long at most. */
+/** A request whose connection broke may still be processed for this long at most. */
 const longestWorkMs = 10 * 60_000;
 /** No clock is wrong by more: a key made so long before or after cannot be ours. */
 const farAwayMs = 24 * 60 * 60_000;
@@ -301,7 +301,7 @@ export const settleMs = 15_000;
 export interface Sought {
   /** As it was sent. */
   readonly request: AccessKeyRequest;
-  /** The name carries an unguessable mark: a key of that name is ours for certain. */
+  /** The name carries an unguessable mark: a key of that name is certainly ours. */
   readonly marked: boolean;
   /** When the entry was written, before the first request, milliseconds since 1970. */
   readonly madeAfter: number;

@@ -120,7 +120,7 @@ function differencesOf(entry: Entry, { creation, overlapMs, updateProfile }: Key
   ];
 }
 
-/** Resumes a replacement at the step that it had reached, and brings it to its end. */
+/** Resumes a replacement at the step that it had reached, and completes it. */
 export function finishKeyReplacement(
   bench: Workbench,
   lease: EntryLease,

@@ -137,7 +137,7 @@ export interface KeyRotationRecovery {
   readonly mayReplace: (entry: Entry) => Promise<boolean>;
 }
 
-/** Brings an unfinished rotation in place to its end. Another rotation is sent only if the person asks for it. */
+/** Completes an unfinished rotation in place. Another rotation is sent only if the person asks for it. */
 export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,

@@ -150,13 +150,13 @@ export function finishCreation(bench: Workbench, lease: EntryLease, options: Cre
   return new CreationRun(bench, lease, options).finish();
 }
 
-/** One run at a creation: what it knows of earlier attempts, and since when it tries. */
+/** One attempt to finish a creation: what it knows of earlier attempts, and when it started. */
 class CreationRun {
   readonly #work: SecretDelivery;
   readonly #bench: Workbench;
   readonly #lease: EntryLease;
   readonly #waitMs: number;
-  /** Clients that existed before: a receipt that shows one of them is none of a new client. */
+  /** Clients that existed before: a receipt that shows one of them is not of a new client. */
   #formerIds: readonly string[] = [];
   readonly #startedAt: number;
   /** The entry was settled before: a key given again. What the journal says of it stays. */
@@ -295,7 +295,7 @@ class CreationRun {
   }
 
   /**
-   * A receipt that shows something else than was asked for ends the work. A secret that came with it is delivered first;
+   * A receipt that shows something else than was asked for ends the work. A secret that arrived with it is delivered first;
    * nothing of such a client is ever revoked, since it may be someone's.
    */
   async #compare(client: OAuthClient, kind: CreationDecision["kind"]): Promise<void> {
@@ -330,7 +330,7 @@ class CreationRun {
     return undefined; // The next replay shows whether it still has a secret for us.
   }
 
-  /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is good for nothing. */
+  /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is useless. */
   async #unusable(client: OAuthClient): Promise<Failure> {
     if (!this.#settledBefore || this.#entry.state === "done")
       await this.#record({ state: "unusable", resource_id: client.id, last_error: null });

@@ -20,7 +20,7 @@ export interface ReplacementOptions {
 }
 
 /**
- * Brings a creation that may have lost its secret to its end: found, created, or replaced once a person has agreed.
+ * Completes a creation that may have lost its secret: found, created, or replaced once a person has agreed.
  * @returns the entry that is done, with the receipt if there was one to be had
  * @throws Failure `secret_lost` if no one agreed
  */
@@ -132,7 +132,7 @@ async function concludeReplacement(bench: Workbench, lost: EntryLease, begun: En
   return { kind: "delivered_before", entry, receipt: await clientReceipt(bench, entry) };
 }
 
-/** What stands at the end of a row of replacements. */
+/** What is at the end of a row of replacements. */
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   if (entry.replaced_by === null) return entry;
   const [next] = await journal.select({ all: true, ids: [entry.replaced_by] });

@@ -102,7 +102,7 @@ export function clientRotationIntent(
   };
 }
 
-/** Resumes a rotation at the step that it had reached, and brings it to its end. */
+/** Resumes a rotation at the step that it had reached, and completes it. */
 export function finishClientRotation(
   bench: Workbench,
   lease: EntryLease,

@@ -252,7 +252,7 @@ function typedJson(value: string): string {
   }
 }
 
-/** One object. `name[]` makes an array, of one or more; any other name stands once. */
+/** One object. `name[]` makes an array, of one or more; any other name may occur once. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {

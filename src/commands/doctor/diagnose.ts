@@ -7,7 +7,7 @@ import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
-/** A question to the service is asked once, and waited for no longer: who asks the doctor wants to know it now. */
+/** A question to the service is asked once, and waited for no longer: the person wants to know it now. */
 const limitMs = 5000;
 
 export const command = defineVerb({
@@ -94,7 +94,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
   return rows;
 }
 
-/** Whose home it is goes into no ticket: `~` stands for it, in paths that are quoted for a shell too. */
+/** The user's name is kept out of tickets: `~` stands for it, in paths that are quoted for a shell too. */
 function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");

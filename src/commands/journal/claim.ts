@@ -103,7 +103,7 @@ function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "
   });
 }
 
-/** Tidying up: how the claim ended stays what it is. */
+/** Cleanup: it does not change how the claim ended. */
 async function giveBackRoom(context: Context, destination: Destination): Promise<void> {
   try {
     await destination.release();
@@ -186,7 +186,7 @@ async function settle(
     await settleClaimed(await context.journal(), lease);
     await (await keepingOf(context)).destroyKept(id, { keepsProof: lease.entry.parent !== null });
   } catch (error) {
-    // The secret is delivered: how the claim ended stays what it is.
+    // The secret is delivered: what follows does not change how the claim ended.
     if (!(error instanceof Failure)) throw error;
     context.output.warn(
       `The secret is delivered, but that could not be recorded or its copy not destroyed. ${error.message}`,

@@ -58,7 +58,7 @@ async function move(context: Context, from: Journal, target: Journal): ReturnTyp
       meaning: "Nothing was changed.",
       hint: `Set INTEG_JOURNAL to ${before}, then run the command again.`,
     });
-  // What came from here may stand there, marked: it is written to only once this one is not.
+  // What came from here may be there, marked: it is written to only once this one is not.
   const wasMarked = (await target.movedTo()) !== undefined;
   if (wasMarked) await target.markMoved(undefined);
   const merged = await target.merge(await entriesOf(from));

@@ -88,7 +88,7 @@ export const command = defineVerb({
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
       overlap: options.now ? "end" : "leave",
-      // The credentials of another shell: they are not expected everywhere.
+      // Credentials of another shell's environment are not expected everywhere.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       benchFor: async (entry) => {
         await refuseGone(context, entry);
@@ -216,7 +216,7 @@ async function destinationOf(
 }
 
 /**
- * What a person types now and cannot be used changes nothing of an entry: the next recovery finds it as this one did.
+ * Unusable options of a recovery change nothing in the entry: the next recovery finds it as this one did.
  * @throws Failure of a destination that the entry does not remember, and that cannot take a secret
  */
 async function tryTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
@@ -243,7 +243,7 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
-/** What stands in an entry's place belongs to the report: it is what the person has now. */
+/** What is in an entry's place belongs to the report: it is what the person has now. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
   const shown = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
   const all: Recovered[] = [];
@@ -260,7 +260,7 @@ async function print(context: Context, { list }: Report, results: readonly Recov
     await list.page(entriesPage(results.map((result) => result.entry)));
     await list.end({ nextPageToken: null, hasMore: false });
   } catch (error) {
-    // What is left unfinished decides how this ends, whether anybody reads the rows or not.
+    // What is left unfinished decides how this ends, whether anyone reads the rows or not.
     if (worstOf(results) === undefined) throw error;
     if (error instanceof Failure) context.output.warn(error.message);
   }

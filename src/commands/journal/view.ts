@@ -18,7 +18,7 @@ const columns = [
 
 export const entriesView: ListView = { columns: [...columns], singular: "entry", plural: "entries" };
 
-/** Of a journal that others work in too: who is at an entry now. */
+/** Of a journal that others work in too: who is working on an entry now. */
 const holderColumns = [
   { path: "holder.user", heading: "held by" },
   { path: "holder.host", heading: "on" },

@@ -78,7 +78,7 @@ interface Case extends KeyAt {
 
 /** Who asks for the audit: no remedy may lock it out. */
 export interface Caller {
-  /** As it stands in a sentence. */
+  /** As it is in a sentence. */
   readonly name: string;
   /** integ can put a new secret in the place of its own. */
   readonly takesSecret: boolean;
@@ -155,7 +155,7 @@ export function isAsBadAs(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
 }
 
-/** Findings of one key stand together: its worst says where. */
+/** Findings of one key are listed together, in the place of the worst. */
 function worstKeyFirst([a]: readonly Finding[], [b]: readonly Finding[]): number {
   return a === undefined || b === undefined ? 0 : worstFirst(a, b);
 }
@@ -269,7 +269,7 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
   return unlessOwn(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** A command that may lock the caller out says so, and is none that can be pasted. */
+/** A command that may lock the caller out says so, and cannot be pasted. */
 function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}.` : command;
 }

@@ -108,7 +108,7 @@ function textOf(context: Context, path: string): string {
 
 const view: ListView = { columns: findingColumns, singular: "finding", plural: "findings" };
 
-/** A list of findings in every format; as one document it carries all that the audit came to. */
+/** A list of findings in every format; as one document it carries the whole result of the audit. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
@@ -159,7 +159,7 @@ export type Report = Judgement &
     readonly now: number;
   };
 
-/** All that an audit came to as one document: a list envelope of its findings, and beside it what is not a finding. */
+/** The whole result of an audit as one document: a list envelope of its findings, and beside it what is not a finding. */
 export function documentOf(report: Report, where: string): object {
   const { findings, waived, unjudged, ended, unused, limits } = report;
   return {

@@ -52,7 +52,7 @@ export const command = defineVerb({
   },
 });
 
-/** Full access and no end are what comes of saying nothing (§2.4): a person sees it said. */
+/** Without flags a key gets full access and no end (§2.4), so the person is informed. */
 function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;

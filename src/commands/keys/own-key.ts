@@ -14,7 +14,7 @@ export type Ownership = "own" | "maybe" | "other";
 export interface OwnKey {
   /** As the profile says. */
   readonly keyId?: string | undefined;
-  /** The list of keys; undefined if it cannot be had. */
+  /** The list of keys; undefined if it is not available. */
   readonly rows?: Rows | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -93,7 +93,7 @@ export interface OwnKeyChoice {
 }
 
 /**
- * The one gate in front of a rotation: the caller's own key is rotated only into its profile, or with `--yes`.
+ * The one check before a rotation: the caller's own key is rotated only into its profile, or with `--yes`.
  * @throws Failure `usage` if the key is the caller's, or if it may be and no one can be asked; nothing is changed
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {

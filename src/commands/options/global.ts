@@ -93,7 +93,7 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 
 /**
  * Flags first, then the environment.
- * @throws Failure `usage` for a format, field list, date or duration that is none
+ * @throws Failure `usage` for a format, field list, date or duration that is not valid
  */
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
   return {
@@ -221,7 +221,7 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
 }
 
 /**
- * A lifetime or an age: a bare number is none, since who writes 90 means days as often as seconds.
+ * A lifetime or an age: a bare number is refused, since 90 may mean days or seconds.
  * @throws Failure `usage` as `parseDuration` does, and for a number without a unit but 0
  */
 export function parseLifetime(text: string, name: string): number {

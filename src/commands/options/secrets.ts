@@ -130,7 +130,7 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** A single destination may stand behind what describes it. */
+/** A single destination may be behind what describes it. */
 function onlyOf(to: readonly PlaceTyped[], kinds: readonly string[]): PlaceTyped | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;

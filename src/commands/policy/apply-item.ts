@@ -42,7 +42,7 @@ export interface ApplyOptions {
 export interface ItemOutcome {
   /** `elsewhere`: another process works on it, or has just done it. */
   readonly result: "done" | "waiting" | "elsewhere" | "failed";
-  /** The work for the item as it stands. */
+  /** The work for the item as it is. */
   readonly entry?: Entry | undefined;
   readonly failure?: Failure;
 }
@@ -170,7 +170,7 @@ async function rotateClient(work: ItemWork, item: ClientItem, old: SeenCredentia
   await rotateOAuthClient(work.bench, clientRotation(item, old), { ...agreements(work), destination });
 }
 
-/** A mark in the name settles a lost answer for certain: no one is there to do it by hand. */
+/** A mark in the name settles a lost answer with certainty: no one is there to do it by hand. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;

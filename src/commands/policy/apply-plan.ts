@@ -98,7 +98,7 @@ function takeSlots(decision: Decision, slots: Map<string, number>, by: number): 
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True once the old client is revoked, or nothing was made for certain. */
+/** True once the old client is revoked, or certainly nothing was created. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

@@ -127,7 +127,7 @@ function secretOf({ entries, used }: Known, id: string): string {
 /** What the journal knows of clients and keys. */
 interface Known {
   readonly entries: readonly Entry[];
-  /** Names under which they stand there already, by their ids. */
+  /** Names under which they are there already, by their ids. */
   readonly names: ReadonlyMap<string, string>;
   /** Destinations of items that were drafted. */
   readonly used: Set<string>;

@@ -10,7 +10,7 @@ export interface NamedJournal {
   readonly journal: Journal;
   /** Ids of the entries that this work has started, without the steps of larger work. */
   readonly begun: ReadonlySet<string>;
-  /** The newest work for the item that another process began meanwhile; one that gave way to this one is none. */
+  /** The newest work for the item that another process began meanwhile; one that gave way to this one does not count. */
   newestElsewhere(): Promise<Entry | undefined>;
   /** The newest work for the item, by any process. */
   newest(): Promise<Entry | undefined>;

@@ -79,7 +79,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   };
 }
 
-/** @throws Failure `usage` for an address that cannot be used, or that holds a password; for a recipient that is none */
+/** @throws Failure `usage` for an address that cannot be used, or that holds a password; for an invalid recipient */
 async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
   const recipients = escrow && recipientsIn(escrow);
   const wrong = recipients?.find((one) => !/^age1[0-9a-z]{50,4000}$/.test(one));

@@ -27,7 +27,7 @@ export const command = defineVerb({
 /** The profile that the environment makes up. */
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
-  // A token endpoint may stand beside an API key: only the credential itself says what it is.
+  // A token endpoint may be beside an API key: only the credential itself says what it is.
   const credential = await profile.credential().catch((error: unknown) => {
     if (error instanceof Failure && error.kind === "auth") return null;
     throw error;

@@ -129,8 +129,8 @@ export function actingAs({ account }: Workbench): string {
 
 /**
  * Whether what a person has may be given up for another: asked for, `--yes`, or a yes. Where no one can be asked it may not;
- * nor may a client that someone else has made, or whose secret another machine may keep, unless it is asked for in so many
- * words.
+ * nor may a client that someone else has made, or whose secret another machine may keep, unless it is asked for
+ * explicitly.
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
@@ -165,7 +165,7 @@ export function tellPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged or emptied journal: what stood there is in no list, and must not be missed silently. */
+/** Warns of a damaged or emptied journal: what was there is in no list, and must not be missed silently. */
 export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -205,7 +205,7 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What is shown in the middle of work that continues, whether anybody reads it or not. */
+/** What is shown in the middle of work that continues, whether anyone reads it or not. */
 export class ShownMeanwhile {
   #error: Error | undefined;
 

@@ -175,7 +175,7 @@ function brokenOff(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // What stands in the way of every request stands in the way of continuing.
+  // What is in the way of every request is in the way of continuing.
   const isBarred = error.kind === "auth" || on === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,

@@ -61,11 +61,11 @@ export async function whereOf(context: Context): Promise<string> {
   return `profile ${profile.name} (${profile.region})`;
 }
 
-/** Columns are chosen from so many rows at most. */
+/** The number of rows that columns are chosen from. */
 const sample = 200;
-/** So many rows are printed together: enough for a table to fit what most lists have. */
+/** The number of rows that are printed together: enough for a table to fit what most lists have. */
 const rowsAtOnce = 5000;
-/** More columns than this no one reads. */
+/** No one reads more columns than this. */
 const mostColumns = 10;
 
 /** @param view `columns`: the fields that may be expected, in the order to show them */

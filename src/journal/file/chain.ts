@@ -40,7 +40,7 @@ export class ChainCheck {
       return;
     }
     if (record.after === undefined || record.after === before.record.sum) return;
-    // Damage explains itself: of a record behind it nothing more is said.
+    // Damage explains itself: records after it are not reported.
     if (!this.#damage.some(({ offset }) => offset < one.offset && offset > before.offset)) this.#broken.push(one.line);
   }
 

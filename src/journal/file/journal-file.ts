@@ -102,7 +102,7 @@ export class JournalFile {
     }
   }
 
-  /** Reads every byte, whatever an index says. @param watch is shown each piece, and what it came to */
+  /** Reads every byte, whatever an index says. @param watch is shown each piece, and its result */
   readWhole(watch?: (piece: Piece, fold: Fold) => void): Reading {
     this.#known = undefined;
     this.#whole = { watch };
@@ -123,7 +123,7 @@ export class JournalFile {
     return this.#readFrom(open, { fold: new Fold() });
   }
 
-  /** What stands behind the last record read, where the file is the one that was read and that record still stands. */
+  /** What is behind the last record read, where the file is the one that was read and that record is still there. */
   #readOn(open: OpenFile): Reading | undefined {
     const known = this.#known;
     if (!known || !open.head.subarray(0, known.head.length).equals(known.head)) return undefined;
@@ -186,7 +186,7 @@ export class JournalFile {
     const known = this.#known;
     if (!known?.anchor.isChained || known.anchor.offset - this.#indexed <= readAtOnce || known.fold.isNewer) return;
     const { offset, bytes } = known.anchor;
-    this.#indexed = offset; // whatever comes of it, not again for a while
+    this.#indexed = offset; // whatever the outcome, not again for a while
     try {
       const index = indexBehind(known.fold, { fd, end: offset + bytes.length });
       if (index === undefined) return;
@@ -198,7 +198,7 @@ export class JournalFile {
   }
 
   /**
-   * Makes the journal's folder where it is missing, and refuses one that is not safe. Reads what stands there: a long journal
+   * Makes the journal's folder where it is missing, and refuses one that is not safe. Reads what is there: a long journal
    * without its index takes time, and others wait for the process that has its lock.
    */
   prepare(): void {
@@ -213,7 +213,7 @@ export class JournalFile {
 
   /**
    * Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock.
-   * @param make gives their contents, from what stands in the file now
+   * @param make gives their contents, from what is in the file now
    * @throws Failure, or the error of the file call.
    */
   append(make: (fold: Fold) => readonly string[]): void {

@@ -31,7 +31,7 @@ export class Busy {
 
 /** The lock of an entry. */
 export interface EntryLock extends OwnedLock {
-  /** To be called once the entry stands in the file: there may have been none to lock bytes of. */
+  /** To be called once the entry is in the file: there may have been none to lock bytes of. */
   bind(): void;
 }
 
@@ -170,7 +170,7 @@ export class JournalLocks {
     }
   }
 
-  /** The file's lock; the thread sleeps until it can be had, for the milliseconds that an append takes. */
+  /** The file's lock; the thread sleeps until it is free, for the milliseconds that an append takes. */
   holdFile(options: { readonly meaning?: string; readonly atMostMs?: number } = {}): HeldLock {
     const waitMs = Math.min(this.#parts.waitMs, options.atMostMs ?? Number.POSITIVE_INFINITY);
     const end = performance.now() + waitMs;
@@ -254,10 +254,10 @@ interface LeaseParts {
   readonly append: (entry: Entry) => void;
 }
 
-/** @param first as it stands, read after its lock was taken */
+/** @param first as it is, read after its lock was taken */
 export function entryLease(first: Entry, lock: HeldLock, { now, append }: LeaseParts): EntryLease {
   let entry = first;
-  // A number is used once, even if its record could not be written: something of it may stand in the file.
+  // A number is used once, even if its record could not be written: something of it may be in the file.
   let { sequence } = first;
   let isHeld = true;
   return {

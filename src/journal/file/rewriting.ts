@@ -1,4 +1,4 @@
-// What stands in a journal that is written again: every record of each entry that stays, behind a digest of them all.
+// What is in a journal that is written again: every record of each entry that stays, behind a digest of them all.
 import { createHash } from "node:crypto";
 import type { Fold } from "../fold.ts";
 import { historyFindings, type KeptPart, type Slice, sumIn } from "../record.ts";

@@ -49,7 +49,7 @@ export function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Makes the folder (0700, its entries synced) where it is missing, and refuses one in which anybody may rename files. */
+/** Makes the folder (0700, its entries synced) where it is missing, and refuses one in which anyone may rename files. */
 export function prepareFolder(folder: string): void {
   makeFolders(folder);
   if (process.geteuid === undefined) return;
@@ -98,20 +98,20 @@ const advice: Hints = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** For work on entries that stand in this journal and in no other: another path would only hide them. */
+/** For work on entries that are in this journal and in no other: another path would only hide them. */
 const adviceForItsEntries: Hints = {
   denied: "Give yourself access to it and its folder, then run the command again.",
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/** What is done to entries that stand in this journal: another journal would not have them. */
+/** What is done to entries that are in this journal: another journal would not have them. */
 const ofItsEntries: ReadonlySet<string> = new Set([
   "lock an entry of the journal",
   "update the journal",
   "prune the journal",
 ]);
 
-/** Whether the work is on entries that stand in the journal already. */
+/** Whether the work is on entries that are in the journal already. */
 export function isOfItsEntries(action: string): boolean {
   return ofItsEntries.has(action);
 }
@@ -123,7 +123,7 @@ export const nothingSent = "Nothing was sent, nothing changed.";
  * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and
  * what is not a failing file call (a bug) too.
  * @param action what was being done, e.g. `append to the journal`.
- * @param options.ofItsEntries the work is on entries that stand there already.
+ * @param options.ofItsEntries the work is on entries that are there already.
  */
 export function journalFailure(
   error: unknown,

@@ -23,7 +23,7 @@ export interface Found {
 export interface Scan {
   readonly found: Found[];
   readonly damage: Damage[];
-  /** What stands after the last newline and is not a sound record: an append that a crash cut short, or one under way. */
+  /** What is after the last newline and is not a sound record: an append that a crash cut short, or one under way. */
   readonly torn: Damage | undefined;
   /** How many lines they were, blank ones too. */
   readonly lines: number;

@@ -25,7 +25,7 @@ export class Verification {
     this.#entries.add(fold);
   };
 
-  /** All findings; the file's own modes and what stands beside it are looked at here. */
+  /** All findings; the file's own modes and what is beside it are looked at here. */
   findings(reading: Reading): Finding[] {
     return [
       ...bytesFindings(this.#path, reading),
@@ -57,7 +57,7 @@ function bytesFindings(path: string, reading: Reading): Finding[] {
   }
   if (reading.isEmptied)
     found.push({ severity: "warning", where: path, message: "it is empty: the next change starts a new one" });
-  // A first append that was cut short is all that stands there: the next one starts the journal.
+  // A first append that was cut short is all that is there: the next one starts the journal.
   if (reading.size > 0 && fold.format === 0 && reading.torn?.offset !== 0) {
     found.push({ severity: "problem", where: path, message: "the first record, which names the format, is damaged" });
   }

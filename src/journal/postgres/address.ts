@@ -123,7 +123,7 @@ function shapeComplaint(text: string): string {
 }
 
 function wrong(text: string, what: string, hint?: Advice): Failure {
-  // Nothing of the rest: where a typing mistake is, a password may stand anywhere.
+  // Nothing else is shown: in a mistyped address, a password may be anywhere.
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1] ?? "";
   const shown = scheme === "" ? "" : ` (${scheme}://…)`;
   return new Failure("usage", `The address of the journal${shown} cannot be used: ${what}.`, {

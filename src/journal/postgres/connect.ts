@@ -129,7 +129,7 @@ async function greet(client: Client): Promise<Connected> {
   return { client, server };
 }
 
-/** Ends a connection without waiting for anybody. */
+/** Ends a connection without waiting for anyone. */
 export function hangUp(client: Client): void {
   client.end().catch(() => {});
   client.connection.stream.destroy();
@@ -176,7 +176,7 @@ function protection(host: Host, address: Address, home: string): ClientConfig["s
     ...(ca === undefined ? {} : { ca }),
     ...(address.certificate === undefined ? {} : { cert: certificate(address.certificate, "sslcert") }),
     ...(address.key === undefined ? {} : { key: certificate(address.key, "sslkey") }),
-    // Of an authority of one's own every certificate is one's own; of the public ones anybody has one.
+    // Of an authority of one's own every certificate is one's own; of the public ones anyone has one.
     ...(mode === "verify-ca" && ca !== undefined ? { checkServerIdentity: () => undefined } : {}),
   };
 }

@@ -30,7 +30,7 @@ export function tablesIn(schema: string): Tables {
   };
 }
 
-/** `entries` as they stand, with the lease of each; `records` as they came, appended to and never changed. */
+/** `entries` as they are, with the lease of each; `records` as they came, appended to and never changed. */
 function statementsOf({ schema, meta, entries, records, escrow }: Tables): string[] {
   return [
     `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`,

@@ -1,4 +1,4 @@
-// What `journal verify` and `doctor` report of a team's journal: records that do not stand on each other, and a server that
+// What `journal verify` and `doctor` report of a team's journal: records that do not follow each other, and a server that
 // may forget what it acknowledged.
 import { entryOfContent } from "../read-entry.ts";
 import { historyFindings, recordHash, seal, type Slice } from "../record.ts";

@@ -22,10 +22,10 @@ export interface Picked {
   readonly somethingElse: boolean;
 }
 
-/** From so many on a list is searched by typing. */
+/** A list of this length or more is searched by typing. */
 const searchedFrom = 11;
 const rowsShown = 10;
-/** A name longer than this fills a screen by itself. */
+/** A longer name would fill a screen. */
 const longestLabel = 200;
 /** No choice has it for its key: those are numbers. */
 const otherKey = "other";
@@ -38,7 +38,7 @@ interface Option {
 
 /**
  * One of the choices, the first one marked. Where they are many, typing searches them.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isDumb) return writtenOut(context, list);
@@ -57,7 +57,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
 /**
  * Any number of the choices, but not nothing. Space takes one or leaves it, typing searches.
  * @param chosen those that are taken to begin with
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function pickSome(
   context: PromptContext,

@@ -26,7 +26,7 @@ function cancelled(): Failure {
 
 /**
  * Asks, and gives up when the input ends.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
@@ -81,7 +81,7 @@ function outputOf(terminal: Terminal): Writable {
 
 /**
  * A question and a line typed.
- * @throws Failure `interrupted` at the end of the input, and the reason of the interruption
+ * @throws Failure `interrupted` at the end of the input, and the reason for the interruption
  */
 export async function askInOneLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
@@ -102,7 +102,7 @@ export async function askInOneLine({ terminal, interruption }: PromptContext, pr
   return answer;
 }
 
-/** So long keys that were typed before a question are thrown away, before it is shown. */
+/** For this long, keys that were typed before a question are discarded, before it is shown. */
 const typedAheadMs = 50;
 
 /** Keys that were typed before a confirmation could be read do not answer it; Ctrl-C among them ends the command. */
@@ -130,7 +130,7 @@ export interface Question {
 /**
  * Yes or no; only a key that was typed after the question was shown is an answer.
  * @param destructive no is what Enter means
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function askYesOrNo(
   context: PromptContext,
@@ -151,7 +151,7 @@ export async function askYesOrNo(
 /**
  * A text.
  * @returns undefined for a hidden text on a terminal that cannot hide it
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input, and the reason for the interruption
  */
 export async function askText(
   context: PromptContext,

@@ -9,7 +9,7 @@ const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
 const suspect = new Uint8Array(256);
 for (const byte of [0x3d, 0x2b, 0x2d, 0x40, 0xef]) suspect[byte] = 1;
 
-/** What does not stand in a cell as it does in JSON. */
+/** What is not in a cell as it is in JSON. */
 const stops = new Uint8Array(256);
 for (const byte of [comma, backslash]) stops[byte] = 1;
 
@@ -46,7 +46,7 @@ export class CsvBytes {
     this.#options = options;
   }
 
-  /** @param head what stands before the lines. The bytes are overwritten by the next page. */
+  /** @param head what is before the lines. The bytes are overwritten by the next page. */
   of(page: ReadPage, head: string): Buffer {
     this.#out.text(head);
     eachRow(page, (layout, first) => this.#line(page, this.#slotsOf(layout), first));

@@ -11,7 +11,7 @@ export interface Column {
   /**
    * `text` where nothing is said, and `id` for a name that ends like one. `time`: ISO 8601; `status`: a word; `list`: an
    * array shown with commas; `id`: what a person copies, never cut; `sentence`: broken into lines at the width of a
-   * terminal, never cut. A `command` and an `advice` stand below their row on a
+   * terminal, never cut. A `command` and an `advice` are below their row on a
    * terminal, whole, behind `Next:` and `Fix:`.
    */
   readonly kind?: "text" | "time" | "status" | "list" | "id" | "sentence" | "command" | "advice";
@@ -89,7 +89,7 @@ export interface ListTarget {
   readonly fields?: readonly FieldPath[];
   /** Rows that an earlier run wrote to the same place: the list continues behind them. */
   readonly rowsBefore?: number;
-  /** Receipts that stand before the list, in the same document. */
+  /** Receipts that are before the list, in the same document. */
   readonly receiptsBefore?: number;
   /** For what must be said beside the list. */
   readonly note: (text: string) => void;

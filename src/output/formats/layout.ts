@@ -70,7 +70,7 @@ function total(widths: readonly number[]): number {
 export interface Wrapping {
   /** Columns; without them nothing is broken. */
   readonly width?: number | undefined;
-  /** What stands before each line. */
+  /** What is before each line. */
   readonly margin?: string;
 }
 

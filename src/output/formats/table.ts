@@ -15,7 +15,7 @@ export const table: Formatter = { resource: tableResource, list: (view, target) 
 /** Few tables have characters that are not ASCII. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
-/** What stands below its row on a terminal, and what it begins with. */
+/** What is below its row on a terminal, and what it begins with. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
 /**

@@ -7,7 +7,7 @@ import { reserved, scalar, yamlEntry, yamlText } from "./yaml-text.ts";
 
 const margin = "    ";
 const [quote, space] = [0x22, 0x20];
-/** 2: may stand in a word that needs no quotes; 1: stands for itself in quotes; 0: neither. */
+/** 2: may be in a word that needs no quotes; 1: stands for itself in quotes; 0: neither. */
 const kinds = new Uint8Array(256).map((_, byte) => {
   if (byte < space || byte > 0x7e || byte === quote || byte === 0x5c) return 0;
   return /[A-Za-z0-9_./@+-]/.test(String.fromCharCode(byte)) ? 2 : 1;
@@ -15,7 +15,7 @@ const kinds = new Uint8Array(256).map((_, byte) => {
 const longestReserved = 5;
 
 interface Part extends FieldSlot {
-  /** What stands before the value's colon. */
+  /** What is before the value's colon. */
   readonly key: Buffer;
   readonly found?: () => void;
 }
@@ -40,7 +40,7 @@ export class YamlBytes {
     this.#chosen = chosen;
   }
 
-  /** @param head what stands before the rows. The bytes are overwritten by the next page. */
+  /** @param head what is before the rows. The bytes are overwritten by the next page. */
   of(page: ReadPage, head: string): Buffer {
     const out = this.#out;
     out.text(head);
@@ -86,7 +86,7 @@ export class YamlBytes {
   }
 }
 
-/** 2: needs no quotes; 1: stands in quotes as it is; 0: neither. As `scalar` has it. */
+/** 2: needs no quotes; 1: is in quotes as it is; 0: neither. As `scalar` has it. */
 function kindOf(body: Buffer, start: number, end: number): 0 | 1 | 2 {
   let isWord = end > start && body[start]! >= 0x41 && kinds[body[start]!] === 2 && body[start] !== 0x5f;
   let isAfterSpace = false;

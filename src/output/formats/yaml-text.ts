@@ -12,7 +12,7 @@ export function yamlText(json: string, margin = ""): string {
   return block(tree, { node: tree.root, margin });
 }
 
-/** What stands behind a key: JSON text on the same line, or below it and further in. */
+/** What is behind a key: JSON text on the same line, or below it and further in. */
 export function yamlEntry(json: string, margin: string): string {
   const tree = parseJson(json);
   return entry(tree, { node: tree.root, margin });

@@ -1,6 +1,6 @@
 // The index on disk, beside the journal: a list (`journal.ndjson.index`) that is replaced as a whole, and segments
 // (`journal.ndjson.index-<tag>`) that never change. It is derived: nothing of it is synced, every byte that is used is
-// checked, and what does not fit is as good as absent.
+// checked, and what does not fit counts as absent.
 import { hash, randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -26,7 +26,7 @@ interface IndexPosition {
   readonly anchor: LineStart & { readonly bytes: Buffer };
 }
 
-/** The index as it was found, with the anchor whose bytes still stand there. */
+/** The index as it was found, with the anchor whose bytes are still there. */
 export interface LoadedIndex {
   readonly index: JournalIndex;
   readonly anchor: IndexPosition["anchor"];
@@ -47,7 +47,7 @@ interface List extends Omit<IndexedFacts, "damage" | "gaps"> {
   readonly segments: readonly ListedSegment[];
 }
 
-/** A segment that stands in a file, open. */
+/** A segment that is in a file, open. */
 interface FileSegment extends Segment {
   readonly listed: ListedSegment;
 }
@@ -66,7 +66,7 @@ export class IndexFiles {
 
   /**
    * The index of the open file, if there is one and it fits: the file begins as it did, and the last record that is
-   * covered stands where it stood. Each record names the checksum of the one before, so that this one speaks for all.
+   * covered is where it stood. Each record names the checksum of the one before, so that this one speaks for all.
    * @param file.head how the file begins
    */
   load(file: { readonly fd: number; readonly head: Buffer }): LoadedIndex | undefined {
@@ -122,7 +122,7 @@ export class IndexFiles {
   /**
    * Writes what is not on disk yet, together with segments that are not much larger: so there are never many, and each
    * row is written again only a few times. The caller holds the journal's lock.
-   * @throws the error of a file call; the index of before still stands then
+   * @throws the error of a file call; the index of before is still there then
    */
   save(index: JournalIndex, { head, anchor }: IndexPosition): JournalIndex {
     const kept = index.segments.filter(isInFile);
@@ -208,7 +208,7 @@ function isInFile(segment: Segment): segment is FileSegment {
   return "listed" in segment;
 }
 
-/** A file that can be read and that no one else can have written; everything else is as good as absent. */
+/** A file that can be read and that no one else can have written; everything else counts as absent. */
 function openOwn(path: string): number | undefined {
   let fd: number;
   try {
@@ -238,7 +238,7 @@ function segmentIn(fd: number, listed: ListedSegment): FileSegment {
   const pageAt = (number: number): Float64Array => {
     const known = read.get(number);
     if (known) return known;
-    // Entries that are looked up one after the other mostly stand on the same pages.
+    // Entries that are looked up one after the other mostly are on the same pages.
     if (read.size === pagesKept) read.clear();
     const page = readPage(fd, tag, number);
     read.set(number, page);
@@ -266,7 +266,7 @@ function readInto(fd: number, bytes: Buffer, offset: number): number {
   try {
     return fs.readSync(fd, bytes, 0, bytes.length, offset);
   } catch {
-    return 0; // a page that the disk cannot give is as good as a wrong one
+    return 0; // a page that the disk cannot give counts as a wrong one
   }
 }
 

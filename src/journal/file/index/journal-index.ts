@@ -7,7 +7,7 @@ import { type Earlier, type EntryRecord, Fold, type FoldFacts, type PlacedRecord
 import { readBytes, scanPieces, scanBytes } from "../scan.ts";
 import { type Cursor, cursorAtEnd, cursorFrom, type Rows, Table, valuesOf } from "./rows.ts";
 
-/** What stands in the index is not what stands in the file. */
+/** What is in the index is not what is in the file. */
 export class Unfit extends Error {}
 
 /** An entry has an id that integ does not make: only a journal whose ids are numbers has an index. */
@@ -56,7 +56,7 @@ export class JournalIndex implements Earlier {
     this.#parts = parts;
   }
 
-  /** What a fold knows, with all that stands before it. @throws Irregular */
+  /** What a fold knows, with all that is before it. @throws Irregular */
   static of(fold: Fold, part: IndexedPart, before?: JournalIndex): JournalIndex {
     const unsettled = new Set(before?.unsettled);
     const segment = segmentOf(fold, unsettled);
@@ -151,7 +151,7 @@ export class JournalIndex implements Earlier {
     return holding.flatMap(({ records }) => valuesOf(records, number));
   }
 
-  /** @throws Unfit if no such record stands there */
+  /** @throws Unfit if no such record is there */
   #recordAt(offset: number, id: string): EntryRecord {
     const { fd } = this.#parts;
     for (let length = lineBytes; ; length *= 4) {
