@@ -94,6 +94,11 @@ interface HeaderFacts {
   readonly movedTo?: string | undefined;
 }
 
+/** Whether the first line of a file, or its first 100 bytes, says that its entries are elsewhere. */
+export function isMoved(head: string): boolean {
+  return /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":"/.test(head);
+}
+
 /** Where the header of a file says that its entries are now. @param head the beginning of the file */
 export function movedToIn(head: string): string | undefined {
   const [, text] = /^\{"sum":"[0-9a-f]{16}","v":\d+,"journal":"integ","moved_to":("(?:[^"\\]|\\.)*")/.exec(head) ?? [];

@@ -8,7 +8,7 @@ import { errorCode, failedCall, isMissing } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { Fold } from "../fold.ts";
 import { movedAway } from "../admission.ts";
-import { headerLine, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
+import { headerLine, isMoved, type KeptPart, movedToIn, seal, sumIn } from "../record.ts";
 import { type LineStart, type Piece, readBytes, scanPieces, type Damage, type Found } from "./scan.ts";
 import { IndexFiles } from "./index/index-files.ts";
 import { type IndexedPart, indexBehind } from "./index/journal-index.ts";
@@ -52,6 +52,8 @@ export class JournalFile {
   /** Names of the damaged places that this process knows to be set aside. */
   readonly #aside = new Set<string>();
   readonly #index: IndexFiles;
+  /** The first bytes of the file when it was read last. */
+  #head = "";
   /** How far the index on disk reaches. */
   #indexed = 0;
   /** Open for good: an index looks up records in them. */
@@ -116,6 +118,7 @@ export class JournalFile {
   #refresh(fd: number): Reading {
     const { size } = fs.fstatSync(fd);
     const open = { fd, head: readBytes(fd, 0, Math.min(headLength, size)), size };
+    this.#head = open.head.toString("latin1");
     const reading = this.#readOn(open) ?? this.#readBehindIndex(open);
     if (reading) return reading;
     this.#known = undefined;
@@ -218,8 +221,6 @@ export class JournalFile {
    */
   append(make: (fold: Fold) => readonly string[]): void {
     this.#assertTrusted();
-    const to = this.movedTo();
-    if (to !== undefined) throw movedAway(this.path, to);
     let fd: number | undefined;
     try {
       fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
@@ -250,6 +251,9 @@ export class JournalFile {
   #readyToAppend(fd: number): { size: number; fold: Fold } {
     const reading = this.#refresh(fd);
     assertCurrent(reading.fold, this.path);
+    // The beginning has been read: it says whether there is more to read of where the entries are.
+    const to = isMoved(this.#head) ? movedToIn(readBytes(fd, 0, longestHead).toString("utf8")) : undefined;
+    if (to !== undefined) throw movedAway(this.path, to);
     this.#keepDamage(reading);
     const { fold, torn } = reading;
     if (!torn) return { size: reading.size, fold };
