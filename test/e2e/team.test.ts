@@ -173,6 +173,31 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     child.kill("SIGKILL");
   });
 
+  it.each([
+    [{}, 45],
+    [{ INTEG_LEASE: "40s" }, 40],
+    [{ INTEG_LEASE: "1s" }, 31],
+    [{ INTEG_LEASE: "2h" }, 45],
+    [{ INTEG_TIMEOUT: "5s" }, 20],
+  ])("a lease with %j lasts %d s", async (env, seconds) => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    await service.fault("POST /v1/oauth_clients latency=5s times=1");
+    const child = ada.start(create(), { env });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const text = `SELECT extract(epoch FROM lease_until - held_since)::float8 AS lasts FROM ${schema}.integ_entries`;
+    let lasts: unknown;
+    for (let round = 0; lasts === undefined && round < 200; round += 1) {
+      await sleep(50);
+      lasts = (await server.sql(text, role.name))[0]?.lasts;
+    }
+    child.kill("SIGKILL");
+    await service.calm();
+    // One that was extended before the request lasts a moment longer.
+    expect(Math.floor(Number(lasts) + 0.1)).toBeGreaterThanOrEqual(seconds);
+    expect(Number(lasts)).toBeLessThan(seconds + 5);
+  });
+
   it("marks the names of keys, unless it is asked not to or the name is too long", async () => {
     const schema = await team();
     const ada = await administrator(schema, { key: service.us.access_key_secret });
