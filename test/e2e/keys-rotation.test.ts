@@ -214,7 +214,10 @@ describe("the key that the profile lives on", () => {
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const recovered = await integHere(at, ["journal", "recover"]);
     expect(recovered.code, recovered.stderr).toBe(9);
-    expect(recovered.stderr).toContain(`integ keys rotate ${id} --secret-profile p -p <profile>.`);
+    expect(recovered.stderr).toContain(`the key ${id} was rotated`);
+    expect(recovered.stderr).toContain(
+      "Fix: Rotate the key with --secret-profile p, as a profile that may administer keys (-p).",
+    );
   });
 
   it("a lost answer that changed nothing: the old secret is kept and still works, and it rotates again when asked", async () => {

@@ -33,11 +33,14 @@ function oauthHome(): Home {
   return home;
 }
 
-/** The command that a failure says to type, with the real one in the place of the example. */
+/** What a failure says to do: the recovery of the entry that it names, with the options that it names. */
 function nextIn(stderr: string): string[] {
-  const line = /Fix: [^:]*: integ (.*)\.$/m.exec(stderr)?.[1] ?? "";
-  expect(line).toContain("--secret-command '<command>'");
-  return [...line.replace(" --secret-command '<command>'", "").split(" "), "--secret-command", store];
+  const fix = /Fix: Recover the entry (\w+) and pass --secret-command again(.*): commands are not stored\.$/m.exec(
+    stderr,
+  );
+  expect(fix, stderr).not.toBeNull();
+  const [, id = "", more = ""] = fix ?? [];
+  return ["journal", "recover", id, "--secret-command", store, ...(more.match(/--[\w-]+/g) ?? [])];
 }
 
 describe("a rotation whose answer was lost, its secret meant for a command", () => {

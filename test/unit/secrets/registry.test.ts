@@ -130,7 +130,7 @@ describe("--secret-command", () => {
 
   it.each([
     ["fails", "cat > /dev/null; exit 4", "failed with exit status 4"],
-    ["is not there", "no-such-command-of-mine", "exit status 127"],
+    ["ends in one that is not there", "cat > /dev/null; no-such-command-of-mine", "exit status 127"],
     ["reads nothing", "true", "without reading the secret"],
     ["closes its input", "exec <&-; sleep 0.1", "without reading the secret"],
     ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],

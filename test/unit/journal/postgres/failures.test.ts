@@ -19,7 +19,7 @@ function failureOf(error: unknown, meaning?: string): Failure {
 }
 
 const hints = {
-  address: "Correct INTEG_JOURNAL, or the profile's journal: integ profiles edit <name> --journal <address>.",
+  address: "Correct INTEG_JOURNAL, or --journal of the profile.",
   again: "Run the command again when the server is available.",
 };
 
