@@ -5,6 +5,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Ended, Home } from "../support/program.ts";
+import { homeWithProfile } from "../crash/policy-scenes.ts";
 import { integHere } from "../support/program-here.ts";
 import { type Service, startService } from "../support/service.ts";
 import { Account } from "../support/account.ts";
@@ -265,6 +266,39 @@ describe("keys audit --fix", () => {
       const active = await activeKeys();
       expect(active).toContain(us.access_key_id);
       for (const id of revoked) expect(active).not.toContain(id);
+    } finally {
+      own.remove();
+    }
+  });
+
+  it("replaces what is too old at the destination that the journal knows, with an overlap", async () => {
+    const { us } = service;
+    const own = await homeWithProfile(service, { names: [] });
+    try {
+      const made = ["keys", "create", "--name", "aged", "--type", "service_account", "--scope", "push-ingest:*"];
+      const created = await integHere(own, [...made, "--expires-in", "200d", "--secret-file", "aged.secret", "--json"]);
+      const { id } = JSON.parse(created.stdout) as { id: string };
+      const [now, day] = [Date.now(), 86_400_000];
+      const aged = { createdAt: now - 400 * day, lastUsedAt: now - day };
+      await service.control("POST", `/access_keys/${id}`, aged);
+      const before = readFileSync(own.path("aged.secret"), "utf8");
+      const trial = await integHere(own, [...words, "--dry-run"]);
+      expect(trial.stdout).toContain(`${id}: create the key`);
+      expect((await integHere(own, words)).code).toBe(2);
+      expect(readFileSync(own.path("aged.secret"), "utf8")).toBe(before);
+      const fixed = await integHere(own, [...words, "--yes"]);
+      const after = readFileSync(own.path("aged.secret"), "utf8");
+      expect(after).not.toBe(before);
+      expect(fixed.stdout + fixed.stderr).not.toContain(after);
+      expect(fixed.stderr).toContain("--fix replaces it, with an overlap of 1d.");
+      for (const secret of [before, after]) {
+        const body = JSON.stringify({ secret });
+        const headers = { "content-type": "application/json" };
+        expect((await fetch(us.access_token_endpoint, { method: "POST", headers, body })).status).toBe(200);
+      }
+      const keys = (await service.control("GET", "/access_keys")) as { name: string; scopes: string[] }[];
+      const alike = keys.filter(({ name }) => name === "aged").map(({ scopes }) => scopes);
+      expect(alike).toEqual([["push-ingest:*"], ["push-ingest:*"]]);
     } finally {
       own.remove();
     }

@@ -1,15 +1,37 @@
-// `keys audit --fix`: the remedies that revoke, as one plan that is asked about. A key that something uses is left to a person.
+// `keys audit --fix`: keys that nothing uses are revoked; those that are too old or about to expire are replaced if the journal
+// has the destination of their secret. One plan, which is asked about; the rest is left to a person.
+import { type KeyReplacementRequest, replaceAccessKey } from "../../changes/access-key/replace.ts";
 import { keyRevocationIntent, revokeAccessKey } from "../../changes/revocation.ts";
+import type { Workbench } from "../../changes/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { destinationOptions, writtenPlaces } from "../policy/destinations.ts";
+import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnsettled, workbenchOf } from "../running/change.ts";
+import { withDueTime } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { Finding, RuleName } from "./audit-rules.ts";
-import { revokedKeyView } from "./keys.ts";
+import { deliveredKeyView, revokedKeyView } from "./keys.ts";
+import { requestOf } from "./replacement.ts";
 
 /** Rules that find a key which nothing uses. One that is new and was not used yet may be about to be. */
 const ofUnused: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
+/** Rules that another key like the old one settles. */
+const ofAge: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
+/** As the remedies say it. */
+const [overlap, expiresIn] = ["1d", "90d"];
+const waitMs = 60_000;
+
+interface Replacement {
+  readonly request: KeyReplacementRequest;
+  readonly destination: Destination;
+  readonly expiresIn: string | undefined;
+}
+
+/** What is done to each key: nothing is its revocation. */
+type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
 /** @returns what is left to a person */
 export async function fixKeys(
@@ -18,36 +40,111 @@ export async function fixKeys(
   { isTrial }: { readonly isTrial: boolean },
 ): Promise<readonly Finding[]> {
   const { output } = context;
-  const ids = [...new Set(findings.filter(isRevocable).map(({ key_id }) => key_id!))];
-  for (const { key_id, key_name, message, remedy } of findings) {
-    const step = ids.includes(key_id ?? "")
-      ? "--fix revokes it."
-      : remedy.startsWith("integ ")
-        ? `Next: ${remedy}`
-        : remedy;
-    output.note(`${key_id ?? key_name ?? "a key without id"}: ${message}. ${step}`);
-  }
-  const left = findings.filter(({ key_id }) => key_id === null || !ids.includes(key_id));
   const bench = await workbenchOf(context);
+  const fixes = await fixesOf(context, bench, findings);
+  for (const finding of findings) tellFinding(context, finding, fixes);
   if (isTrial) {
-    const { requestStep, showSteps } = await import("../running/dry-run.ts");
-    await showSteps(
-      context,
-      ids.map((id) => requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" })),
-    );
+    await showFixes(context, bench, fixes);
     return [];
   }
-  if (ids.length === 0) return left;
-  const question = `${actingAs(bench)}: revoke ${ids.join(", ")}? Nothing uses them as far as the API shows.`;
-  if (!(await output.confirm(question, { destructive: true })))
-    throw new Failure("usage", "Nothing was revoked: the answer was no.");
+  const left = findings.filter(({ key_id }) => key_id === null || !fixes.has(key_id));
+  if (fixes.size === 0) return left;
+  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
+    throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnsettled(context);
-  const change = async (id: string): Promise<string> => (await revokeAccessKey(bench, id)).receipt;
-  await changeEach(context, { ids, view: revokedKeyView, change });
+  const change = async (id: string): Promise<string> => {
+    const replacement = fixes.get(id);
+    return replacement === undefined
+      ? (await revokeAccessKey(bench, id)).receipt
+      : replaced(context, { bench, id, replacement });
+  };
+  const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
+  const view = isAnyNew ? deliveredKeyView : revokedKeyView;
+  await changeEach(context, { ids: [...fixes.keys()], view, change });
   return left;
+}
+
+async function fixesOf(context: Context, bench: Workbench, findings: readonly Finding[]): Promise<Fixes> {
+  const fixes = new Map<string, Replacement | undefined>();
+  for (const { key_id: id } of findings.filter(isRevocable)) fixes.set(id!, undefined);
+  const written = await writtenPlaces(context);
+  for (const { key_id: id } of findings.filter(({ rule }) => ofAge.has(rule))) {
+    const ofKey = findings.filter(({ key_id }) => key_id === id);
+    if (id === null || fixes.has(id) || !ofKey.every(isOfAge)) continue;
+    const known = destinationsOf(await bench.journal.select({ all: true, resource: id }), id);
+    if (known === undefined) continue;
+    const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
+    const options = { overlap, expiresIn: lifetime };
+    const request = await requestOf(context, bench, { id, options }).catch(unlessNotShown);
+    if (request === undefined) continue;
+    const chosen = { ...destinationOptions(known, written), yields: "access_key" } as const;
+    const destination = await context.secrets.destination(chosen, async () => {});
+    fixes.set(id, { request: { ...request, updateProfile: false }, destination, expiresIn: lifetime });
+  }
+  return fixes;
+}
+
+/** What the API does not show of a key is for a person to say. */
+function unlessNotShown(error: unknown): undefined {
+  if (error instanceof Failure && error.kind === "usage") return undefined;
+  throw error;
 }
 
 /** The remedy of a key that the caller may authenticate with is never to revoke it. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && ofUnused.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
+}
+
+/** Nothing else is said of the key, and the caller does not authenticate with it: then the remedy has another option, or is none. */
+function isOfAge({ rule, key_id, remedy }: Finding): boolean {
+  const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
+  return ofAge.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");
+}
+
+function tellFinding({ output }: Context, finding: Finding, fixes: Fixes): void {
+  const { key_id, key_name, message, remedy } = finding;
+  const planned =
+    fixes.get(key_id ?? "") === undefined ? "--fix revokes it." : "--fix replaces it, with an overlap of 1d.";
+  const isFixed = key_id !== null && fixes.has(key_id);
+  const step = isFixed ? planned : remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy;
+  output.note(`${key_id ?? key_name ?? "a key without id"}: ${message}. ${step}`);
+}
+
+function questionOf(fixes: Fixes): string {
+  const idsOf = (isReplaced: boolean): string =>
+    [...fixes].flatMap(([id, one]) => ((one !== undefined) === isReplaced ? [id] : [])).join(", ");
+  const [revoked, renewed] = [idsOf(false), idsOf(true)];
+  return [revoked && `revoke ${revoked}? Nothing uses them as far as the API shows.`, renewed && `replace ${renewed}?`]
+    .filter((part) => part !== "")
+    .join(" And ");
+}
+
+async function replaced(
+  context: Context,
+  { bench, id, replacement }: { readonly bench: Workbench; readonly id: string; readonly replacement: Replacement },
+): Promise<string> {
+  const { request, destination } = replacement;
+  const { receipt, newId, dueAt, entry } = await replaceAccessKey(bench, request, {
+    destination,
+    waitMs,
+    overlap: "leave",
+    mayReplace: () => Promise.resolve(false),
+    mayRevokeUnproven: () => Promise.resolve(false),
+  });
+  if (dueAt !== undefined)
+    context.output.note(`${id}: both work until ${dueAt}. Next: ${shell`integ journal recover ${entry}`}`);
+  // Of several receipts a list is shown as it is: the secret is at its destination, and nowhere else.
+  const shown = { ...(JSON.parse(receipt ?? "{}") as object), id: newId, secret: null };
+  return withDueTime(JSON.stringify(shown), dueAt);
+}
+
+async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Promise<void> {
+  const { requestStep, showSteps } = await import("../running/dry-run.ts");
+  const { keyReplacementSteps } = await import("../running/dry-changes.ts");
+  const steps = [...fixes].flatMap(([id, replacement]) =>
+    replacement === undefined
+      ? [requestStep(`revoke ${id}`, keyRevocationIntent(bench, id), { body: "" })]
+      : keyReplacementSteps(bench, replacement).map((step) => ({ ...step, what: `${id}: ${step.what}` })),
+  );
+  await showSteps(context, steps);
 }

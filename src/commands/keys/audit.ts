@@ -29,18 +29,18 @@ export const command = defineVerb({
       )
       .option("--strict", "Exit with 10 also for keys that cannot be judged")
       .option("--waivers <file>", "File of accepted findings, each until a date")
-      .option("--fix", "Revoke expired, idle and never used keys, after a question")
+      .option("--fix", "Revoke unused keys and replace old ones, after a question")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
     { line: "integ keys audit", does: "which keys are a risk, the worst first, and what to do" },
     { line: "integ keys audit --json --fail-on high --waivers keys-waivers.json", does: "fail a CI job: exit 10" },
     {
       line: "integ keys audit --fix --waivers keys-waivers.json",
-      does: "revoke keys that nothing uses, after a question",
+      does: "revoke what nothing uses, replace what is old",
     },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding a line" },
   ],
-  more: 'A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
+  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day its finding is back.',
   async run(context, { options }) {
     const limits = {
       maxAgeMs: parseLifetime(options.maxAge, "--max-age"),

@@ -85,7 +85,7 @@ export async function rotateByReplacement(
   return dueAt === undefined ? newId : undefined;
 }
 
-async function requestOf(
+export async function requestOf(
   context: Context,
   bench: Workbench,
   { id, options }: { readonly id: string; readonly options: RotateFlags },
