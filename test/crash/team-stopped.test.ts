@@ -163,7 +163,7 @@ async function heldBy({ table }: Lane, { before, known }: Begun, homes: readonly
   const live = await table.live();
   const found = new Set(homes.flatMap((home) => secretsIn(home)).filter((text) => text && !known.has(text)));
   let working = 0;
-  for (const secret of found) if (typeof secret === "string" && (await table.works(secret))) working += 1;
+  for (const secret of found) if (typeof secret === "string" && (await table.works(secret, live))) working += 1;
   const made = live.filter(({ id }) => !before.has(id)).length;
   return { made, left: live.length - made, working };
 }

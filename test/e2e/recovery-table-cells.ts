@@ -200,18 +200,20 @@ async function recovered(table: Table, at: Home, [words, how]: [readonly string[
     wire: withoutChance(wire, entries, table),
     states: entries.map(({ operation, state }) => `${operation} ${state}`),
     live: live.length,
-    secrets: await secretsIn(table, at),
+    secrets: await secretsIn(table, at, live),
     broken,
   };
 }
 
 /** The files and profiles that the operations deliver to. What it asks the service leaves no trace there. */
-async function secretsIn(table: Table, at: Home): Promise<string[]> {
+async function secretsIn(table: Table, at: Home, live: Awaited<ReturnType<Table["live"]>>): Promise<string[]> {
   const { service } = table;
   const before = service.moment();
   const said: string[] = [];
   const say = async (name: string, secret: string): Promise<void> =>
-    void said.push(`${name} ${secret === "" ? "is empty" : (await table.works(secret)) ? "works" : "does not work"}`);
+    void said.push(
+      `${name} ${secret === "" ? "is empty" : (await table.works(secret, live)) ? "works" : "does not work"}`,
+    );
   for (const name of ["s", "t", "another"])
     if (existsSync(at.path(name))) await say(name, readFileSync(at.path(name), "utf8"));
   const config = at.env.INTEG_CONFIG_DIR ?? "";

@@ -144,10 +144,12 @@ export class Table {
     );
   }
 
-  /** Whether a secret is that of a client or key that works. */
-  async works(secret: string): Promise<boolean> {
+  /** Whether a secret is that of a client or key of those that work. */
+  async works(secret: string, live: readonly { id: string; client_id?: string }[]): Promise<boolean> {
+    if (secret === this.client.client_secret) return live.some(({ id }) => id === this.client.id);
     if ((await this.exchange({ secret })) !== undefined) return true;
-    for (const { client_id } of await this.live()) {
+    // Most likely the newest.
+    for (const { client_id } of live.toReversed()) {
       if (!client_id) continue;
       const authorization = `Basic ${Buffer.from(`${client_id}:${secret}`).toString("base64")}`;
       const headers = { authorization, "content-type": "application/x-www-form-urlencoded" };

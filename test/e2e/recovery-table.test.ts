@@ -7,7 +7,7 @@ import { Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { sayWhetherTraced } from "../support/strace.ts";
 import { type Dimension, type End, Left, type Outcome, syncsOf } from "./recovery-table-cells.ts";
-import { dimensions, flags, grouped, groupsOf, variables } from "./recovery-table-dimensions.ts";
+import { dimensions, flags, grouped, groupsOf, isBeforeAnyEntry, variables } from "./recovery-table-dimensions.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { operations, Table } from "./recovery-table-operations.ts";
 
@@ -57,6 +57,16 @@ it("has every flag of recover", async () => {
   const long = new Set(stdout.match(/--[a-z][a-z-]+/g));
   const left = [...long].filter((name) => !(name in flags) && !others.has(name));
   expect(left).toEqual([]);
+});
+
+it.each([...isBeforeAnyEntry])("ends before there is an entry: %s", async (name) => {
+  const at = table.home();
+  table.gate.arm();
+  const { env, refuses } = dimensions[name]!;
+  const { code, stderr } = await at.integ(["journal", "recover", "1r00000000", "--yes"], { env: env?.(table, at) });
+  at.remove();
+  expect([code === 0, table.gate.met]).toEqual([false, []]);
+  expect(stderr).toMatch(refuses!);
 });
 
 /** One is in every cell, the others do nothing else. */
@@ -191,7 +201,7 @@ async function playEnd(name: string, { end, left: interrupt, from }: Played): Pr
   for (const [what, dimension] of Object.entries(worlds)) {
     number += 1;
     if (only === undefined ? !isFull && number % 13 !== 0 : !new RegExp(`^(?:${only})$`).test(what)) continue;
-    if (isWhole && grouped.has(what) && !isTheChange) continue;
+    if (isWhole && (grouped.has(what) || isBeforeAnyEntry.has(what)) && !isTheChange) continue;
     await play(`${nameOf(name, end)}, ${what}`, async () => {
       const left = await interrupt();
       const plain = await plainly(left);
