@@ -10,6 +10,8 @@ export interface Run {
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd: string;
+  /** Interrupted after so many milliseconds, as by two Ctrl-C. */
+  readonly limitMs?: number | undefined;
 }
 
 export interface RunEnd {
@@ -36,11 +38,12 @@ function collect(): Collected {
 }
 
 /** Runs one command to its end in this process; one at a time. */
-export async function runMain({ dist, words, env, input = "", cwd }: Run): Promise<RunEnd> {
+export async function runMain({ dist, words, env, input = "", cwd, limitMs }: Run): Promise<RunEnd> {
   const file = join(dist, "main.cjs");
   const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");
   const stdout = collect();
   const stderr = collect();
+  const listeners = new Set<() => void>();
   const fake = {
     argv: [process.execPath, resolve(dist, "../bin/integ.js"), ...words],
     env: { ...env },
@@ -50,11 +53,19 @@ export async function runMain({ dist, words, env, input = "", cwd }: Run): Promi
     stdout: stdout.stream,
     stderr: stderr.stream,
     cwd: () => cwd,
-    on: () => fake,
-    off: () => fake,
+    on(name: string, listener: () => void) {
+      if (name === "SIGINT") listeners.add(listener);
+      return fake;
+    },
+    off(_name: string, listener: () => void) {
+      listeners.delete(listener);
+      return fake;
+    },
     // No compile cache: it would be this process's own.
     getBuiltinModule: (name: string) => (name === "node:module" ? {} : process.getBuiltinModule(name)),
   };
-  const code = await main(fake as unknown as NodeJS.Process, dist);
+  const interrupt = (): void => [...listeners, ...listeners].forEach((listener) => listener());
+  const timer = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);
+  const code = await main(fake as unknown as NodeJS.Process, dist).finally(() => clearTimeout(timer));
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }

@@ -14,7 +14,10 @@ export function integHere(home: Home, words: readonly string[], options: Options
   return home.integ(words, options);
 }
 
-type Options = Pick<RunOptions, "env" | "input" | "cwd">;
+interface Options extends Pick<RunOptions, "env" | "input" | "cwd"> {
+  /** Interrupted after so many milliseconds, as by two Ctrl-C. */
+  readonly limitMs?: number;
+}
 
 /** Runs one command to its end in this process. @returns undefined while another one runs here */
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
@@ -39,8 +42,8 @@ async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T>
   }
 }
 
-async function runProgram(home: Home, words: readonly string[], { env, input, cwd }: Options): Promise<Ended> {
+async function runProgram(home: Home, words: readonly string[], { env, input, cwd, limitMs }: Options): Promise<Ended> {
   const { NODE_OPTIONS: _recording, ...own } = home.env;
-  const run = { dist, words, env: { ...own, ...env }, cwd: cwd ?? home.folder };
+  const run = { dist, words, env: { ...own, ...env }, cwd: cwd ?? home.folder, limitMs };
   return { ...(await runMain(input === undefined ? run : { ...run, input })), signal: null };
 }

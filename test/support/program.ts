@@ -7,6 +7,7 @@ import { runHere } from "./program-here.ts";
 import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
 import { teamJournal } from "./team-journal.ts";
+import { noteStep, staysForSteps } from "./typed-steps.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -109,7 +110,9 @@ export class Home {
     }
     const isOwn =
       (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
-    return (isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options);
+    const end = await ((isOwn ? undefined : runHere(this, words, options)) ?? this.spawned(words, options));
+    noteStep(this, end, [words, options]);
+    return end;
   }
 
   /** Runs one command to its end in a process of its own. */
@@ -135,6 +138,7 @@ export class Home {
   }
 
   remove(): void {
+    if (staysForSteps(this)) return;
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

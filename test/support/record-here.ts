@@ -1,6 +1,9 @@
-// Before each file of tests: answers of sandboxes in this very process are recorded too, see recorded-answers.ts.
+// Before each file of tests: answers of sandboxes in this very process are recorded too, see recorded-answers.ts; after each
+// test the next steps of its errors are typed (typed-steps.ts), when the test itself has put everything back.
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { afterEach } from "vitest";
 
-const { INTEG_TEST_ANSWERS: folder } = process.env;
+const { INTEG_TEST_ANSWERS: folder, INTEG_TEST_STEPS: steps } = process.env;
 if (folder) createRequire(import.meta.url)(join(folder, "record-answers.cjs"));
+if (steps) afterEach(async () => (await import("./typed-steps.ts")).typeSteps());

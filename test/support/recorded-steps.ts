@@ -1,5 +1,6 @@
 // Every next step that the program printed in any test of the run, held against its own parser: a POSIX shell reads it as
-// words, the command exists, takes these flags and arguments, and is not the one that just ended for good.
+// words, the command exists, takes these flags and arguments, and is not the one that just ended for good. (Those of errors are
+// typed too, where they were printed: typed-steps.ts.)
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +18,10 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
   const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
   process.env.INTEG_TEST_STEPS = folder;
   return async () => {
-    const steps = readdirSync(folder).flatMap((name) => stepsIn(join(folder, name)));
+    const of = (kind: RegExp): Step[] =>
+      readdirSync(folder).flatMap((name) => (kind.test(name) ? stepsIn(join(folder, name)) : []));
+    const steps = of(/^\d+\.ndjson$/);
+    const typed = of(/\.typed\.ndjson$/);
     rmSync(folder, { recursive: true, force: true });
     delete process.env.INTEG_TEST_STEPS;
     const wrong: string[] = [];
@@ -26,7 +30,11 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
       if (why !== undefined)
         wrong.push(`${step.next}\n    after integ ${step.typed.join(" ")}, exit ${step.code}: ${why}`);
     }
-    recordFigure("next steps that tests printed", { typed: steps.length, wrong: wrong.length });
+    recordFigure("next steps that tests printed", {
+      read: steps.length,
+      typed: typed.length,
+      wrong: wrong.length,
+    });
     if (wrong.length === 0) return;
     process.exitCode = 1;
     throw new Error(`${wrong.length} next steps cannot be typed:\n${wrong.slice(0, 20).join("\n")}`);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
+import { watchService } from "./typed-steps.ts";
 
 /** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
 export const settleMs = 16_000;
@@ -78,6 +79,7 @@ export async function startService(words: readonly string[] = []): Promise<Servi
     if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
     return text === "" ? undefined : JSON.parse(text);
   };
+  const unwatch = watchService({ file: home.path("state", "sandbox.json"), control });
   return {
     us,
     eu,
@@ -102,6 +104,7 @@ export async function startService(words: readonly string[] = []): Promise<Servi
           home.remove();
           resolve(code);
         });
+        unwatch();
         child.kill("SIGINT");
       }),
   };
