@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { growthChart } from "../../bench/chart.mjs";
 import { Home, root } from "../support/program.ts";
+import { isFull } from "../support/sample.ts";
 
 const absent = ["curl", "jq"].filter((tool) => spawnSync(tool, ["--version"]).error);
 if (absent.length > 0) console.warn(`skipped: the benchmark: ${absent.join(" and ")} not installed`);
@@ -12,13 +13,17 @@ if (absent.length > 0) console.warn(`skipped: the benchmark: ${absent.join(" and
 it.runIf(absent.length === 0)("npm run bench -- --quick", { timeout: 180_000 }, () => {
   const home = new Home();
   const result = home.path("result.json");
-  const words = [join(root, "bench", "run.mjs"), "--quick", "--no-build", "--result", result];
+  // What takes longest, lists, growth and policies, is left to a full run.
+  const sample = ["startUp", "walk", "latency", "memory", "table", "journal", "team"];
+  const only = isFull ? [] : ["--only", sample.join(",")];
+  const words = [join(root, "bench", "run.mjs"), "--quick", "--no-build", "--result", result, ...only];
   const { status, stderr } = spawnSync(process.execPath, words, { env: home.env, encoding: "utf8" });
   expect([status, stderr]).toEqual([0, ""]);
   const { object, quick, sections } = JSON.parse(readFileSync(result, "utf8"));
   home.remove();
   expect([object, quick]).toEqual(["benchmark", true]);
-  const always = ["startUp", "walk", "lists", "growth", "latency", "memory", "table", "journal", "policy"];
+  const all = ["startUp", "walk", "lists", "growth", "latency", "memory", "table", "journal", "policy"];
+  const always = isFull ? all : all.filter((name) => sample.includes(name));
   // A team's journal is measured where there is a PostgreSQL.
   expect([always, [...always, "team"]]).toContainEqual(Object.keys(sections));
   for (const line of Object.values<{ ratio: { median: number } }[]>(sections).flat())
