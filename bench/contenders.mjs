@@ -9,7 +9,7 @@ import { tokenOf } from "./page-server.mjs";
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const script = join(root, "bin", "integ.js");
 const key = "bench-key";
-/** Rows a page: the largest (§8). */
+/** Rows per page: the largest (§8). */
 export const limit = 500;
 
 /** A folder that is removed after the benchmark: a home without configuration, and the lists of addresses for curl. */

@@ -84,7 +84,7 @@ function walkLines({ curl, ndjson, json, jq }, { rows, serverShare, nodeVersion 
   ];
 }
 
-/** A shell loop over few pages, as seconds a page, beside integ's seconds a page over as many pages as it takes. */
+/** A shell loop over few pages, as seconds per page, beside integ's seconds per page over as many pages as it takes. */
 async function shellLoopLine({ workplace, plan }) {
   const few = { rows: plan.loopPages * limit };
   const many = { rows: plan.sizes.at(-1) };

@@ -1,4 +1,4 @@
-// The little of the tar format (POSIX ustar) that packages need: what is in one, and one whose bytes depend on nothing
+// The part of the tar format (POSIX ustar) that packages need: what is in one, and one whose bytes depend on nothing
 // but its files.
 import { gunzipSync, gzipSync } from "node:zlib";
 

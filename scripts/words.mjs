@@ -51,6 +51,16 @@ export const glossary = [
     say: "a command without a placeholder, or the name of the option",
     only: ["strings"],
   },
+  {
+    not: /\bstands? (at|in|there|beside|behind|below|before|between|after|on|under|inside|outside|once|twice)\b|\bas (it stands|they stand)\b/,
+    say: "is, are",
+    only: ["comments"],
+  },
+  {
+    not: /\bthat (is|are) none\b|\bbrings? it to its end\b|\b(has|have|had) come to nothing\b/,
+    say: "invalid; completes; failed",
+  },
+  { not: /\b(goes|go) last\b/, say: "is revoked last, is removed last" },
   { not: /§/, say: "no sections of a document that the reader does not have", only: ["strings"] },
 ];
 

@@ -1,4 +1,4 @@
-// The command tree, a line a verb. A command's file is loaded only when it is run or its own help is asked for.
+// The command tree, a line for each verb. A command's file is loaded only when it is run or its own help is asked for.
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
@@ -227,8 +227,8 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 /**
  * The tree without the verbs' own options: a verb is loaded when it is typed.
  * @param found receives the verb that was typed
- * @param words what was typed: a noun that is not among them gets no verbs, which is a third of the time of a help
- * screen; without words every noun does
+ * @param words what was typed: a noun that is not among them gets no verbs, which saves a third of the
+ * time of a help screen; without words every noun does
  */
 export function buildProgram(version: string, found: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");

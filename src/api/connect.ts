@@ -1,5 +1,5 @@
-// The service as one thing: its resources, each loaded when first asked for, over one transport, as one account. All that
-// varies is handed in: profiles, files and the environment are not known here.
+// The service as one thing: its resources, each loaded when first asked for, over one transport, as one account. Everything that varies
+// is a parameter: profiles, files and the environment are not known here.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
@@ -91,7 +91,7 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/** Every answer says what the time is, whatever it answers. */
+/** Every response has the service's time, whatever its status. */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
   readonly answered: (exchange: Exchange) => void;
   readonly watched: Transport;

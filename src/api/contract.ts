@@ -153,7 +153,7 @@ function operationsOf(root: JsonObject): Map<string, Operation> {
   return found;
 }
 
-/** Header names know no case. */
+/** Header names are case-insensitive. */
 function nameOf(parameter: JsonObject): string {
   const name = word(parameter.name);
   return parameter.in === "header" ? name.toLowerCase() : name;

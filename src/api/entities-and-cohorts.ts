@@ -1,4 +1,4 @@
-// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page an attempt. Rows are handed on as they came.
+// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page per attempt. Rows are handed on as they came.
 // @assumed §2.2 shows some fields and not which are required: none is, and unknown ones pass
 // @assumed §4.3 rule 6 and §2.5 do not show a member
 import { flags } from "../next-step.ts";

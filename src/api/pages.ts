@@ -41,7 +41,7 @@ type Coming = ReturnType<FetchPage>;
 export interface WalkOptions {
   /** Where to begin; omitted for the first page. */
   readonly pageToken?: string;
-  /** Rows a page, asked for with each page. */
+  /** Rows per page, asked for with each page. */
   readonly limit?: number;
   /**
    * How many rows are still wanted after every page given so far was consumed; the walk ends at 0, and never asks for

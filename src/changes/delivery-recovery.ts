@@ -75,7 +75,7 @@ export async function settleIfFound(bench: Workbench, lease: EntryLease): Promis
     assertAsAsked(lease.entry);
     return true;
   }
-  // A copy goes only after `done` is recorded: one that is missing went with its folder, and no one can claim it.
+  // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
   assertNotElsewhere(bench, lease.entry);
   const found = bench.secrets.isKept(id) ? "undelivered" : "secret_lost";
   if (state !== found) await lease.record({ state: found });
@@ -117,7 +117,7 @@ export async function resumeDelivery(
   assertNotElsewhere(bench, lease.entry);
   if (lease.entry.state === "undelivered" && !bench.secrets.isKept(lease.entry.id))
     await lease.record({ state: "secret_lost" });
-  // Only a profile is still there to take its own credential without being asked.
+  // Only a profile can take its own credential without a question.
   if (lease.entry.state === "undelivered" && lease.entry.destination?.kind !== "profile")
     throw undelivered(lease.entry, "it is kept until you claim it.", bench.secrets);
   try {

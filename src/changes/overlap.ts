@@ -30,7 +30,7 @@ export function isWaitedFor(overlapMs: number): boolean {
 
 export interface RotationOptions {
   readonly destination: Destination;
-  /** Asked before the old one goes although the new one was not proven. */
+  /** Asked before the old one is revoked although the new one was not proven. */
   readonly mayRevokeUnproven: (entry: Entry) => Promise<boolean>;
   /**
    * Given the receipt once the secret is delivered and a proof was tried, before any overlap is waited for.
@@ -267,7 +267,7 @@ function assertAnother({ noun, oldId }: RotationContract, newId: string): void {
   );
 }
 
-/** Shows that the new one works, before the old one goes. */
+/** Shows that the new one works, before the old one is revoked. */
 async function prove(
   { bench, lease, options }: RotationWork,
   contract: RotationContract,
@@ -320,7 +320,7 @@ async function settledMeanwhile({ lease }: RotationWork, contract: RotationContr
 }
 
 /**
- * What is known of the new one when the old one is to go. A proof speaks of its own moment: since then someone may have
+ * What is known of the new one when the old one is to be revoked. A proof speaks of its own moment: since then someone may have
  * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
  * say does not prevent it.
  * @throws Failure `unusable` if the new one does not work any more; nothing is revoked

@@ -32,7 +32,7 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** A new credential whose secret is delivered: what is known of it when the old one is to go. */
+/** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;

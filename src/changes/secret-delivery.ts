@@ -68,7 +68,7 @@ export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["
 /**
  * Makes a destination ready for the secret of an entry. The destination is in the journal before anything is reserved
  * there, and the one that is left is cleared before it is forgotten: a crash in between leaves nothing unknown.
- * @param options.isKept the secret itself is safe elsewhere: what an earlier process wrote at another destination goes too
+ * @param options.isKept the secret itself is safe elsewhere: what an earlier process wrote at another destination is removed too
  * @returns the destination with what was reserved there, for the caller's next record
  */
 export async function reserveDestination(
@@ -97,7 +97,7 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return record ? placesOf(record).filter(({ kind }) => kind === "file") : [];
 }
 
-/** What formats and commands know of the work that brought a secret. */
+/** What formats and commands know of the work that produced a secret. */
 export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
   if (operation !== "oauth_client.create") return { entry: id, profile, region };
   const request = JSON.parse(request_text) as CreationRequest;

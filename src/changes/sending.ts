@@ -1,5 +1,5 @@
 // How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
-// sending it, again as long as that can help; and what is said of one that was too early, is not completed, or was made twice.
+// sending it, again as long as that may help; and what is said of one that was too early, is not completed, or was made twice.
 import { type Attempt, requestIdOf, retryAfterOf } from "../api/http/attempt.ts";
 import { nextDelay, retryRead } from "../api/http/retry.ts";
 import { type Entry, dueAt, type EntryProgress, isSameRequest, nextStep } from "../journal/entry.ts";
@@ -109,7 +109,7 @@ const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect",
 
 /**
  * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
- * can help. Whether repeating is safe at all is the caller's to know.
+ * can help. The caller decides whether repeating is safe.
  * @param at `attempt` counts from 1; `startedAt` is what had elapsed at the first one
  */
 export function delayBeforeNext(

@@ -31,7 +31,7 @@ export interface Account {
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
-/** How a change reports what continues. Nothing of it is a result. */
+/** How a change reports what continues. None of it is a result. */
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;

@@ -1,4 +1,4 @@
-// The man pages, one a command as `gh` has them (man(7) macros).
+// The man pages, one for each command as `gh` has them (man(7) macros).
 import { placeholder, usageOf, type Surface } from "./surface.ts";
 import { nodesBelow, type Flag, type Node } from "./tree.ts";
 

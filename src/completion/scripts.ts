@@ -1,6 +1,6 @@
 // The completion scripts of the shells. None knows a command: each asks `integ __complete <words before> :<word at the
 // cursor>` and turns the answer into its shell's own. The first line of the answer is the kind of what follows (commands,
-// options, values, files) and the part of the word that is before it (`--output=`); then a candidate a line, what it is
+// options, values, files) and the part of the word that is before it (`--output=`); then a candidate on each line, what it is
 // after a tab. The colon keeps the last word from being empty, which some shells would not pass on.
 
 export const shells = ["bash", "zsh", "fish", "powershell"] as const;

@@ -1,8 +1,8 @@
-// A lock between processes that an ended process never keeps.
+// A lock between processes that a process that has ended never keeps.
 //
 // A lock is a file that names its owner. It appears under its name whole (written aside, then linked, which fails where
 // one stands). With a kernel lock on it the kernel says whether its holder runs; without, only proof that it has ended counts.
-// Age and modification times prove nothing and are not looked at.
+// Age and modification times prove nothing and are not used.
 // What an ended owner left is removed by the process that holds the lock named after that one taking (`.take-<random>`): the name is
 // never used again, so that no one can remove the file of a successor. Locks of both kinds exclude each other.
 import { randomBytes } from "node:crypto";
@@ -194,7 +194,7 @@ function heldLock(path: string, fd: number): OwnedLock {
     release() {
       if (!held) return;
       held = false;
-      // The name goes while the lock is still held: a process that opened the file before finds another at its path, or none.
+      // The name is removed while the lock is still held: a process that opened the file before finds another at its path, or none.
       for (const step of [() => isAt(path, fd) && discard(path), () => fs.closeSync(fd)]) {
         try {
           step();
@@ -236,7 +236,7 @@ const lock = /\.lock(?:\.take-[\w-]+)?$/;
 /**
  * Removes the lock files beside that path whose owners have ended, so that they do not pile up. The caller holds the lock
  * that every taking of the swept ones waits for. A temporary file taken from a process that runs after all (in another
- * container) costs that process one more try.
+ * container) makes that process try once more.
  * @param path what the locks belong to; `options.held` is the lock that the caller has
  */
 export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
@@ -260,7 +260,7 @@ function sweepFile(file: string, means: LockMeans): void {
 
 let ownMeans: LockMeans | undefined;
 
-/** Milliseconds until the next try: doubling, with chance in it so that waiters do not march in step. */
+/** Milliseconds until the next try: doubling, with chance in it so that waiters do not retry at the same time. */
 export function pauseMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;

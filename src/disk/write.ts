@@ -19,8 +19,8 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
 }
 
 /**
- * Syncs a folder, so that a name made, moved or removed in it outlives a power cut. Windows does that by itself and
- * cannot open one.
+ * Syncs a folder, so that a name made, moved or removed in it outlives a power cut. Windows does that itself and
+ * cannot open a folder.
  * @param options.unlessDenied a folder that may not be opened is left alone
  */
 export function syncFolder(folder: string, options: { readonly unlessDenied?: boolean } = {}): void {

@@ -122,7 +122,7 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** Ends what must not be waited for any longer. */
+  /** Stops what must not be waited for any longer. */
   readonly cut: AbortSignal;
   readonly tellNote: (text: string) => void;
 }

@@ -1,4 +1,4 @@
-// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it at every Tab: the tree of
+// `integ __complete`: the answer to a Tab, from this machine alone. A person waits for it after every Tab: the tree of
 // commands is read as the build left it, and nothing here reports an error, waits or writes.
 import { homedir } from "node:os";
 import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";

@@ -1,4 +1,4 @@
-// From a profile to the service: one transport a command line, one connection a profile; and the sandbox inside this
+// From a profile to the service: one transport for a command line, one connection for a profile; and the sandbox inside this
 // process, for the profiles `sandbox` and `sandbox-eu`.
 import type { Service } from "../api/connect.ts";
 import type { DebugEvent, Transport } from "../api/http/exchange.ts";
@@ -108,7 +108,7 @@ export class Connections {
   }
 }
 
-/** One line an event; the transport has left out everything secret. */
+/** One line for each event; the transport has left out everything secret. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }

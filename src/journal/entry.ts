@@ -126,7 +126,7 @@ interface EntryDetails {
     OverlapDetail & {
       readonly old_client: string;
       readonly keep_old?: boolean;
-      /** The proof that is due before the old one goes; null: none was. Absent in entries of earlier versions. */
+      /** The proof that is due before the old one is revoked; null: none was. Absent in entries of earlier versions. */
       readonly proof?: ClientProof | null;
     };
   "access_key.create": RequestDetail & {

@@ -98,9 +98,9 @@ export interface Holder extends Actor {
 }
 
 export interface PruneOptions {
-  /** Says what would go, and removes nothing. */
+  /** Says what would be removed, and removes nothing. */
   readonly isTrial?: boolean;
-  /** Entries whose client or key may still be live go too. */
+  /** Entries whose client or key may still be live are removed too. */
   readonly includeLive?: boolean;
 }
 

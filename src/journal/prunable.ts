@@ -6,7 +6,7 @@ export interface PruneChoice {
   readonly before: string;
   /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
-  /** Entries whose client or key may still be live go too. */
+  /** Entries whose client or key may still be live are removed too. */
   readonly includeLive?: boolean;
 }
 
@@ -42,7 +42,7 @@ function hasExpired({ detail }: Entry, before: string): boolean {
 }
 
 /**
- * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) go together or not at all, and
+ * What may be forgotten. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all, and
  * one that saw a revocation stays as long as the entry of the revoked client or key.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice): Prunable {
@@ -70,7 +70,7 @@ function isOver(entry: Entry, { before, leased }: PruneChoice): boolean {
   return isOld && isSettled(entry.state) && entry.format <= formatVersion;
 }
 
-/** Ids of the entries that may go, given which may go by themselves. */
+/** Ids of the entries that may be removed, given which may be removed by themselves. */
 function goingOf(entries: readonly Entry[], mayGo: (entry: Entry) => boolean): Set<string> {
   const groups = groupsOf(entries);
   const makers = new Map(entries.flatMap((entry) => namesOf(entry, madeBy(entry)).map((name) => [name, entry.id])));

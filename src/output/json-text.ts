@@ -202,7 +202,7 @@ export function compactJson(text: string): string {
 }
 
 /**
- * JSON text over several lines, two spaces a level; every token as it came.
+ * JSON text over several lines, two spaces per level; every token as it came.
  * @param level how deep the text is in a larger one: every line but the first begins that much further right
  */
 export function indentedJson(text: string, level = 0): string {

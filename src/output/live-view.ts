@@ -6,7 +6,7 @@ import { asciiWidth, visibleText } from "./visible-text.ts";
 export interface Progress {
   /** Says something else from now on. */
   update(label: string): void;
-  /** It is over; the line is wiped. Safe to repeat. */
+  /** The work is over; the line is wiped. Safe to repeat. */
   done(): void;
 }
 
@@ -20,7 +20,7 @@ const frameMs = 80;
 /** Where nothing may be shown. */
 export const silentProgress: Progress = { update: () => {}, done: () => {} };
 
-/** How often a line is said of something that takes long, where none can be drawn. */
+/** How often a line is printed for something that takes long, where none can be drawn. */
 const plainEveryMs = 10_000;
 
 /** A plain line now and then: for a log, a screen reader, a narrow terminal. */
@@ -127,7 +127,7 @@ export class LiveLine implements LiveText {
 }
 
 // Work on several items at the same time: a row for each with its state, drawn in place on a terminal; elsewhere a plain line for each
-// change of a state, so that a log and a screen reader lose nothing.
+// change of a state, so that a log and a screen reader miss nothing.
 
 /**
  * What `output.liveTable(title, items)` gives. Call `set` when an item begins or continues something, `end` when it is over, in

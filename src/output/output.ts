@@ -72,9 +72,9 @@ export interface Output extends Questions {
    * Text of the service goes through `visibleText` first.
    */
   text(text: string): Promise<void>;
-  /** What is good to know; `--quiet` silences it. */
+  /** What is useful to know; `--quiet` silences it. */
   note(text: string): void;
-  /** What must be known. */
+  /** What the person has to know. */
   warn(text: string): void;
   /** A line of a log that was asked for: on stderr, as it is. */
   log(line: string): void;
@@ -88,7 +88,7 @@ export interface Output extends Questions {
   liveTable(title: string, items: readonly string[]): LiveTable;
   /** Called when the command has done what was asked. @throws Failure `usage` if a list had none of the `--fields` */
   assertFields(): void;
-  /** Takes away what is drawn on the terminal. The last call, also after a failure. */
+  /** Wipes what is drawn on the terminal. The last call, also after a failure. */
   close(): void;
 }
 

@@ -34,7 +34,7 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Something drawn on the last line of the terminal, which must go before anything else is written. */
+/** Something drawn on the last line of the terminal, which must be wiped before anything else is written. */
 export interface LiveText {
   /** Wipes it; it may be drawn again. */
   clear(): void;

@@ -1,4 +1,4 @@
-// The plan that makes a policy true: a row an item, in the order of the file, and how many slots it takes. Pure.
+// The plan that makes a policy true: a row for each item, in the order of the file, and how many slots it takes. Pure.
 import { decide, type Decision, type DecisionOptions, type PlanAction, shortDuration } from "./decide.ts";
 import type { Observed } from "./observed.ts";
 import type { ItemDestination, Policy, PolicyItem } from "./policy.ts";

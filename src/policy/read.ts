@@ -227,7 +227,7 @@ function namesAllowed(path: Path): string {
   return schemaAt(path.slice(0, -1))[0]?.propertyNames?.description ?? "another name";
 }
 
-/** A suggestion, if one of the keys is nearly the one that was typed. */
+/** A suggestion, if a key is similar to the one that was typed. */
 function meantBy(key: string, allowed: string): string {
   const near = allowed
     .split(", ")

@@ -42,7 +42,7 @@ export interface ActivationTools {
 
 type Ways = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Keeps the first answer: one command run, one keychain request a profile; a failure is tried again when asked again. */
+/** Keeps the first answer: one command run, one keychain request for each profile; a failure is tried again when asked again. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   return () => {

@@ -1,5 +1,5 @@
 // Adds, changes and removes a profile together with its secret, in an order that a crash cannot spoil: the new secret is
-// kept under a new name first, then profiles.json moves to it in one step, then the old secret goes.
+// kept under a new name first, then profiles.json moves to it in one step, then the old secret is removed.
 import { Failure } from "../errors.ts";
 import { areSameOrigins, checkBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import type { Credentials, SavedSecret } from "./credentials.ts";
@@ -260,7 +260,7 @@ export async function removeProfile({ store, credentials }: ProfileRooms, name: 
   return removed;
 }
 
-/** The old secret goes when nothing names it any more. */
+/** The old secret is removed when nothing names it any more. */
 async function forgetReplaced(
   credentials: Credentials,
   before: Profile | undefined,

@@ -11,7 +11,7 @@ import { syncFolder } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
 
-/** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays whole until it goes. */
+/** Names a kept secret: random, used once; a new secret gets a new name, so the old one stays complete until it is removed. */
 export interface KeptSecret {
   readonly ref: string;
   readonly kept: "keychain" | "file";

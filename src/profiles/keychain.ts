@@ -78,7 +78,7 @@ function parseAnswer(text: string): KeychainAnswer {
       if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why.replace(/\.$/, "") };
     }
   } catch {
-    // Not our child's words: the library could not be loaded, or it crashed.
+    // Not written by our child process: the library could not be loaded, or it crashed.
   }
   return { ok: false, why: "the keychain library does not run here" };
 }
@@ -91,7 +91,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["-e", childScript, library], {
-      // Loader hooks of the caller's NODE_OPTIONS have no business near a secret.
+      // Loader hooks of the caller's NODE_OPTIONS must not be loaded near a secret.
       env: { ...withoutSecrets(options.env), NODE_OPTIONS: "" },
       stdio: ["pipe", "pipe", "ignore"],
       windowsHide: true,

@@ -156,7 +156,7 @@ function parseFile(text: string, path: string): ProfileFile {
   throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** Others may have put in a command that runs as this user: a file they could change is not read. */
+/** Others may have inserted a command that runs as this user: a file they could change is not read. */
 function refuseIfOpenToOthers(path: string): void {
   if (process.platform === "win32") return;
   if ((statSync(path).mode & 0o022) === 0) return;

@@ -144,7 +144,7 @@ function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): 
   if (how === "no-data") delete list.data;
 }
 
-/** An error object that says so of itself (§7); another body as it is. */
+/** An error object that marks itself so (§7); another body as it is. */
 function withRetryable(body: string, retryable: boolean): string {
   if (!body.includes('"retryable"')) return body;
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));

@@ -3,7 +3,7 @@ import { requirePermission, seal, unseal } from "./credentials.ts";
 import { type Population, countOf, entityText, nthOf } from "./population.ts";
 import { organizationOf, type Region } from "./state.ts";
 
-/** At most this many rows a page, even if a larger `limit` is requested (§8). */
+/** At most this many rows per page, even if a larger `limit` is requested (§8). */
 const membersCap = 50;
 
 /** Cohorts by the end of their id, and how many members each has, as far as there are people. */

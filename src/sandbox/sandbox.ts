@@ -21,7 +21,7 @@ export interface SandboxSettings {
   /** Loopback ports; absent or 0: any free one. */
   portUs?: number;
   portEu?: number;
-  /** A line a request. */
+  /** A line for each request. */
   log?: (line: string) => void;
   /** Its clock, epoch milliseconds; absent: the machine's. Each sandbox of a process can have its own. */
   now?: () => number;

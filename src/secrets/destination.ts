@@ -263,7 +263,7 @@ export interface RememberedDestination {
    * Removes what was reserved by a process that has ended, if it holds no whole secret or is only a second name of the
    * finished file. Safe to repeat.
    * @param entry id of the journal entry that it was made for
-   * @param options.isKept the secret is safe elsewhere: a whole copy that has not got its name is wiped and goes too
+   * @param options.isKept the secret is safe elsewhere: a whole copy that has not got its name is wiped and removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** The secret, if it is still there as it was delivered: for a proof by token exchange after a crash. */
@@ -305,7 +305,7 @@ export class WatchedDestination implements Destination {
 
 // The stores of `--secret-to`, as help, completion and questions name them. Pure: registry.ts opens them.
 
-/** One line a store: how its address is written, what it is, and what proves a delivery. */
+/** One line for each store: how its address is written, what it is, and what proves a delivery. */
 export const storeKinds = {
   vault: {
     form: "vault:<mount>/<path>#<field>",

@@ -348,7 +348,7 @@ function reread({ record, keys }: Remembered): string | undefined {
 
 /**
  * A file that a journal entry remembers. A crash may have come after its reserve was made and before the journal named
- * it: then the reserve is found by its name, and goes if it is empty.
+ * it: then the reserve is found by its name, and is removed if it is empty.
  */
 export function rememberedFile(record: RecordOf<"file">, keys?: ProofKeys): RememberedDestination {
   const remembered = { record, keys };

@@ -93,7 +93,7 @@ export class Undelivered {
     });
   }
 
-  /** The entry's key for a digest of what is delivered (see `ProofKeys`); it goes when the entry's work is over. */
+  /** The entry's key for a digest of what is delivered (see `ProofKeys`); it is removed when the entry's work is over. */
   readonly proofKeys: ProofKeys = {
     make: (entry) => {
       const there = this.proofKeys.find(entry);

@@ -102,7 +102,7 @@ export function fillReserve(fd: number, text: string): void {
   fsyncSync(fd);
 }
 
-/** Zeros over what is in an open file, as far as it reaches, synced: then its name can go. */
+/** Zeros over what is in an open file, as far as it reaches, synced: then its name can be removed. */
 export function wipe(fd: number): void {
   writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);

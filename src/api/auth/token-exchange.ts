@@ -117,7 +117,7 @@ async function ask(
           headers,
           body: String(body),
         });
-        // Nothing of the answer goes this way: what broke, and what is not a 200, we report better ourselves.
+        // The library does not report errors of the answer: the transport reports them better.
         return new Response();
       },
     })

@@ -104,7 +104,7 @@ export class BodyBuffer {
     return this.#memory.subarray(0, this.#length);
   }
 
-  /** Twofold, so that a body in many pieces is not copied for each; its first piece alone needs no more than itself. */
+  /** Doubled, so that a body in many pieces is not copied for each; its first piece alone needs no more than itself. */
   #grow(least: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(least, 2 * this.#memory.length));
     this.#memory.copy(larger, 0, 0, this.#length);

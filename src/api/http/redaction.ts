@@ -57,7 +57,7 @@ function isAscii(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
 }
 
-/** Matches the secrets in a text of one character a byte, each of their characters plain or escaped. */
+/** Matches the secrets in a text of one character per byte, each of their characters plain or escaped. */
 function patternOf(secrets: readonly string[]): RegExp {
   const patterns = secrets.map((secret) => [...secret].map(characterPattern).join(""));
   return new RegExp(patterns.join("|"), "g");

@@ -1,5 +1,5 @@
 // When the same request may be sent again (§8, §4.2), and a read that is repeated until it is answered. A change has a rule
-// of its own: only a read is repeated here. Time, chance and waiting are handed in.
+// of its own: only a read is repeated here. Time, chance and waiting are parameters.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";

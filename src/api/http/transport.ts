@@ -80,7 +80,7 @@ export function createTransport(options: TransportOptions): Transport {
 
 /**
  * undici's parser is WebAssembly, and V8 compiles it a second time, optimised, after the first answer: 80 ms of processor
- * that a process which has finished has to wait for, to save microseconds a page. With this budget it never does.
+ * that a process which has finished has to wait for, to save microseconds per page. With this budget it never does.
  */
 function keepParserAsItIs(): void {
   setFlagsFromString("--wasm-tiering-budget=1000000000");
@@ -136,7 +136,7 @@ function receptionOf(
   });
   const onAbort = (): void => reception.break({ reason: "interrupted", detail: "interrupted" });
   const onTime = async (): Promise<void> => {
-    // A process that was suspended is past its time before it has read what arrived meanwhile.
+    // A suspended process can be past its deadline before it has read what arrived meanwhile.
     await reception.readArrived();
     const missing = reception.sent ? "full response" : "connection";
     reception.break({ reason: "timeout", detail: `no ${missing} within ${options.timeoutMs / 1000} s` });

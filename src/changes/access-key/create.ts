@@ -159,7 +159,7 @@ export async function admitKeyCreation(
   tellAlongside(bench, admission);
   if (kind === "resumed" && mayHaveArrived(lease.entry)) {
     await lease.release();
-    // No one knows how that one ended: a second key is not made by itself.
+    // Its outcome is unknown: a second key is not created automatically.
     throw new Failure(
       "outcome_unknown",
       "The same key was requested before, and it is not known whether it was created.",
@@ -228,7 +228,7 @@ export function mayHaveArrived({ state, detail }: Entry): boolean {
 
 /**
  * Sends until the service has answered or the answer is lost.
- * @returns the answer; its secret is nowhere yet but here
+ * @returns the answer; its secret is only in memory
  * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
  */
 export async function sendForSecret(work: SecretDelivery, options: SendOptions): Promise<Answered<SecretAnswer>> {
@@ -338,7 +338,7 @@ export async function takeSecret(
   const { bench, lease } = work;
   if (secret === undefined) {
     const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
-    // Another key than was asked for is no one's to revoke: it is not called lost.
+    // A key that was not requested must not be revoked: it is not called lost.
     const state = detail?.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
     assertAsAsked(lease.entry);

@@ -99,7 +99,7 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
     request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
-    // Of a clock that no one compared nothing follows: the request may have been sent a moment ago.
+    // A clock that was not compared proves nothing: the request may have been sent a moment ago.
     sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown: isClockKnown(entry),
     userId: await creatorKnown(bench, entry),
@@ -216,7 +216,7 @@ function cannotTell(entry: Entry, message: string, step: NextStep & { readonly m
 }
 
 /**
- * Revokes the orphan, sees it revoked, and makes another key like it. The new entry is on disk before the orphan goes, and
+ * Revokes the orphan, sees it revoked, and makes another key like it. The new entry is on disk before the orphan is revoked, and
  * the lost one is settled before the new request leaves: from then on the new entry stands for the work.
  */
 async function replaceOrphan(bench: Workbench, lost: EntryLease, options: KeyRecoveryOptions): Promise<KeyEnd> {

@@ -113,7 +113,7 @@ function refuseForProfile(entry: Entry, differs: string): (() => Promise<void>) 
 
 /**
  * A secret that replaces the profile's own is proven first. If the proof cannot be made, or no one can be asked, the
- * profile still takes the new secret: the service has said that it is the key's secret now. Only a plain no stops it, and
+ * profile still takes the new secret: the service has said that it is the key's secret now. Only a clear refusal stops it, and
  * then it is kept for `claim`.
  */
 function ownProof(bench: Workbench, entry: Entry): ((secret: string) => Promise<void>) | undefined {

@@ -159,7 +159,7 @@ class CreationRun {
   /** Clients that existed before: a receipt that shows one of them is not of a new client. */
   #formerIds: readonly string[] = [];
   readonly #startedAt: number;
-  /** The entry was settled before: a key given again. What the journal says of it stays. */
+  /** The entry was settled before: a key given again. What the journal says of it does not change. */
   readonly #settledBefore: boolean;
   /** An attempt of this or an earlier process may have made the client. */
   #uncertain: boolean;

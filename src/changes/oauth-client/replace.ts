@@ -66,7 +66,7 @@ async function assertClientNotRevoked(bench: Workbench, lease: EntryLease): Prom
   throw await goneOnPurpose(bench, lease, `The client ${id}, whose secret is lost, is ${client.status}`);
 }
 
-/** A service that refuses to show a client says nothing of it; one that cannot be asked now is asked again later. */
+/** A service that refuses to show a client says nothing about it; one that cannot be asked now is asked again later. */
 function orNotShown(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return;
   throw error;

@@ -248,7 +248,7 @@ async function refuseSecond(
   );
 }
 
-/** A client that is revoked, disabled or expired: nothing of it can be handed on. */
+/** A client that is revoked, disabled or expired: nothing of it can be passed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "refused" });
   const successor = (await rotationsOf(bench, old.id)).find(

@@ -280,7 +280,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names have no case (RFC 9110 §5.1): one spelling, so that none is sent twice.
+  // Names are case-insensitive (RFC 9110 §5.1): one spelling, so that none is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

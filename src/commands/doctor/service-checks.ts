@@ -1,4 +1,4 @@
-// What `integ doctor` asks the service, one attempt a question: the credential, what it may do, the legacy contract, the
+// What `integ doctor` asks the service, one attempt for each question: the credential, what it may do, the legacy contract, the
 // token endpoint, its issuer, the published contract.
 import { failureOf, type Answered, type Attempt } from "../../api/http/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";

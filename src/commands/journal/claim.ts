@@ -89,7 +89,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Nothing is lost by a claim that failed (exit 12): the copy goes only after a delivery. */
+/** Nothing is lost by a claim that failed (exit 12): the copy is removed only after a delivery. */
 function stillKept(entry: Entry, because: unknown, { isShared }: Pick<Journal, "isShared">): Failure {
   const why = because instanceof Error ? because.message : String(because);
   const isConflict = because instanceof Failure && because.kind === "conflict";
@@ -162,7 +162,7 @@ async function isThereAlready(
 }
 
 /**
- * The secret is in its place before the journal says so, and the copy goes last: a crash leaves one too many, never none.
+ * The secret is in its place before the journal says so, and the copy is removed last: a crash leaves one too many, never none.
  */
 async function settle(
   context: Context,

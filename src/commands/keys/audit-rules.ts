@@ -164,7 +164,7 @@ function worstFirst(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-/** One line a key and reason: the rules that it keeps from being judged, or that it keeps all of them. */
+/** One line for each key and reason: the rules that it keeps from being judged, or that it keeps all of them. */
 export function unjudgedLines(unjudged: readonly Unjudged[]): string[] {
   const rules = new Map<string, string[]>();
   for (const { rule, key_id, key_name, reason } of unjudged) {

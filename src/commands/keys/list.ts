@@ -35,7 +35,7 @@ export const command = defineVerb({
   },
 });
 
-/** A star stands for any characters, everything else for itself. */
+/** An asterisk matches any characters, everything else itself. */
 function fits(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   const form = new RegExp(`^${parts.join(".*")}$`, "su");

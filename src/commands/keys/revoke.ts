@@ -31,7 +31,7 @@ export const command = defineVerb({
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnsettled(context);
-    // The caller's own goes last: after it nothing else is possible.
+    // The caller's own is revoked last: after it nothing else is possible.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
       const { receipt, seen } = await revokeAccessKey(bench, id);

@@ -190,7 +190,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   });
 }
 
-/** Whose journal it is, as a sentence says it. */
+/** Whose journal it is, in words. */
 export async function whoseJournal({ journal }: Context): Promise<string> {
   return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }

@@ -6,7 +6,7 @@ import { type Advice, quotedWord } from "../../next-step.ts";
 
 /** What a list command was asked for. */
 export interface ListPlan {
-  /** Rows a page; absent: the service's own (25). */
+  /** Rows per page; absent: the service's own (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
   /** Walk on after the first page. */

@@ -34,7 +34,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, running: Runn
   for (const stage of [
     all.filter(isFinish),
     all.filter((item) => !isFinish(item) && !isOwn(item)),
-    // The caller's own credential goes last: after it nothing else may be possible.
+    // The caller's own credential is changed last: after it nothing else may be possible.
     all.filter((item) => !isFinish(item) && isOwn(item)),
   ]) {
     await inSlots(stage, { slots, atOnce: running.parallel, isOver: () => interruption.aborted }, async (planned) => {

@@ -107,7 +107,7 @@ function recipientsIn(typed: readonly string[]): string[] | null {
 
 /**
  * A new secret alone keeps its client and its endpoint, or its style; the audience alone keeps the endpoint. Another
- * origin keeps nothing of them: what the old host was trusted with is typed again, or goes.
+ * origin keeps nothing of them: what the old host was trusted with is typed again, or removed.
  */
 async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;

@@ -1,4 +1,4 @@
-// What every command that changes something does around the change: its workbench, what is said before, what is shown after.
+// What every command that changes something does around the change: its workbench, what is printed before, what is shown after.
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/http/request-rules.ts";
 import { type Account, DiskHealth, otherPlaces, type Tell, type Workbench } from "../../changes/workbench.ts";
@@ -143,7 +143,10 @@ export async function mayReplace(
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
 
-/** Whether the old credential may go although the new one is not proven: `--yes`, or a yes. Off a terminal it stays without. */
+/**
+ * Whether the old credential may be revoked although the new one is not proven: `--yes`, or a yes. Off a terminal it stays
+ * without.
+ */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
   { resource_id, detail, profile, region }: Entry,

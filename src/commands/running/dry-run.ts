@@ -1,4 +1,4 @@
-// What `--dry-run` prints: a row a step, in the order of the real run.
+// What `--dry-run` prints: a row for each step, in the order of the real run.
 import type { Context } from "../../context.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";

@@ -140,7 +140,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** How far a walk is: rows, rows a second, time. */
+/** How far a walk is: rows, rows per second, time. */
 function walked({ view, writer: { rowsWritten: rows } }: Walk, ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const rate = ms < 1000 ? "" : ` (${Math.round((rows * 1000) / ms)} rows/s, ${seconds} s)`;

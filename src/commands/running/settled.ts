@@ -17,7 +17,7 @@ export async function tidied<T>(context: Context, work: () => Promise<T>): Promi
 }
 
 /**
- * Settled work needs no space for a secret any more: what a crash left of it goes.
+ * Settled work needs no space for a secret any more: what a crash left of it is removed.
  * @param about.ids entries of this run
  * @param about.lookedBack so many of the newest entries are looked at besides
  */

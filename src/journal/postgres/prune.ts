@@ -13,7 +13,7 @@ export async function pruneTables(
   }: { readonly before: string; readonly includeLive: boolean; readonly isTrial: boolean },
 ): Promise<Pruned> {
   return session.transaction(async (query) => {
-    // Nothing is admitted or recorded meanwhile: what is judged is what goes.
+    // Nothing is admitted or recorded meanwhile: what is judged is what is removed.
     if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
     const rows = await query(
       `SELECT id, content, coalesce(lease_until > clock_timestamp(), false) AS is_held FROM ${tables.entries} ORDER BY id DESC`,

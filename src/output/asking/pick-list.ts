@@ -135,7 +135,7 @@ function lines(choices: readonly Choice[]): string {
   return choices.map(({ value, hint }) => `  ${withHint(labelOf(value), hint && labelOf(hint))}\n`).join("");
 }
 
-/** Where no cursor can be moved: the choices a line each, and one of them is typed as it is written. */
+/** Where no cursor can be moved: the choices, each on a line, and one of them is typed as it is written. */
 async function writtenOut(context: PromptContext, { question, choices, other }: PickList): Promise<Picked> {
   context.terminal.writeErr(lines(choices));
   if (other !== undefined) return { values: [], somethingElse: true };

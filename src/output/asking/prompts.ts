@@ -10,7 +10,7 @@ export interface PromptContext {
   readonly interruption: AbortSignal;
 }
 
-/** What clack is handed. */
+/** What clack is given. */
 export interface Streams {
   readonly input: Terminal["stdin"];
   readonly output: Writable;

@@ -71,7 +71,7 @@ export function cellOf(row: Row, path: FieldPath): Cell {
   const { value } = row;
   if (path.steps.length === 1 && isObject(value)) {
     const quick = value[path.name];
-    // No object has a string or null that is not its own.
+    // An inherited member is never a string or null.
     if (typeof quick === "string" || quick === null) return quick;
     if (!Object.hasOwn(value, path.name)) return undefined;
   }

@@ -1,4 +1,4 @@
-// Cells of a CSV file as bytes out of a page whose members are known. Whatever needs thought goes through csvCell.
+// Cells of a CSV file as bytes out of a page whose members are known. Anything else goes through csvCell.
 import { ByteWriter } from "../byte-writer.ts";
 import { eachRow, type Layout, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
 import type { ReadPage } from "../row-page.ts";

@@ -71,7 +71,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // The header waits for the first row: a run that continues after no rows writes it.
+      // The header waits for the first row: a run that continues after zero rows writes it.
       if (rowCount(page) === 0) return;
       if (hasMembers(page) && !target.isTerminal) {
         chosen.count(rowCount(page));

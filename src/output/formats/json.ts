@@ -1,5 +1,5 @@
-// JSON and NDJSON: indented for a person, compact for a program. A program's NDJSON is the answer's own bytes, one write a
-// page.
+// JSON and NDJSON: indented for a person, compact for a program. A program's NDJSON is the answer's own bytes, one write
+// per page.
 import { ChosenFields, projected } from "../fields.ts";
 import { compactJson, indentedJson } from "../json-text.ts";
 import { type RowPage, joinedRows, rowCount, rowLines, rowTexts } from "../row-page.ts";
@@ -24,7 +24,7 @@ export const json: Formatter = {
   list: (view, target) => (target.isTerminal ? indentedList : compactList)(view, target),
 };
 
-/** One row or resource a line. */
+/** One row or resource per line. */
 export const ndjson: Formatter = {
   resource(text, { target }) {
     const line = target.fields === undefined ? compactJson(text) : projected(text, target.fields);

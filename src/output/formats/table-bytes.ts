@@ -77,7 +77,7 @@ export class TableBytes {
     return this.#options.measure(text);
   }
 
-  /** Columns of a string that can be printed as it is; 0 if it is empty or needs thought. */
+  /** Columns of a string that can be printed as it is; 0 if it is empty or has other characters. */
   #widthOf(body: Buffer, start: number, end: number): number {
     const { characterWidth } = this.#options;
     let width = 0;

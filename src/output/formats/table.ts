@@ -64,7 +64,7 @@ class TableList implements PageWriter {
     // Rows that follow each other with the same step have it once, below the last.
     for (const [index, row] of cells.entries())
       text += this.#shown(row) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
-    // One byte a character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
+    // One byte per character is much quicker to turn into bytes; a terminal's table may hold an ellipsis.
     const isOneByte = this.#measure === asciiWidth && !this.#target.isTerminal;
     await this.#target.sink.write(isOneByte ? Buffer.from(text, "latin1") : text);
   }
@@ -183,7 +183,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** A heading and a value a line, with an empty line between two rows. A value that does not fit has a line of its own. */
+  /** A heading and a value on each line, with an empty line between two rows. A value that does not fit has a line of its own. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -230,7 +230,7 @@ function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wi
 }
 
 /**
- * One resource: a heading and a value a line, nothing ever cut; fields the document does not name come last, under
+ * One resource: a heading and a value on each line, nothing ever cut; fields the document does not name come last, under
  * their wire name.
  * @param text JSON object
  */
@@ -285,7 +285,7 @@ const colours = {
   ],
 } as const;
 
-/** The word says it all; the colour only helps to find it. */
+/** The word carries the meaning; the colour only helps to find it. */
 function paintStatus(status: string, paint: ChalkInstance): string {
   const word = status.trimEnd();
   for (const colour of ["green", "yellow", "red"] as const) {

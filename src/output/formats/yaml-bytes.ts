@@ -1,4 +1,4 @@
-// Rows as YAML out of the bytes of a page whose members are known. Whatever needs thought goes through yaml-text.ts.
+// Rows as YAML out of the bytes of a page whose members are known. Anything else goes through yaml-text.ts.
 import { ByteWriter } from "../byte-writer.ts";
 import type { ChosenFields } from "../fields.ts";
 import { eachRow, type FieldSlot, oncePerLayout, slotOf, textBelow } from "../row-members.ts";
