@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 
 /** What was asked for. */
 export interface Asked {
+  readonly path: string;
   readonly token: string | undefined;
   readonly limit: number | undefined;
   /** 0 for the first request. */
@@ -24,9 +25,10 @@ export async function startListServer(answer: (asked: Asked) => Answer): Promise
   const asked: Asked[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
-    const query = new URL(request.url!, "http://localhost").searchParams;
+    const { pathname, searchParams: query } = new URL(request.url!, "http://localhost");
     const limit = query.get("limit");
     const one: Asked = {
+      path: pathname,
       token: query.get("page_token") ?? undefined,
       limit: limit === null ? undefined : Number(limit),
       index: asked.length,

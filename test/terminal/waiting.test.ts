@@ -156,6 +156,71 @@ describe("an answer that takes its time", () => {
   });
 });
 
+describe("a change of several items", () => {
+  const noId = "oac_none";
+  const words = ["oauth-clients", "revoke", "oac_1", "oac_2", noId, "--yes"];
+  const revoked = (id: string): string =>
+    JSON.stringify({
+      id,
+      service_account_id: "sa_1",
+      client_id: `cid_${id}`,
+      client_secret: null,
+      scopes: ["entity:read"],
+      status: "revoked",
+      created_at: "2026-11-21T12:00:00.000Z",
+      object: "oauth_client",
+    });
+  const answerTo = (path: string): readonly [string, number] =>
+    path.endsWith(noId) ? ['{"code":"not_found"}', 404] : [revoked(path.split("/").at(-1)!), 200];
+
+  it("has a row for each with its state, and leaves the result alone", async () => {
+    const held = new HeldAnswers();
+    const server = await startListServer(({ path }) => held.answer(...answerTo(path)));
+    try {
+      const asked = new Session(words, { home, env: { ...server.env, INTEG_STATE_DIR: home.path("bulk") } });
+      await asked.seen(/oac_1 +revoking[\s\S]*oac_2 +not started/);
+      held.release();
+      await asked.seen(/oac_2 +revoking[\s\S]*oac_1 +revoked/);
+      held.release();
+      await asked.seen(/oac_none +revoking[\s\S]*oac_2 +revoked/);
+      held.release();
+      expect(await asked.ended, asked.written).toBe(4);
+      const lines = (await asked.screen()).lines.join("\n");
+      expect(lines).not.toMatch(/Revoking|not started/);
+      expect(lines).toMatch(/oac_1 .*revoked/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it.each([
+    ["a dumb terminal", 80, { TERM: "dumb" }],
+    ["a terminal without colour", 80, { NO_COLOR: "1" }],
+    ["a terminal of 40 columns", 40, {}],
+  ])("is a plain line for each state on %s", async (what, columns, env) => {
+    const server = await startListServer(({ path }) => {
+      const [body, status] = answerTo(path);
+      return (response) => void response.writeHead(status, { "content-type": "application/json" }).end(body);
+    });
+    try {
+      const state = { INTEG_STATE_DIR: home.path(`bulk-${columns}-${what.length}`) };
+      const { code, written } = await runAt(columns, words, { ...server.env, ...state, ...env });
+      expect(code).toBe(4);
+      const notes = [...written.matchAll(/Note: (oac_\w+): (\w+)/g)].map(([, id, to]) => `${id} ${to}`);
+      expect(notes).toEqual([
+        "oac_1 revoking",
+        "oac_1 revoked",
+        "oac_2 revoking",
+        "oac_2 revoked",
+        `${noId} revoking`,
+        `${noId} failed`,
+      ]);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
 describe("a long list", () => {
   it("counts its rows, and leaves nothing of the counter", async () => {
     const held = new HeldAnswers();

@@ -60,7 +60,7 @@ export async function fixKeys(
   };
   const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
   const view = isAnyNew ? deliveredKeyView : revokedKeyView;
-  await changeEach(context, { ids: [...fixes.keys()], view, change });
+  await changeEach(context, { ids: [...fixes.keys()], view, change, states: ["fixing", "fixed"] });
   return left;
 }
 

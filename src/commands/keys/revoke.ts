@@ -41,7 +41,7 @@ export const command = defineVerb({
         );
       return receipt;
     };
-    await changeEach(context, { ids: inOrder, view: revokedKeyView, change });
+    await changeEach(context, { ids: inOrder, view: revokedKeyView, change, states: ["revoking", "revoked"] });
     for (const id of inOrder) await tellIfLockedOut(context, profile, { id });
   },
 });

@@ -60,7 +60,12 @@ export async function fixClients(
     const { destination } = fixes.find((fix) => fix.id === id)!;
     return destination === undefined ? revokeOAuthClient(bench, id) : rotate(context, { bench, id, destination });
   };
-  await changeEach(context, { ids: fixes.map(({ id }) => id), view: oauthClientView, change });
+  await changeEach(context, {
+    ids: fixes.map(({ id }) => id),
+    view: oauthClientView,
+    change,
+    states: ["fixing", "fixed"],
+  });
   return left;
 }
 

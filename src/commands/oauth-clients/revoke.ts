@@ -45,7 +45,7 @@ export const command = defineVerb({
       revokeOAuthClient(bench, id).catch(async (error: unknown) => {
         throw await unknownClient(context, id, error);
       });
-    await changeEach(context, { ids, view: oauthClientView, change });
+    await changeEach(context, { ids, view: oauthClientView, change, states: ["revoking", "revoked"] });
   },
 });
 

@@ -7,15 +7,16 @@ import type { ResourceView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { showMade } from "./change.ts";
 
+interface Changes {
+  readonly ids: readonly string[];
+  readonly view: ResourceView;
+  readonly change: (id: string) => Promise<string>;
+  /** What is being done to each, and what was done: `["revoking", "revoked"]`. */
+  readonly states: readonly [doing: string, done: string];
+}
+
 /** One by itself is shown as a resource, several as a list. @throws the worst failure, the others are warnings */
-export async function changeEach(
-  context: Context,
-  {
-    ids,
-    view,
-    change,
-  }: { readonly ids: readonly string[]; readonly view: ResourceView; readonly change: (id: string) => Promise<string> },
-): Promise<void> {
+export async function changeEach(context: Context, { ids, view, change, states }: Changes): Promise<void> {
   const { output } = context;
   const [only, ...more] = ids;
   if (only !== undefined && more.length === 0) {
@@ -24,14 +25,23 @@ export async function changeEach(
   }
   const receipts: string[] = [];
   const failures: { id: string; failure: Failure }[] = [];
-  for (const id of ids) {
-    try {
-      receipts.push(await change(id));
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      failures.push({ id, failure: error });
-      if (isInterruption(error)) break;
+  const [doing, done] = states;
+  const table = output.liveTable(`${doing.charAt(0).toUpperCase()}${doing.slice(1)}`, ids);
+  try {
+    for (const id of ids) {
+      table.set(id, doing);
+      try {
+        receipts.push(await change(id));
+        table.end(id, done);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        failures.push({ id, failure: error });
+        table.end(id, error.kind === "outcome_unknown" ? "unknown" : "failed");
+        if (isInterruption(error)) break;
+      }
     }
+  } finally {
+    table.done();
   }
   await showMade(async () => {
     const list = output.list({ columns: view.columns, singular: "resource", plural: "resources" });
