@@ -189,13 +189,16 @@ class GitHubStore implements Store {
     const { env } = this.#tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();
     if (host === undefined)
-      return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), "GITHUB_API_URL");
+      return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), {
+        what: "GITHUB_API_URL",
+        example: apiOf("github.com"),
+      });
     if (!/^[a-z0-9.-]+(?::\d+)?$/.test(host))
       throw invalidValue("GH_HOST", undefined, {
         why: "it is not the name of a host",
         hint: "Set GH_HOST to a name, like github.example.com.",
       });
-    return serverAddress(apiOf(host), "GH_HOST");
+    return serverAddress(apiOf(host), { what: "GH_HOST", example: apiOf("github.example.com") });
   }
 
   #token(): string {

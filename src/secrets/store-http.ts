@@ -167,15 +167,10 @@ export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
 
 /**
  * The address of a server in its normal form.
- * @param variable what it was given as
+ * @param what the variable that it was given as, and how one looks
  * @throws Failure `usage` if no token may be sent there
  */
-export function serverAddress(text: string, variable: string): string {
-  try {
-    const { origin, prefix } = parseTarget(text);
-    return origin + prefix;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    throw new Failure("usage", `${variable}: ${error.message}`, error.details);
-  }
+export function serverAddress(text: string, what: { readonly what: string; readonly example: string }): string {
+  const { origin, prefix } = parseTarget(text, what);
+  return origin + prefix;
 }

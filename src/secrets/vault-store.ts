@@ -10,6 +10,8 @@ import { type Environment, variable } from "../profiles/resolution.ts";
 import type { OpenHttp, OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 
+const exampleAddress = "https://vault.example.com:8200";
+
 interface Address {
   /** Mount and path. */
   readonly path: string;
@@ -97,7 +99,7 @@ class VaultStore implements Store {
     if (all.includes(capability) || all.includes("root")) return;
     throw new Failure("auth", `${this.#name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
       meaning: "The secret is written over the version that was read, and read back.",
-      hint: `Give the token's policy the capability ${capability} on ${this.#logicalPath(at)}.`,
+      hint: `Give the token's policy the capabilities read, create and patch on ${this.#logicalPath(at)}.`,
     });
   }
 
@@ -268,10 +270,13 @@ class VaultStore implements Store {
     const address = variable(env, "VAULT_ADDR");
     if (address === undefined)
       throw new Failure("usage", `${this.#name} needs VAULT_ADDR.`, {
-        hint: "Set VAULT_ADDR, like https://vault.example.com:8200.",
+        hint: `Set VAULT_ADDR, like ${exampleAddress}.`,
       });
     const namespace = variable(env, "VAULT_NAMESPACE")?.replaceAll(/^\/+|\/+$/g, "");
-    return { baseUrl: serverAddress(address, "VAULT_ADDR"), namespace: namespace || undefined };
+    return {
+      baseUrl: serverAddress(address, { what: "VAULT_ADDR", example: exampleAddress }),
+      namespace: namespace || undefined,
+    };
   }
 
   #token(): string {

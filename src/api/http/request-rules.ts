@@ -94,17 +94,20 @@ export interface Target {
  * @param located a real base URL: `https://`, or `http://` on loopback
  * @throws Failure `usage` for any other
  */
-export function parseTarget(located: string): Target {
+export function parseTarget(
+  located: string,
+  {
+    what = "base URL",
+    example = "https://api.example.com",
+  }: { readonly what?: string; readonly example?: string } = {},
+): Target {
   const url = URL.canParse(located) ? new URL(located) : undefined;
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:"))
-    throw invalidValue("base URL", undefined, {
-      why: "it is not an http address",
-      hint: "Write it like https://api.example.com.",
-    });
+    throw invalidValue(what, undefined, { why: "it is not an http address", hint: `Write it like ${example}.` });
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    throw invalidValue("base URL", undefined, { why: "it has a user name, a query or a fragment" });
+    throw invalidValue(what, undefined, { why: "it has a user name, a query or a fragment" });
   if (url.protocol === "http:" && !isLoopbackName(url.hostname))
-    throw invalidValue("base URL", url.origin, {
+    throw invalidValue(what, url.origin, {
       why: "plain http is allowed to this machine only",
       hint: `Use https://${url.host}.`,
     });

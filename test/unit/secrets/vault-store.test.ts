@@ -191,13 +191,13 @@ describe("before anything is sent to the API", () => {
   it.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
     ["no server", { VAULT_ADDR: undefined }, no("needs VAULT_ADDR")],
     ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
-    ["a server that is no address", { VAULT_ADDR: "vault.example.com" }, no("VAULT_ADDR: ")],
+    ["a server that is no address", { VAULT_ADDR: "vault.example.com" }, no("Invalid VAULT_ADDR: ")],
     [
       "a server without TLS",
       { VAULT_ADDR: "http://vault.example.com" },
-      no("VAULT_ADDR: .* plain http is allowed to this machine only"),
+      no("Invalid VAULT_ADDR .* plain http is allowed to this machine only"),
     ],
-    ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("VAULT_ADDR: ")],
+    ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("Invalid VAULT_ADDR: ")],
     ["no token", { VAULT_TOKEN: undefined }, no("has no token", "auth")],
     ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN contains a line break")],
     ["a token file that is not there", { VAULT_TOKEN: undefined, VAULT_TOKEN_FILE: "/no/such" }, no("/no/such")],
