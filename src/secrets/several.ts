@@ -105,7 +105,9 @@ class SeveralDestinations implements Destination {
 
   #undelivered(refusals: readonly { readonly name: string; readonly error: Failure }[]): Failure {
     const all = this.#parts.length;
-    const reasons = refusals.map(({ name, error }) => `${name}: ${error.message}`);
+    const reasons = refusals.map(({ name, error: { message } }) =>
+      message.includes(name) ? message : `${name}: ${message}`,
+    );
     const isConflict = refusals.every(({ error }) => error.kind === "conflict");
     const message = `${all - refusals.length} of ${all} destinations have it. ${reasons.join(" ")}`;
     return new Failure(isConflict ? "conflict" : "undelivered", message);
