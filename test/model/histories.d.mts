@@ -5,6 +5,7 @@ export interface Lived {
     readonly turns: number;
     readonly kills: number;
   };
+  readonly processorSeconds: number;
   /** Of those that broke a promise the one with the lowest seed. */
   readonly found?: {
     readonly seed: number;

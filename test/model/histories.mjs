@@ -38,5 +38,5 @@ function combined(parts) {
   const sum = (name) => parts.reduce((all, part) => all + part[name], 0);
   const found = parts.flatMap((part) => part.found ?? []).toSorted((a, b) => a.seed - b.seed);
   const total = { histories: sum("histories"), processes: sum("processes"), turns: sum("turns"), kills: sum("kills") };
-  return { total, found: found[0] };
+  return { total, found: found[0], processorSeconds: Math.round(sum("processorMs") / 1000) };
 }

@@ -14,4 +14,5 @@ for (let seed = first; seed < first + count && found === undefined; seed += step
   total.kills += kills;
   if (broken.length > 0) found = { seed, broken, history: history.slice(-shown) };
 }
-process.stdout.write(JSON.stringify({ ...total, found }));
+const { user, system } = process.cpuUsage();
+process.stdout.write(JSON.stringify({ ...total, processorMs: (user + system) / 1000, found }));

@@ -5,6 +5,7 @@ import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
 import type { EntryAccount, EntryProgress } from "../../../src/journal/entry.ts";
 import type { EntryFilter } from "../../../src/journal/lookup.ts";
+import type { EntryRecords } from "../../../src/journal/merge.ts";
 import type { Admission, Intent, Journal } from "../../../src/journal/journal.ts";
 import { ada, intent } from "./intent.ts";
 
@@ -526,10 +527,125 @@ function pruning(engine: JournalEngine): void {
   });
 }
 
+function transfer(engine: JournalEngine): void {
+  const carried = async (from: Journal): Promise<EntryRecords[]> => {
+    const all: EntryRecords[] = [];
+    for await (const one of from.records()) all.push(one);
+    return all;
+  };
+
+  test("its entries can be carried to another journal, whole and in their order", async () => {
+    const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
+    const first = await left(from, "unknown", { detail: { client_id: "cid" } });
+    const second = await left(from, "done", { operation: "oauth_client.revoke", idempotent: false, fingerprint: "2" });
+    const coming = await carried(from);
+    expect(coming.map(({ id, contents }) => [id, contents.length])).toEqual([
+      [first, 2],
+      [second, 2],
+    ]);
+    expect(await to.merge(coming)).toEqual({ added: 2, extended: 0, unchanged: 0 });
+    expect(await to.entries()).toEqual(await from.entries());
+    expect(await carried(to)).toEqual(coming);
+    expect(await to.verify()).toEqual([]);
+    expect(await to.unsettled()).toEqual(await from.unsettled());
+    expect(await to.merge(coming)).toEqual({ added: 0, extended: 0, unchanged: 2 });
+    expect(await to.merge([])).toEqual({ added: 0, extended: 0, unchanged: 0 });
+    expect(await carried(to)).toEqual(coming);
+    expect((await to.admit(intent())).kind).toBe("resumed");
+  });
+
+  test("what was recorded since is added, and what is there stays", async () => {
+    const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
+    const id = await left(from, "unknown");
+    await to.merge(await carried(from));
+    const lease = await from.lease(id);
+    await lease.record({ state: "done", resource_id: "oc_1" });
+    await lease.release();
+    const other = await left(from, "open", { fingerprint: "2" });
+    expect(await to.merge(await carried(from))).toEqual({ added: 1, extended: 1, unchanged: 0 });
+    expect(await to.find(id)).toMatchObject({ state: "done", resource_id: "oc_1" });
+    expect((await to.select({ all: true, resource: "oc_1" })).map((entry) => entry.id)).toEqual([id]);
+    expect((await to.unsettled()).map((entry) => entry.id)).toEqual([other]);
+    expect(await to.verify()).toEqual([]);
+    const back = await to.lease(other);
+    await back.record({ state: "refused" });
+    await back.release();
+    expect(await from.merge(await carried(to))).toEqual({ added: 0, extended: 1, unchanged: 1 });
+  });
+
+  test("an entry that took other steps here, or whose key is another's, is refused with all that comes", async () => {
+    const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
+    const id = await left(from, "open");
+    await to.merge(await carried(from));
+    for (const [journal, state] of [
+      [from, "unknown"],
+      [to, "refused"],
+    ] as const) {
+      const lease = await journal.lease(id);
+      await lease.record({ state });
+      await lease.release();
+    }
+    const fresh = await left(from, "open", { fingerprint: "2" });
+    const refused = await failure(to.merge(await carried(from)));
+    expect(refused.kind).toBe("conflict");
+    expect(refused.message).toContain(`The entry ${id} contradicts the one in the journal: record 2 differs.`);
+    expect((await to.entries()).map((entry) => entry.id)).toEqual([id]);
+    const key = (await from.find(fresh)).idempotency_key ?? "";
+    const holder = await to.admit(intent({ fingerprint: "3" }), { key });
+    await holder.lease.release();
+    const [taken] = (await carried(from)).filter((one) => one.id === fresh);
+    const twice = await failure(to.merge([taken!]));
+    expect(twice.message).toContain(`entry ${holder.lease.entry.id} has its idempotency key`);
+    const elsewhere = (await engine.store()).open();
+    const there = await elsewhere.admit(intent({ base_url: "https://us.example.com" }), { key });
+    await there.lease.release();
+    expect(await elsewhere.merge([taken!])).toMatchObject({ added: 1 });
+  });
+
+  test("an entry that a process holds takes no records of another journal", async () => {
+    const [from, store] = [(await engine.store()).open(), await engine.store()];
+    const to = store.open();
+    const id = await left(from, "open");
+    await to.merge(await carried(from));
+    const held = await to.lease(id);
+    expect(await store.open().merge(await carried(from))).toMatchObject({ unchanged: 1 });
+    const lease = await from.lease(id);
+    await lease.record({ state: "refused" });
+    await lease.release();
+    const refused = await failure(store.open().merge(await carried(from)));
+    expect(refused.kind).toBe("conflict");
+    expect(refused.message.toLowerCase()).toContain(`entry ${id} is in use, and has new records in what is imported`);
+    expect(refused.details.hint).toBe("Wait until it is released, then run the command again.");
+    await held.release();
+    expect(await store.open().merge(await carried(from))).toMatchObject({ extended: 1 });
+  });
+
+  test("it can say where its entries are now, and that they are here again; not while one is held", async () => {
+    const store = await engine.store();
+    const id = await left(store.open(), "open");
+    expect(await store.open().movedTo()).toBeUndefined();
+    const lease = await store.open().lease(id);
+    const refused = await failure(store.open().markMoved("postgresql://h/d"));
+    expect(refused.kind).toBe("conflict");
+    expect(refused.message).toContain(`${id} is in use`);
+    expect(refused.details.meaning).toBe("The journal is as it was.");
+    expect(await store.open().movedTo()).toBeUndefined();
+    await lease.release();
+    await store.open().markMoved("postgresql://h/d");
+    expect(await store.open().movedTo()).toBe("postgresql://h/d");
+    expect((await store.open().entries()).map((entry) => entry.id)).toEqual([id]);
+    await store.open().markMoved("/other/journal.ndjson");
+    expect(await store.open().movedTo()).toBe("/other/journal.ndjson");
+    await store.open().markMoved(undefined);
+    expect(await store.open().movedTo()).toBeUndefined();
+    expect((await store.open().admit(intent())).kind).toBe("resumed");
+  });
+}
+
 /** All that an engine promises. */
 export function journalConformance(engine: JournalEngine): void {
   describe(engine.name, () => {
-    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, histories, pruning])
+    for (const part of [admission, theSameRequest, resuming, keysByHand, leases, reading, histories, pruning, transfer])
       part(engine);
   });
 }

@@ -1,0 +1,352 @@
+// Connections and statements against a real server: what is tried in which order, what is said of what cannot be reached, and
+// what becomes of a statement whose connection ends.
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Failure } from "../../../../src/errors.ts";
+import { readAddress } from "../../../../src/journal/postgres/address.ts";
+import { connect, hangUp, type Server } from "../../../../src/journal/postgres/connect.ts";
+import { LostConnection, serverErrorOf } from "../../../../src/journal/postgres/failures.ts";
+import { Session } from "../../../../src/journal/postgres/session.ts";
+import { freePort, isWithoutPostgres, PostgresServer, role } from "../../../support/postgres.ts";
+import { folder } from "../intent.ts";
+
+const isSkipped = isWithoutPostgres("connections to a server");
+const right = { PGPASSWORD: role.password };
+
+describe.skipIf(isSkipped)("a server", () => {
+  let server: PostgresServer;
+  let nobody: number;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    nobody = await freePort();
+  });
+  afterAll(() => server.remove());
+
+  const at = (hosts: string, query = "", user: string = role.name): string =>
+    `postgresql://${user}@${hosts}/${role.name}?${query}`;
+  const here = (query = ""): string => at(`127.0.0.1:${server.port}`, query);
+
+  interface Around {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly home?: string;
+    readonly user?: string;
+  }
+
+  async function serverAt(text: string, { env = right, home = "/nonexistent", user = "nobody" }: Around = {}) {
+    const { client, server: found } = await connect(readAddress(text, { env }), { env, home, user });
+    const { rows } = await client.query(
+      "SELECT current_user AS name, current_database() AS base, current_setting('application_name') AS app",
+    );
+    hangUp(client);
+    return { ...found, ...rows[0] };
+  }
+
+  async function refusalOf(text: string, around: Around = {}): Promise<Error> {
+    const error: unknown = await serverAt(text, around).catch((thrown: unknown) => thrown);
+    if (error instanceof Error) return error;
+    throw new Error(`connected: ${JSON.stringify(error)}`);
+  }
+
+  describe("is connected to", () => {
+    it("as the address names role, database and program", async () => {
+      const usual = { isReadOnly: false, isStandby: false, encoding: "UTF8", name: role.name, base: role.name };
+      expect(await serverAt(here())).toEqual({ ...usual, app: "integ" });
+      expect(await serverAt(here("application_name=ci"))).toEqual({ ...usual, app: "ci" });
+    });
+
+    it("as the user of this machine where nothing names a role, with a database of its name", async () => {
+      const user = role.name;
+      expect(await serverAt(`postgresql://127.0.0.1:${server.port}`, { user })).toMatchObject({
+        name: user,
+        base: user,
+      });
+      expect(
+        await serverAt(`postgresql://127.0.0.1:${server.port}`, { env: { ...right, PGUSER: user } }),
+      ).toMatchObject({
+        name: user,
+        base: user,
+      });
+    });
+
+    it("by the socket's folder", async () => {
+      const socket = encodeURIComponent(server.folder);
+      const text = `postgresql://postgres@${socket}:${server.port}/postgres`;
+      expect(await serverAt(text, { env: {} })).toMatchObject({ name: "postgres", base: "postgres" });
+    });
+
+    it("as the second host, if the first one does not answer", async () => {
+      expect(await serverAt(at(`127.0.0.1:${nobody},127.0.0.1:${server.port}`))).toMatchObject({ isReadOnly: false });
+    });
+
+    it.each(["any", "read-write", "primary", "prefer-standby"])("if it is to be %s", async (kind) => {
+      expect(await serverAt(here(`target_session_attrs=${kind}`))).toMatchObject({ isStandby: false });
+    });
+  });
+
+  describe("is not connected to", () => {
+    it.each([
+      ["read-only", "is not read-only"],
+      ["standby", "is not read-only"],
+    ])("if it is to be %s, and says so", async (kind, words) => {
+      const one = await refusalOf(here(`target_session_attrs=${kind}`));
+      expect(one).toBeInstanceOf(LostConnection);
+      expect(one.message).toBe(`127.0.0.1:${server.port} ${words}`);
+      const both = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`, `target_session_attrs=${kind}`));
+      expect(both.message).toBe(
+        `127.0.0.1:${server.port} ${words}; 127.0.0.1:${nobody}: no server answers there (connection refused) (none is ${kind})`,
+      );
+    });
+
+    it("if it can only be read and is to be written", async () => {
+      await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
+      onTestFinished(
+        async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)),
+      );
+      expect((await refusalOf(here("target_session_attrs=read-write"))).message).toBe(
+        `127.0.0.1:${server.port} is read-only`,
+      );
+      expect(await serverAt(here("target_session_attrs=read-only"))).toMatchObject({
+        isReadOnly: true,
+        isStandby: false,
+      });
+      expect(await serverAt(here("target_session_attrs=primary"))).toMatchObject({ isReadOnly: true });
+    });
+
+    it("if nobody answers: each host is named, one alone is not", async () => {
+      const refused = "no server answers there (connection refused)";
+      expect((await refusalOf(at(`127.0.0.1:${nobody}`))).message).toBe(refused);
+      expect((await refusalOf(at(`127.0.0.1:${nobody},localhost:${nobody}`))).message).toBe(
+        `127.0.0.1:${nobody}: ${refused}; localhost:${nobody}: ${refused} (none is read-write)`,
+      );
+      expect((await refusalOf(at(`127.0.0.1:${nobody},localhost:${nobody}`, "target_session_attrs=any"))).message).toBe(
+        `127.0.0.1:${nobody}: ${refused}; localhost:${nobody}: ${refused}`,
+      );
+    });
+
+    it("with a wrong password or database: the server's own refusal, and the next host is not asked", async () => {
+      const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`), {
+        env: { PGPASSWORD: "wrong" },
+      });
+      expect(serverErrorOf(wrong)?.code).toBe("28P01");
+      const unknown = await refusalOf(`postgresql://${role.name}@127.0.0.1:${server.port}/no_such_database`);
+      expect(serverErrorOf(unknown)?.code).toBe("3D000");
+    });
+
+    it("without a password, and says where one is looked for", async () => {
+      const none = await refusalOf(here(), { env: {} });
+      expect(none).toBeInstanceOf(Failure);
+      expect((none as Failure).kind).toBe("usage");
+      expect(none.message).toBe(
+        `The server of the journal asks for the password of the role ${role.name}, and there is none.`,
+      );
+      expect((none as Failure).details).toEqual({
+        meaning: "Nothing was sent, nothing changed.",
+        hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
+      });
+    });
+
+    it("with certificates that cannot be read", async () => {
+      for (const [parameter, value] of Object.entries({
+        sslrootcert: "/no/root.crt",
+        sslcert: "/no/cert",
+        sslkey: "/no/key",
+      })) {
+        const failure = await refusalOf(here(`sslmode=verify-full&${parameter}=${value}`));
+        expect((failure as Failure).kind).toBe("usage");
+        expect(failure.message).toMatch(new RegExp(`^The file of ${parameter} cannot be read: ENOENT.*${value}`));
+        expect((failure as Failure).details).toEqual({
+          meaning: "Nothing was sent, nothing changed.",
+          hint: `Set ${parameter} to a file in PEM form.`,
+        });
+      }
+    });
+
+    it.each(["require", "verify-ca", "verify-full"])("without TLS if %s asks for it", async (mode) => {
+      expect((await refusalOf(here(`sslmode=${mode}`))).message).toBe("the server offers no TLS (ssl = off)");
+    });
+  });
+
+  describe("gets the password of ~/.pgpass", () => {
+    const homeWith = (text: string, mode = 0o600): string => {
+      const home = folder();
+      writeFileSync(join(home, ".pgpass"), text);
+      chmodSync(join(home, ".pgpass"), mode);
+      return home;
+    };
+
+    it("of the first line that fits, unless others can read the file", async () => {
+      const { port } = server;
+      const line = `127.0.0.1:${port}:${role.name}:${role.name}:${role.password}`;
+      expect(await serverAt(here(), { env: {}, home: homeWith(`# ${line}\nother:*:*:*:x\n${line}\n`) })).toMatchObject({
+        name: role.name,
+      });
+      const home = homeWith(line, 0o640);
+      const failure = await refusalOf(here(), { env: {}, home });
+      expect((failure as Failure).details.meaning).toBe(
+        `Nothing was sent, nothing changed. ${home}/.pgpass can be read by others and is ignored: chmod 600 ${home}/.pgpass.`,
+      );
+    });
+
+    it("or of the file that the address names", async () => {
+      const home = homeWith(`*:*:*:*:${role.password}`);
+      expect(await serverAt(here(`passfile=${encodeURIComponent(`${home}/.pgpass`)}`), { env: {} })).toMatchObject({
+        name: role.name,
+      });
+    });
+  });
+
+  describe("of a session", () => {
+    let checks: Server[];
+    const session = (check: () => void = () => {}): Session => {
+      checks = [];
+      const made = new Session({
+        address: readAddress(here(), { env: right }),
+        surroundings: { env: right, home: "/nonexistent", user: "nobody" },
+        check: async (query, found) => {
+          checks.push(found);
+          expect(await query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+          check();
+        },
+      });
+      onTestFinished(() => made.close());
+      return made;
+    };
+    const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
+    const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);
+    /** Waits at its first call for somebody to end it, and at no other. */
+    const slow = "SELECT pg_sleep(CASE WHEN nextval('calls') = 1 THEN 30 ELSE 0 END)::text AS slept";
+    const endSlow = async (): Promise<void> => {
+      for (;;) {
+        const [row] = await server.sql(`SELECT count(*)::int AS sleeping ${mine} AND wait_event = 'PgSleep'`);
+        if (row?.sleeping === 1) break;
+        await new Promise((done) => setTimeout(done, 20));
+      }
+      await endAll();
+    };
+    const firstCall = async (open: Session): Promise<void> => {
+      await open.read("DROP SEQUENCE IF EXISTS calls");
+      await open.read("CREATE SEQUENCE calls");
+    };
+
+    it("answers reads over one connection, and over a new one after it was ended", async () => {
+      const open = session();
+      expect(await open.read("SELECT $1::int + 1 AS two", [1])).toEqual([{ two: 2 }]);
+      expect(await open.read("SELECT 3 AS three")).toEqual([{ three: 3 }]);
+      expect(await open.server()).toEqual({ isReadOnly: false, isStandby: false, encoding: "UTF8" });
+      expect(checks).toHaveLength(1);
+      await endAll();
+      expect(await open.read("SELECT 4 AS four")).toEqual([{ four: 4 }]);
+      expect(checks).toHaveLength(2);
+      open.close();
+      expect(await open.read("SELECT 5 AS five")).toEqual([{ five: 5 }]);
+      expect(checks).toHaveLength(3);
+    });
+
+    it("is not used if its check fails, and is checked again", async () => {
+      let isFine = false;
+      const open = session(() => {
+        if (!isFine) throw new Failure("usage", "not this one");
+      });
+      await expect(open.read("SELECT 1")).rejects.toThrow("not this one");
+      isFine = true;
+      expect(await open.read("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+      expect(checks).toHaveLength(2);
+    });
+
+    it("repeats a read that was cut, and no statement that is wrong", async () => {
+      const open = session();
+      await firstCall(open);
+      const reading = open.read(slow);
+      await endSlow();
+      expect(await reading).toEqual([{ slept: "" }]);
+      const wrong: unknown = await open.read("SELECT nothing").catch((error: unknown) => error);
+      expect(serverErrorOf(wrong)?.code).toBe("42703");
+      expect(checks).toHaveLength(2);
+    });
+
+    it("asks what became of a write whose answer was lost, and repeats it only if it took no effect", async () => {
+      const open = session();
+      const cut = async (found: readonly object[] | undefined) => {
+        let asked = 0;
+        const settle = async () => {
+          asked += 1;
+          return found as readonly Record<string, unknown>[] | undefined;
+        };
+        await firstCall(open);
+        const writing = open.write({ text: slow, values: [], settle });
+        await endSlow();
+        return { rows: await writing, asked };
+      };
+      expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], asked: 1 });
+      expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], asked: 1 });
+      const calm = await open.write({ text: "SELECT 7 AS seven", values: [], settle: async () => [{ never: 1 }] });
+      expect(calm).toEqual([{ seven: 7 }]);
+    });
+
+    it("asks the same of a write that meets its own row, and of no other refusal", async () => {
+      const open = session();
+      const twice = "DO $$ BEGIN RAISE unique_violation; END $$";
+      const found = [{ id: "1" }];
+      expect(await open.write({ text: twice, values: [], settle: async () => found })).toEqual(found);
+      const other: unknown = await open
+        .write({ text: twice, values: [], settle: async () => undefined })
+        .catch((error: unknown) => error);
+      expect(serverErrorOf(other)?.code).toBe("23505");
+      const wrong: unknown = await open
+        .write({ text: "SELECT nothing", values: [], settle: async () => found })
+        .catch((error: unknown) => error);
+      expect(serverErrorOf(wrong)?.code).toBe("42703");
+    });
+
+    it("does a transaction whole or not at all, durably, and never twice", async () => {
+      const open = session();
+      const settings = await open.transaction(async (query) => {
+        await query("CREATE TABLE kept (n int)");
+        await query("INSERT INTO kept VALUES (1)");
+        return query(
+          "SELECT current_setting('synchronous_commit') AS sync, current_setting('idle_in_transaction_session_timeout') AS idle",
+        );
+      });
+      expect(settings).toEqual([{ sync: "on", idle: "1min" }]);
+      const failing = open.transaction(async (query) => {
+        await query("INSERT INTO kept VALUES (2)");
+        throw new Error("changed its mind");
+      });
+      await expect(failing).rejects.toThrow("changed its mind");
+      expect(await open.read("SELECT n FROM kept")).toEqual([{ n: 1 }]);
+      let runs = 0;
+      const cut = open.transaction(async (query) => {
+        runs += 1;
+        await query("INSERT INTO kept VALUES (3)");
+        await endAll();
+        await query("SELECT 1");
+      });
+      await expect(cut).rejects.toBeInstanceOf(Error);
+      expect(runs).toBe(1);
+      expect(await open.read("SELECT n FROM kept")).toEqual([{ n: 1 }]);
+      expect(await open.read("SELECT current_setting('idle_in_transaction_session_timeout') AS idle")).toEqual([
+        { idle: "0" },
+      ]);
+    });
+
+    it("does one thing after the other", async () => {
+      const open = session();
+      const order: number[] = [];
+      const one = open.read("SELECT pg_sleep(0.1)").then(() => order.push(1));
+      const two = open.transaction(async () => void order.push(2));
+      const three = open.read("SELECT 1").then(() => order.push(3));
+      await Promise.all([one, two, three]);
+      expect(order).toEqual([1, 2, 3]);
+    });
+  });
+
+  it("that was never reached is not waited for", async () => {
+    const open = new Session({
+      address: readAddress(at(`127.0.0.1:${nobody}`), { env: right }),
+      surroundings: { env: right, home: "/nonexistent", user: "nobody" },
+      check: async () => {},
+    });
+    await expect(open.read("SELECT 1")).rejects.toThrow("no server answers there (connection refused)");
+  });
+});

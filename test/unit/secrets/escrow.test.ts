@@ -1,0 +1,138 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
+import { checkRecipients, decryptSecret, encryptSecret } from "../../../src/secrets/escrow.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+
+const secret: OneTimeSecret = {
+  secret: "s3cr3t",
+  kind: "oauth_client",
+  id: "oc_1",
+  clientId: "cid_1",
+  receipt: '{"id":"oc_1"}',
+};
+
+const identities: string[] = [];
+const recipients: string[] = [];
+beforeAll(async () => {
+  for (let number = 0; number < 3; number += 1) {
+    const identity = await generateX25519Identity();
+    identities.push(identity);
+    recipients.push(await identityToRecipient(identity));
+  }
+});
+
+function fileWith(text: string): string {
+  const path = join(temporaryFolder(), "identities");
+  writeFileSync(path, text);
+  return path;
+}
+
+async function refusalOf(work: () => unknown): Promise<Failure> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error("it was taken");
+}
+
+describe("a secret in escrow", () => {
+  it("is opened by an identity of any of its recipients, and shows nothing of itself", async () => {
+    const text = await encryptSecret(secret, recipients.slice(0, 2));
+    expect(text).toMatch(/^-----BEGIN AGE ENCRYPTED FILE-----\n/);
+    for (const word of ["s3cr3t", "oc_1", "cid_1"]) expect(text).not.toContain(word);
+    for (const identity of identities.slice(0, 2))
+      expect(await decryptSecret(text, fileWith(`# made today\r\n\n  ${identity}\r\n`))).toEqual(secret);
+    const both = fileWith(`${identities[2]}\n${identities[0]}\n`);
+    expect(await decryptSecret(text, both)).toEqual(secret);
+  });
+
+  it("of a key has no client id", async () => {
+    const key: OneTimeSecret = { secret: "s", kind: "access_key", id: "ak_1", receipt: "{}" };
+    expect(await decryptSecret(await encryptSecret(key, [recipients[0]!]), fileWith(identities[0]!))).toEqual(key);
+  });
+
+  it("is not opened by another identity", async () => {
+    const text = await encryptSecret(secret, [recipients[0]!]);
+    const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[2]!)));
+    expect(failure.kind).toBe("undelivered");
+    expect(failure.message).toBe("The secret is encrypted in the team's journal, and this identity does not open it.");
+    expect(failure.details).toEqual({
+      meaning: "It stays there for the owners of an identity of its recipients.",
+      hint: "Set INTEG_ESCROW_IDENTITY to the file of another identity.",
+    });
+  });
+
+  it.each([undefined, ""])("is not opened without an identity (%j)", async (path) => {
+    const text = await encryptSecret(secret, [recipients[0]!]);
+    const failure = await refusalOf(() => decryptSecret(text, path));
+    expect(failure.kind).toBe("undelivered");
+    expect(failure.message).toBe("The secret is encrypted in the team's journal, and no identity is set here.");
+    expect(failure.details).toEqual({
+      meaning: "It stays there for the owners of an identity of its recipients.",
+      hint: "Set INTEG_ESCROW_IDENTITY to the file of an identity.",
+    });
+  });
+
+  it("is not opened with a file that is missing, or holds something else", async () => {
+    const text = await encryptSecret(secret, [recipients[0]!]);
+    const missing = await refusalOf(() => decryptSecret(text, "/no/identities"));
+    expect(missing.message).toContain("/no/identities");
+    const path = fileWith(`${identities[0]}\nnot an identity\n`);
+    const failure = await refusalOf(() => decryptSecret(text, path));
+    expect(failure.kind).toBe("usage");
+    expect(failure.message).toBe(`The file ${path} holds a line that is not an identity of age.`);
+    expect(failure.details).toEqual({ hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote." });
+  });
+
+  it("is a secret of integ, or refused", async () => {
+    for (const other of [
+      { ...secret, kind: "password" },
+      { ...secret, secret: 1 },
+      { ...secret, receipt: undefined },
+    ]) {
+      const text = await encryptSecret(other as unknown as OneTimeSecret, [recipients[0]!]);
+      const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[0]!)));
+      expect(failure.kind).toBe("failed");
+      expect(failure.message).toBe("What is encrypted in the team's journal is not a secret of integ.");
+    }
+  });
+});
+
+describe("a recipient", () => {
+  it("is a public key of age", () => {
+    expect(() => checkRecipients(recipients)).not.toThrow();
+    expect(() => checkRecipients([])).not.toThrow();
+  });
+
+  it.each([
+    [
+      "age1nothing",
+      'Invalid --escrow "age1nothing": it is not a public key of age.',
+      "Use the public key that age-keygen prints (age1…).",
+    ],
+    [
+      "ssh-ed25519 AAAA",
+      'Invalid --escrow "ssh-ed25519 AAAA": it is not a public key of age.',
+      "Use the public key that age-keygen prints (age1…): SSH keys are not supported.",
+    ],
+  ])("is not %s", async (recipient, message, hint) => {
+    const failure = await refusalOf(() => checkRecipients([recipients[0]!, recipient]));
+    expect(failure.kind).toBe("usage");
+    expect(failure.message).toBe(message);
+    expect(failure.details).toMatchObject({ meaning: "Nothing was sent.", hint });
+  });
+
+  it("is never an identity, which is not shown", async () => {
+    for (const identity of [identities[0]!, identities[0]!.toLowerCase()]) {
+      const failure = await refusalOf(() => checkRecipients([identity]));
+      expect(failure.message).toBe("Invalid --escrow: it is an identity (a private key).");
+      expect(JSON.stringify({ ...failure.details, message: failure.message })).not.toContain(identity);
+    }
+  });
+});

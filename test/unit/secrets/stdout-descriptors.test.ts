@@ -1,0 +1,135 @@
+// Standard output as a destination, with descriptors of every kind in its place, in this process. (What a shell makes of it:
+// stdout.test.ts.)
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, openSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Failure } from "../../../src/errors.ts";
+import { checkMask, outputDestination, type OutputTools } from "../../../src/secrets/stdout.ts";
+import { temporaryFolder } from "../../support/bundle-driver.ts";
+
+/** Closed once, at the end of the test: its number may be another file's by then. */
+function opened(path: string, flags: string | number): number {
+  const fd = openSync(path, flags);
+  onTestFinished(() => closeSync(fd));
+  return fd;
+}
+
+function fileFor(flags: string): number {
+  const path = join(temporaryFolder(), "out");
+  writeFileSync(path, "");
+  return opened(path, flags);
+}
+
+/** More than any process may have open. */
+const notOpen = 1_000_000;
+
+/** A named pipe that is open for writing; its reader goes on, or has exited. */
+function pipe(reader: "reads" | "has exited"): number {
+  const path = join(temporaryFolder(), "pipe");
+  execFileSync("mkfifo", [path]);
+  const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const fd = opened(path, "w");
+  if (reader === "has exited") closeSync(reading);
+  else onTestFinished(() => closeSync(reading));
+  return fd;
+}
+
+function destination(fd: number, more: Partial<OutputTools> = {}) {
+  return outputDestination({ fd, env: {}, onStderr: () => {}, print: async () => {}, ...more });
+}
+
+function asked(place: ReturnType<typeof destination>, work: "check" | "prepare"): Promise<unknown> {
+  return work === "check" ? place.check() : place.prepare("1000000001");
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<Failure> {
+  const error: unknown = await work.catch((thrown: unknown) => thrown);
+  if (error instanceof Failure) return error;
+  throw new Error(`no Failure: ${JSON.stringify(error)}`);
+}
+
+const kinds: readonly (readonly [what: string, open: () => number, trouble: string | undefined])[] = [
+  ["a file", () => fileFor("w"), undefined],
+  ["a file for both", () => fileFor("r+"), undefined],
+  ["a pipe with a reader", () => pipe("reads"), undefined],
+  ["a pipe whose reader has exited", () => pipe("has exited"), "is a pipe whose reader has exited"],
+  ["the null device", () => opened("/dev/null", "w"), "is closed, or goes to the null device"],
+  ["a full device", () => opened("/dev/full", "w"), undefined],
+  ["a device that can be written", () => opened("/dev/zero", "w"), undefined],
+  ["a file for reading", () => fileFor("r"), "is not open for writing"],
+  ["a descriptor that is not open", () => notOpen, "is not open for writing"],
+];
+
+describe.runIf(process.platform === "linux")("standard output", () => {
+  it.each(kinds.filter(([, , trouble]) => trouble === undefined))("takes a secret as %s", async (_what, open) => {
+    const fd = open();
+    // Some systems say of a full device only when something is written.
+    for (const work of ["check", "prepare"] as const)
+      await asked(destination(fd), work).then(
+        (record) => expect(record).toEqual({ kind: "stdout" }),
+        (error: Failure) => expect(error.message).toContain("no space left"),
+      );
+  });
+
+  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))("takes none as %s", async (_what, open, trouble) => {
+    const fd = open();
+    for (const work of ["check", "prepare"] as const) {
+      const failure = await refusalOf(asked(destination(fd), work));
+      expect(failure.kind).toBe("usage");
+      expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
+      expect(failure.details).toEqual({
+        meaning: "Nothing was sent. A secret is shown once.",
+        hint: "Keep it in a file: add --secret-file <path>.",
+      });
+    }
+  });
+
+  it("is asked for a mask under GitHub Actions alone", async () => {
+    const fd = fileFor("w");
+    const stderrFd = notOpen;
+    expect(await destination(fd, { stderrFd }).check()).toEqual({ kind: "stdout" });
+    expect(await destination(fd, { stderrFd, env: { GITHUB_ACTIONS: "false" } }).check()).toEqual({ kind: "stdout" });
+    const failure = await refusalOf(destination(fd, { stderrFd, env: { GITHUB_ACTIONS: "true" } }).check());
+    expect(failure.kind).toBe("usage");
+    expect(failure.message).toBe(
+      "GitHub Actions could not be asked to mask the secret: standard error is not open for writing.",
+    );
+    expect(failure.details).toEqual({
+      meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
+      hint: "Leave standard error open, or keep the secret out of the output with --secret-file <path>.",
+    });
+    await expect(checkMask(fd)).resolves.toBeUndefined();
+  });
+});
+
+describe("a secret that is printed", () => {
+  const secret = { secret: "a%b", kind: "access_key", id: "k", receipt: '{"secret":"a%b"}\n' } as const;
+  const delivery = { origin: { entry: "e", profile: "p", region: "eu" }, record: async () => {} } as const;
+
+  it("comes after its mask, and is masked under GitHub Actions alone", async () => {
+    for (const [env, expected] of [
+      [{}, ["print"]],
+      [{ GITHUB_ACTIONS: "true" }, ["mask ::add-mask::a%25b", "print"]],
+    ] as const) {
+      const order: string[] = [];
+      const place = destination(1, {
+        env,
+        onStderr: (chunk) => void order.push(`mask ${Buffer.from(chunk).toString().trim()}`),
+        print: async (receipt) => void order.push(receipt === secret.receipt ? "print" : receipt),
+      });
+      await place.deliver(secret, delivery);
+      await place.release();
+      expect(order).toEqual(expected);
+      expect(place).toMatchObject({ isStdout: true, record: { kind: "stdout" } });
+    }
+  });
+
+  it("and not taken is undelivered", async () => {
+    const cause = new Error("EPIPE");
+    const failure = await refusalOf(destination(1, { print: () => Promise.reject(cause) }).deliver(secret, delivery));
+    expect(failure.kind).toBe("undelivered");
+    expect(failure.message).toBe("Standard output did not take the secret.");
+    expect(failure.cause).toBe(cause);
+  });
+});
