@@ -1,0 +1,30 @@
+// Adding a store touches three files of the program, as src/README.md says: its own, its line in destination.ts and its line in
+// registry.ts. No other file knows one.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { type StoreScheme, storeKinds } from "../../../src/secrets/destination.ts";
+import { recordFigure } from "../../support/figures.mjs";
+
+const source = join(import.meta.dirname, "../../../src");
+const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+const textOf = (file: string): string =>
+  readFileSync(join(source, file), "utf8").replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
+
+const own: Readonly<Record<StoreScheme, string>> = {
+  vault: "vault-store",
+  github: "github-store",
+  k8s: "kubernetes-store",
+  keychain: "keychain-store",
+};
+/** Shows one address as an example of all. */
+const examples = ["policy/schema.ts"];
+
+it.each(Object.keys(storeKinds) as StoreScheme[])("%s is known to three files", (scheme) => {
+  const isNamed = new RegExp(`["'\`\\s]${scheme}:(?:[<$a-z]| \\{| \\(\\) =>)|/${own[scheme]}\\.ts"`);
+  const knowing = files.filter((file) => isNamed.test(textOf(file)) && !examples.includes(file));
+  expect(knowing.toSorted()).toEqual(
+    ["secrets/destination.ts", `secrets/${own[scheme]}.ts`, "secrets/registry.ts"].toSorted(),
+  );
+  recordFigure("store files", { program: knowing.length }, scheme);
+});
