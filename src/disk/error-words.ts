@@ -127,9 +127,9 @@ const errorWords: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is not a folder",
   EISDIR: "it is a folder",
   ELOOP: "it is a symbolic link",
-  EEXIST: "it exists already",
+  EEXIST: "it already exists",
   ENAMETOOLONG: "the name is too long",
-  ENOSPC: "no space left on the device",
+  ENOSPC: "no space left on device",
   EDQUOT: "the disk quota is used up",
   EIO: "the device reports an I/O error",
   EMFILE: "too many open files",
@@ -190,7 +190,7 @@ export function fileFailure(error: unknown, action: string, options: FileFailure
   const kind: FailureKind = unusablePath.has(code) ? "usage" : "failed";
   return new Failure(kind, `Cannot ${action} ${path}: ${words(error)}.`, {
     meaning,
-    hint: (cause && hints[cause]) ?? (kind === "usage" ? "Check the path, and who may use it." : undefined),
+    hint: (cause && hints[cause]) ?? (kind === "usage" ? "Check the path and its permissions." : undefined),
     cause: error,
   });
 }

@@ -91,7 +91,7 @@ function lookAtTarget({ path, force }: FileTarget, own: readonly string[]): void
   if (found.isDirectory()) throw refuse(path, "it is a folder");
   if (!found.isFile()) throw refuse(path, "it is not a plain file");
   if (!force)
-    throw refuse(path, "the file exists already", {
+    throw refuse(path, "the file already exists", {
       hint: `Name another file, or add ${flags.force} to replace this one.`,
       nextCommand: { add: [flags.force] },
     });

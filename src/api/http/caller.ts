@@ -174,7 +174,8 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
     };
   const broken = (reason: NetworkErrorReason, detail: string): Attempt<T> =>
     ofUnusable(exchange, reading, { reason, detail });
-  if (status >= 300) return broken("redirect", `it responded with a redirect (${status}), which integ does not follow`);
+  if (status >= 300)
+    return broken("redirect", `the service responded with a redirect (${status}), which integ does not follow`);
   if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not part of the contract`);
   try {
     const value = reading.read({ status, headers, body, requestId });

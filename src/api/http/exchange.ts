@@ -150,7 +150,10 @@ export class NoConnection extends Error {
 /** @param error what a connection attempt failed with: nothing was sent */
 export function connectError({ cause, stage }: NoConnection): NetworkError {
   const code = codeOf(cause);
-  if (stage === "proxy" && !isTls(code)) return proxyError(messageOf(cause));
+  if (stage === "proxy" && !isTls(code)) {
+    const refused = code === "ECONNREFUSED" ? refusedBy(cause) : "";
+    return proxyError(refused === "" ? messageOf(cause) : `${refused} refused the connection (${code})`);
+  }
   if (code === "ENOTFOUND" || code.startsWith("EAI_"))
     return { reason: "dns", detail: `the host name cannot be resolved (${code})`, temporary: code === "EAI_AGAIN" };
   if (isTls(code)) return handshakeError(cause);

@@ -51,7 +51,7 @@ async function writeTo(path: string, context: Context): Promise<number> {
     if (fd !== undefined) unlinkSync(path);
     if (error instanceof Failure) throw error;
     if (isThereAlready(error))
-      throw new Failure("usage", `The file ${path} exists already.`, {
+      throw new Failure("usage", `The file ${path} already exists.`, {
         meaning: "An export replaces no file.",
         hint: "Name another file.",
       });

@@ -36,7 +36,7 @@ export const command = defineVerb({
         ? [`client ${ids[0]}`, "Its requests are"]
         : [`${ids.length} clients (${ids.join(", ")})`, "Their requests are"];
     const agreed = await context.output.confirm(
-      `Revoke ${what} as profile ${profile} (${region})? ${whose} denied immediately, also with ${ids.length === 1 ? "its" : "their"} existing tokens.`,
+      `Revoke ${what} as profile ${profile} (${region})? ${whose} denied immediately, even with ${ids.length === 1 ? "an existing token" : "existing tokens"}.`,
       { destructive: true },
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");

@@ -26,7 +26,7 @@ test.each([
   ["EROFS", "usage", "the file system is read-only"],
   ["ENXIO", "usage", "no such device or address"],
   ["EIO", "failed", "the device reports an I/O error"],
-  ["ENOSPC", "failed", "no space left on the device"],
+  ["ENOSPC", "failed", "no space left on device"],
   ["EDQUOT", "failed", "the disk quota is used up"],
 ])("%s: %s, in words", (code, kind, words) => {
   const failure = fileFailure(disk(code), "write", { path: "/x" });

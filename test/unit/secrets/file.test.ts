@@ -125,7 +125,7 @@ describe("refused before anything is sent", () => {
     return folder;
   };
   it.each([
-    ["a file that exists", (at: string) => writeFileSync(join(at, "s"), "mine"), "exists already"],
+    ["a file that exists", (at: string) => writeFileSync(join(at, "s"), "mine"), "already exists"],
     ["a link", (at: string) => symlinkSync("elsewhere", join(at, "s")), "symbolic link"],
     ["a link to a folder", (at: string) => symlinkSync("/tmp", join(at, "s")), "symbolic link"],
     ["a folder", (at: string) => mkdirSync(join(at, "s")), "it is a folder"],
@@ -153,7 +153,7 @@ describe("refused before anything is sent", () => {
   it.each([
     ["a folder that is not there", "missing/s", "does not exist"],
     ["a file for a folder", "file/s", "not a folder"],
-    ["a name that is none", "file/", "exists already"],
+    ["a name that is none", "file/", "already exists"],
   ])("%s", async (_what, path, words) => {
     const folder = folderWith((at) => writeFileSync(join(at, "file"), ""));
     const failure = await failureOf(() => to(join(folder, path)).check());
@@ -214,7 +214,7 @@ describe("delivery", () => {
       const record = await destination.prepare(work);
       make(path);
       const failure = await failureOf(() => destination.deliver(client, delivery));
-      expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("exists already") });
+      expect(failure).toMatchObject({ kind: "undelivered", message: expect.stringContaining("already exists") });
       expect(JSON.stringify(failure)).not.toContain(canary);
       // A second name shows what stood in the reserve when it went.
       linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
