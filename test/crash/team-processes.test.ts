@@ -51,7 +51,7 @@ class Machine {
 /** A service is replaced now and then, so that what it remembers stays small. */
 const roundsOfService = 25;
 
-const [processes, rounds] = isFull ? [16, 500] : [16, 6];
+const [processes, rounds] = isFull ? [16, 500] : [8, 5];
 
 describe.skipIf(isWithoutPostgres("many processes on a team's journal"))("a team's journal", () => {
   let server: PostgresServer;
