@@ -1,30 +1,17 @@
 // Preloaded by house.mjs into a Node that runs the program from its sources: which files of src/ are loaded, and which
 // frames of src/ are above each POST and each sync of a file. Async frames count: V8 prints what awaits the call.
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import nodeModule, { createRequire } from "node:module";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 
 const root = process.env.HOUSE_ROOT;
 const source = `${pathToFileURL(join(root, "src")).href}/`;
 const require = createRequire(join(root, "package.json"));
 const found = { loaded: [], posts: [], syncs: [] };
 
-nodeModule.registerHooks({
-  resolve(name, context, next) {
-    // The package is CommonJS to Node and its sources are modules; a version is all that is read of package.json.
-    if (name.endsWith("/package.json"))
-      return { ...next(name, { ...context, importAttributes: { type: "json" } }), importAttributes: {} };
-    const one = next(name, context);
-    return one.url.startsWith(source) ? { ...one, format: "module-typescript" } : one;
-  },
-  load(url, context, next) {
-    if (url.startsWith(source)) found.loaded.push(url.slice(source.length));
-    if (!url.endsWith("/package.json") || context.format === "commonjs") return next(url, context);
-    const { version } = JSON.parse(readFileSync(fileURLToPath(url), "utf8"));
-    return { format: "module", shortCircuit: true, source: `export const version = ${JSON.stringify(version)};` };
-  },
-});
+globalThis.loadedFiles = found.loaded;
+nodeModule.register("./house-loader.mjs", import.meta.url, { data: { source } });
 
 Error.stackTraceLimit = 200;
 
