@@ -214,6 +214,18 @@ describe("a clock that is three days ahead", () => {
     for (const words of [rotate, ["journal", "recover"]])
       expect((await at.spawned(words, { env })).stderr).toContain(`revokes ${id} in 36 hours`);
   });
+
+  it("condemns no key that works: an audit and the look for the own key compare times of the service with its clock", async () => {
+    const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+    homes.push(at);
+    const create = ["keys", "create", "--name", "short", "--expires-in", "2d", "--scope", "*", "--json"];
+    const { id } = JSON.parse((await at.integ(create)).stdout) as { id: string };
+    const { stdout } = await at.spawned(["keys", "audit", "--json"], { env: shifted(3 * 86_400_000) });
+    const { data } = JSON.parse(stdout) as { data: { key_id: string; rule: string }[] };
+    const rules = data.filter(({ key_id }) => key_id === id).map(({ rule }) => rule);
+    expect(rules).toContain("expiring");
+    expect(rules).not.toContain("expired_active");
+  });
 });
 
 describe("a key that was used before, on a disk that is gone", () => {

@@ -5,7 +5,7 @@ import type { Waived } from "./audit-waivers.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
-import { read, whereOf } from "../running/read.ts";
+import { read, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
@@ -47,16 +47,16 @@ export const command = defineVerb({
       maxIdleMs: parseLifetime(options.maxIdle, "--max-idle"),
       expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
-    const now = context.clock.now();
     const { auditKeys, isAsBadAs } = await import("./audit-rules.ts");
     const { applyWaivers, readWaivers } = await import("./audit-waivers.ts");
     const waivers =
       options.waivers === undefined
         ? []
-        : readWaivers(textOf(context, options.waivers), { path: options.waivers, now });
+        : readWaivers(textOf(context, options.waivers), { path: options.waivers, now: context.clock.now() });
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const now = serviceNow(context, service);
     const judgement = auditKeys(valuesOf(value), { now, limits, caller: callerIn(profile, value, now) });
     const report = {
       ...judgement,

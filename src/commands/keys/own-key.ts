@@ -6,6 +6,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
 import { type Advice, shell, settingOf } from "../../next-step.ts";
+import { serviceNow } from "../running/read.ts";
 
 /** Whether a key is the one that the caller authenticates with. */
 export type Ownership = "own" | "maybe" | "other";
@@ -16,7 +17,7 @@ export interface OwnKey {
   readonly keyId?: string | undefined;
   /** The list of keys; undefined if it is not available. */
   readonly rows?: Rows | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, by the service's clock as far as that is known. */
   readonly now: number;
 }
 
@@ -64,13 +65,14 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** The list of keys in one attempt, for what can do without it. */
-export async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Rows | undefined> {
+/** The list of keys in one attempt, for what can do without it; and the time by which its times are compared. */
+export async function keysSeenBy(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
-    const answer = await (await context.connect(profile, { timeoutMs: 5000 })).accessKeys.list();
-    return answer.kind === "answered" ? answer.value : undefined;
+    const service = await context.connect(profile, { timeoutMs: 5000 });
+    const answer = await service.accessKeys.list();
+    return { rows: answer.kind === "answered" ? answer.value : undefined, now: serviceNow(context, service) };
   } catch (error) {
-    if (error instanceof Failure) return undefined;
+    if (error instanceof Failure) return { now: context.clock.now() };
     throw error;
   }
 }
@@ -79,8 +81,8 @@ export async function keysSeenBy(context: Context, profile: ActiveProfile): Prom
 export async function learnKeyId(context: Context, { name, credential, legacy }: Profile): Promise<string | undefined> {
   if (credential?.kind !== "api_key" || credential.source === "command" || legacy === undefined) return undefined;
   if (credential.key_id !== undefined) return undefined;
-  const rows = await keysSeenBy(context, await context.profiles.named(name));
-  const candidates = [...(candidatesIn({ rows, now: context.clock.now() }).ids ?? [])];
+  const seen = await keysSeenBy(context, await context.profiles.named(name));
+  const candidates = [...(candidatesIn(seen).ids ?? [])];
   return candidates.length === 1 ? candidates[0] : undefined;
 }
 
@@ -100,8 +102,8 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   const { id, updateProfile, secretProfile } = choice;
   if (updateProfile || context.settings.yes || secretProfile === profile.name) return;
   const { keyId } = profile;
-  const rows = keyId === undefined ? await keysSeenBy(context, profile) : undefined;
-  const ownership = ownershipOf(id, { keyId, rows, now: context.clock.now() });
+  const seen = keyId === undefined ? await keysSeenBy(context, profile) : { now: context.clock.now() };
+  const ownership = ownershipOf(id, { keyId, ...seen });
   if (ownership === "own") throw ownKey(profile, { ...choice, isAsked: context.output.interactive });
   if (ownership === "other") return;
   if (!context.output.interactive) throw unknownKey(profile, choice);

@@ -12,11 +12,11 @@ import { keysSeenBy } from "./own-key.ts";
 export async function pickKey(context: Context, question: string): Promise<string | undefined> {
   const profile = await context.profiles.active();
   const { baseUrl, keyId: own } = profile;
-  const rows = await keysSeenBy(context, profile);
+  const { rows, now } = await keysSeenBy(context, profile);
   const choices =
     rows === undefined
       ? keysIn(await newestEntries(await context.journal()), { baseUrl, own })
-      : keysListed(rows, { own, now: context.clock.now() });
+      : keysListed(rows, { own, now });
   if (choices.length === 0) return undefined;
   const other = { label: "another…", question: "Id of the key" };
   return context.output.pick(question, { choices, flag: "<id>", other });

@@ -11,7 +11,7 @@ import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../running/parallel.ts";
-import { read, readAnswer, whereOf } from "../running/read.ts";
+import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Clients that are asked for at the same time. */
 const atOnce = 16;
@@ -43,7 +43,7 @@ export async function observe(
   const keys = policy.items.some(({ kind }) => kind === "access_key")
     ? await seenKeys(context, account, rotatedInPlace(entries, scope))
     : new Map<string, SeenCredential>();
-  const nowMs = context.clock.now() + (account.service.clockOffset() ?? 0);
+  const nowMs = serviceNow(context, account.service);
   return { entries, observed: { nowMs, works, clients, keys, unresolved } };
 }
 
@@ -96,7 +96,7 @@ async function seenKeys(
   madeAnew: ReadonlyMap<string, number>,
 ): Promise<Map<string, SeenCredential>> {
   const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
-  const ownership = ownershipIn({ keyId: account.keyId, rows, now: context.clock.now() });
+  const ownership = ownershipIn({ keyId: account.keyId, rows, now: serviceNow(context, account.service) });
   const found = new Map<string, SeenCredential>();
   for (const key of keysOf(rows))
     if (key.id !== undefined)

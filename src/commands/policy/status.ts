@@ -9,7 +9,7 @@ import type { Plan } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, entriesOfProfile } from "../running/change.ts";
-import { read } from "../running/read.ts";
+import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";
 import { observe } from "./observe.ts";
@@ -124,7 +124,7 @@ async function keyRows(context: Context, withinMs: number): Promise<Row[]> {
     await (await context.profiles.active()).legacy();
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    const now = context.clock.now();
+    const now = serviceNow(context, service);
     return value.rows.flatMap((row): Row[] => {
       const { id = "", name, status, expiresAt } = readAccessKey(row.value);
       const end = Date.parse(expiresAt ?? "");

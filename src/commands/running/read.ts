@@ -1,6 +1,7 @@
 // How a command reads one thing from the service, and prints rows that are not a page of a list.
 import type { Answered, Attempt } from "../../api/http/attempt.ts";
 import { retryRead } from "../../api/http/retry.ts";
+import type { Service } from "../../api/connect.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import type { Column, ListView } from "../../output/formats/format.ts";
@@ -118,4 +119,9 @@ export async function printFindings(
   const list = context.output.list({ columns, empty, singular: "finding", plural: "findings" });
   await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
   await list.end({ nextPageToken: null, hasMore: false });
+}
+
+/** What the time is by the service's clock, as its last response showed: times of its rows are compared with that. */
+export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
+  return clock.now() + (service.clockOffset() ?? 0);
 }
