@@ -65,6 +65,7 @@ const output: Text = [
   "--fields id,email keeps these fields, in this order, in every format; a name with dots (a.b) selects a nested field.",
   "With json or ndjson an error is one JSON object, alone on the last line of standard error.",
   "A list prints one page unless --all or --max asks for more; a note says if more rows exist.",
+  "Colour never carries meaning alone. With --no-color, NO_COLOR or TERM=dumb, on fewer than 50 columns and off a terminal, progress is printed as plain lines, for a screen reader or a log.",
 ];
 
 const states: Readonly<Record<EntryState, string>> = {
