@@ -57,7 +57,6 @@ export const command = defineVerb({
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
   more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap runs or the window is closed; 10 if an item is stalled.",
-  neverAsks: true,
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");

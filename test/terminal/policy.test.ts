@@ -1,0 +1,87 @@
+// `integ apply` at a terminal: it says what will be done, asks once, and shows each item while it is under way. What no item is
+// about is asked for one by one.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { homeWith, many } from "../crash/policy-scenes.ts";
+import { Account } from "../support/account.ts";
+import { type Home, root } from "../support/program.ts";
+import { type Service, startService } from "../support/service.ts";
+import { Session } from "./session.ts";
+
+let service: Service;
+let account: Account;
+const names = many(3);
+
+beforeAll(async () => {
+  service = await startService();
+  account = new Account(service);
+});
+afterAll(() => service?.stop());
+beforeEach(() => account.clear());
+
+function homeOf(given: readonly string[]): Home {
+  const home = homeWith(service, { names: given });
+  onTestFinished(() => home.remove());
+  return home;
+}
+
+describe("integ apply at a terminal", () => {
+  it("asks once, and sends nothing if the answer is no", async () => {
+    const asked = new Session(["apply"], { home: homeOf(names) });
+    await asked.answer(/apply 3 changes of integ\.yaml\?/, "n");
+    expect(await asked.ended).toBe(2);
+    expect(asked.written).toContain("item-2: create (it does not exist yet)");
+    expect(await account.creations()).toEqual([]);
+  });
+
+  it.each([80, 40])("shows every item while it works, %i columns wide", async (columns) => {
+    const home = homeOf(names);
+    await service.fault("* /* latency=300ms");
+    const asked = new Session(["apply"], { home, columns });
+    await asked.answer(/changes of[\s│]+integ\.yaml\?/, "y");
+    for (const name of names) await asked.seen(new RegExp(`${name}[^\\n]*create`));
+    expect(await asked.ended).toBe(0);
+    await service.calm();
+    expect((await account.live()).length).toBe(names.length);
+    const again = new Session(["apply"], { home, columns });
+    expect(await again.ended).toBe(0);
+    expect(again.written).not.toContain("changes of");
+  });
+
+  it("asks for each client that no item is about with --revoke-unmanaged", async () => {
+    const home = homeOf(names.slice(0, 1));
+    const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--new", "--json"];
+    const made: string[] = [];
+    for (const file of ["first.secret", "second.secret"]) {
+      const { stdout } = await home.integ([...create, "--scope", "entity:read", "--secret-file", file]);
+      made.push((JSON.parse(stdout) as { id: string }).id);
+    }
+    const policy = readFileSync(home.path("integ.yaml"), "utf8");
+    writeFileSync(home.path("integ.yaml"), policy.replace("unmanaged: ignore", "unmanaged: report"));
+    const [first, second] = made;
+    const asked = new Session(["apply", "--revoke-unmanaged"], { home });
+    await asked.answer(/apply 1 change of integ\.yaml\?/, "y");
+    const answers = new Map([
+      [first, "y"],
+      [second, "n"],
+    ]);
+    await asked.seen(new RegExp(`revoke the client (?:${first}|${second})`));
+    const isFirst = asked.shown.includes(`revoke the client ${first}`);
+    const order = isFirst ? [first, second] : [second, first];
+    for (const id of order) await asked.answer(new RegExp(`revoke the client ${id}`), answers.get(id)!);
+    expect(await asked.ended).toBe(0);
+    const live = (await account.live()).map(({ id }) => id);
+    expect([live.includes(first!), live.includes(second!)]).toEqual([false, true]);
+  });
+});
+
+it("no command that is said to ask for nothing has a question", () => {
+  const folder = join(root, "src", "commands");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const texts = files.map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+  const silent = texts.filter(([, text]) => text.includes("neverAsks: true"));
+  expect(silent.length).toBeGreaterThan(3);
+  const asking = silent.filter(([, text]) => /\.(?:confirm|ask|pick|pickSome)\(/.test(text)).map(([name]) => name);
+  expect(asking).toEqual([]);
+});
