@@ -5,7 +5,7 @@ import { segment } from "../api/http/request-rules.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { publicKeyBytes, sealedBox } from "./sealed-box.ts";
-import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import {
   askedWait,
   fieldOf,
@@ -32,24 +32,14 @@ interface PublicKey {
 /** Both clocks are GitHub's: what it calls changed may be that much older than its response. */
 const clockToleranceMs = 10_000;
 
-export const open: OpenStore = (address, tools) => new GitHubStore(addressIn(address), tools);
+export const open: OpenStore = (text, tools) => {
+  const at = addressIn(text);
+  const { owner, repository, environment, name } = at;
+  const address = `${owner}/${repository}${environment === undefined ? "" : `@${environment}`}#${name}`;
+  return new GitHubStore(at, { scheme: "github", address, tools });
+};
 
-class GitHubStore implements Store {
-  readonly address: string;
-  readonly #at: Address;
-  readonly #tools: StoreTools;
-
-  constructor(at: Address, tools: StoreTools) {
-    this.#at = at;
-    this.#tools = tools;
-    const { owner, repository, environment, name } = at;
-    this.address = `${owner}/${repository}${environment === undefined ? "" : `@${environment}`}#${name}`;
-  }
-
-  get #name(): string {
-    return `${flags.secretTo} github:${this.address}`;
-  }
-
+class GitHubStore extends AddressedStore<Address> implements Store {
   async check(): Promise<StoreFacts> {
     this.#token();
     return { server: this.#server() };
@@ -70,7 +60,7 @@ class GitHubStore implements Store {
     for (let attempt = 1; ; attempt += 1) {
       const response = await client.send({
         method: "PUT",
-        path: `${this.#secrets()}/${this.#at.name}`,
+        path: `${this.#secrets()}/${this.at.name}`,
         body: { encrypted_value: sealedBox(Buffer.from(text), key.key).toString("base64"), key_id: key.id },
         secret: text,
       });
@@ -96,29 +86,29 @@ class GitHubStore implements Store {
     const changedAt = await this.#changedAt(client);
     const writtenAt = Date.parse(headers.date ?? "");
     if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs)) return;
-    throw new Failure("undelivered", `${this.#name}: GitHub took the secret, and does not show it as changed.`);
+    throw new Failure("undelivered", `${this.name}: GitHub took the secret, and does not show it as changed.`);
   }
 
   /** @throws Failure if the repository or its environment does not exist, or takes no secret */
   async #repository(client: StoreClient): Promise<void> {
-    const { owner, repository, environment } = this.#at;
+    const { owner, repository, environment } = this.at;
     const response = await client.read({ method: "GET", path: this.#path() });
     if (response.status === 404)
-      throw new Failure("usage", `${this.#name}: the repository ${owner}/${repository} is not found.`, {
+      throw new Failure("usage", `${this.name}: the repository ${owner}/${repository} is not found.`, {
         hint: "Check its name, and that the token may see it.",
       });
     if (response.status !== 200) throw this.#refusal(response, "be found");
     if (fieldOf(response.body, "archived") === true)
-      throw new Failure("usage", `${this.#name}: the repository is archived, and takes no secret.`);
+      throw new Failure("usage", `${this.name}: the repository is archived, and takes no secret.`);
     if (fieldOf(response.body, "permissions", "push") === false)
-      throw new Failure("auth", `${this.#name}: the token may not write to the repository.`, { hint: tokenHint });
+      throw new Failure("auth", `${this.name}: the token may not write to the repository.`, { hint: tokenHint });
     if (environment === undefined) return;
     const found = await client.read({
       method: "GET",
       path: `${this.#path()}/environments/${encodedName(environment)}`,
     });
     if (found.status === 404)
-      throw new Failure("usage", `${this.#name}: the repository has no environment ${environment}.`, {
+      throw new Failure("usage", `${this.name}: the repository has no environment ${environment}.`, {
         hint: "Create it in the repository's settings first.",
       });
     if (found.status !== 200) throw this.#refusal(found, "be found");
@@ -130,7 +120,7 @@ class GitHubStore implements Store {
     const id = fieldOf(response.body, "key_id");
     const key = Buffer.from(String(fieldOf(response.body, "key")), "base64");
     if (typeof id === "string" && key.length === publicKeyBytes) return { id, key };
-    throw new Failure("unreachable", `${this.#name}: GitHub's public key is not one.`);
+    throw new Failure("unreachable", `${this.name}: GitHub's public key is not one.`);
   }
 
   /**
@@ -144,7 +134,7 @@ class GitHubStore implements Store {
 
   /** When the secret was changed last; undefined if there is none. */
   async #changedAt(client: StoreClient): Promise<string | undefined> {
-    const response = await client.read({ method: "GET", path: `${this.#secrets()}/${this.#at.name}` });
+    const response = await client.read({ method: "GET", path: `${this.#secrets()}/${this.at.name}` });
     if (response.status === 404) return undefined;
     const changedAt = fieldOf(response.body, "updated_at");
     if (response.status === 200 && typeof changedAt === "string") return changedAt;
@@ -155,7 +145,7 @@ class GitHubStore implements Store {
   #refusal({ status, headers, body }: StoreResponse, what: string): Failure {
     const detail = fieldOf(body, "message");
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
-    const name = this.#name;
+    const name = this.name;
     if (status === 429 || headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0") {
       const until = askedWait(headers, Date.now());
       const when = until === undefined ? undefined : new Date(Date.now() + until * 1000).toISOString().slice(0, 19);
@@ -173,12 +163,12 @@ class GitHubStore implements Store {
   }
 
   #path(): string {
-    const { owner, repository } = this.#at;
+    const { owner, repository } = this.at;
     return `/repos/${owner}/${repository}`;
   }
 
   #secrets(): string {
-    const { environment } = this.#at;
+    const { environment } = this.at;
     return environment === undefined
       ? `${this.#path()}/actions/secrets`
       : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
@@ -186,7 +176,7 @@ class GitHubStore implements Store {
 
   /** The API's address: of the host that is named, else the one that a workflow gets, else github.com. */
   #server(): string {
-    const { env } = this.#tools;
+    const { env } = this.tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();
     if (host === undefined)
       return serverAddress(variable(env, "GITHUB_API_URL") ?? apiOf("github.com"), {
@@ -202,16 +192,16 @@ class GitHubStore implements Store {
   }
 
   #token(): string {
-    const { env } = this.#tools;
+    const { env } = this.tools;
     const token = variable(env, "GH_TOKEN") ?? variable(env, "GITHUB_TOKEN");
     if (token !== undefined) return token;
-    throw new Failure("auth", `${this.#name} has no token.`, {
+    throw new Failure("auth", `${this.name} has no token.`, {
       hint: 'Set GH_TOKEN, for example with export GH_TOKEN="$(gh auth token)".',
     });
   }
 
   #client(): StoreClient {
-    const { http, sleep, signal } = this.#tools;
+    const { http, sleep, signal } = this.tools;
     const token = this.#token();
     const baseUrl = this.#server();
     return new StoreClient({

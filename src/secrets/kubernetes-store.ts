@@ -4,7 +4,7 @@
 import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
-import type { OpenStore, Store, StoreFacts, StoreTools } from "./store.ts";
+import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import { type Advice, shell, flags } from "../next-step.ts";
 
 interface Address {
@@ -18,36 +18,25 @@ const tries = 3;
 /** What a shell reports for a command that does not exist. */
 const notFoundStatus = 127;
 
-export const open: OpenStore = (address, tools) => new KubernetesStore(addressIn(address), tools);
+export const open: OpenStore = (text, tools) => {
+  const at = addressIn(text);
+  return new KubernetesStore(at, { scheme: "k8s", address: `${at.namespace}/${at.secret}#${at.key}`, tools });
+};
 
-class KubernetesStore implements Store {
-  readonly address: string;
-  readonly #at: Address;
-  readonly #tools: StoreTools;
-
-  constructor(at: Address, tools: StoreTools) {
-    this.#at = at;
-    this.#tools = tools;
-    this.address = `${at.namespace}/${at.secret}#${at.key}`;
-  }
-
-  get #name(): string {
-    return `${flags.secretTo} k8s:${this.address}`;
-  }
-
+class KubernetesStore extends AddressedStore<Address> implements Store {
   /** @returns the cluster that kubectl's configuration names */
   async check(): Promise<StoreFacts> {
     const { run } = await this.#kubectl("config view --minify --output", jsonPath(".clusters[0].cluster.server"));
     if (run.status === notFoundStatus)
-      throw new Failure("usage", `${this.#name} needs kubectl, and it is not installed.`, {
+      throw new Failure("usage", `${this.name} needs kubectl, and it is not installed.`, {
         hint: "Install kubectl, or name another destination.",
       });
-    const { env } = this.#tools;
+    const { env } = this.tools;
     const [host, port] = [variable(env, "KUBERNETES_SERVICE_HOST"), variable(env, "KUBERNETES_SERVICE_PORT")];
     const inside = host && `https://${host}:${port ?? "443"}`;
     const server = run.stdout.toString("utf8").trim() || inside;
     if (server) return { server };
-    throw new Failure("usage", `${this.#name}: kubectl has no cluster.`, {
+    throw new Failure("usage", `${this.name}: kubectl has no cluster.`, {
       hint: "Set KUBECONFIG, or choose a context with kubectl config use-context.",
     });
   }
@@ -67,7 +56,7 @@ class KubernetesStore implements Store {
       const failure = await this.#apply(text);
       if (failure === undefined) return;
       // A lost response is settled by applying it again: twice it is the same.
-      if (failure.kind === "unreachable" && attempt < tries) await this.#tools.sleep(500 * 2 ** attempt);
+      if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if ((await this.read().catch(() => undefined)) === text) return;
       else throw failure;
     }
@@ -80,7 +69,7 @@ class KubernetesStore implements Store {
 
   /** What the key has, in base64; empty if there is none. */
   async #held(): Promise<string> {
-    const { namespace, secret, key } = this.#at;
+    const { namespace, secret, key } = this.at;
     const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
     const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
     const { run, told } = await this.#kubectl(words, field);
@@ -90,7 +79,7 @@ class KubernetesStore implements Store {
 
   /** @returns what is in the way, nothing if it was applied */
   async #apply(text: string, more = ""): Promise<Failure | undefined> {
-    const { namespace, secret, key } = this.#at;
+    const { namespace, secret, key } = this.at;
     const data = { [key]: Buffer.from(text).toString("base64") };
     const manifest = { apiVersion: "v1", kind: "Secret", metadata: { name: secret, namespace }, data };
     const words = `apply --server-side --field-manager=integ-${key} --validate=false ${more} --filename -`;
@@ -108,7 +97,7 @@ class KubernetesStore implements Store {
     path: string,
     input?: string,
   ): Promise<{ readonly run: ShellRun; readonly told: string }> {
-    const { env, signal } = this.#tools;
+    const { env, signal } = this.tools;
     const quoted = process.platform === "win32" || path === "" ? path : `'${path}'`;
     const told: Buffer[] = [];
     const run = await runShell(`kubectl ${words} ${quoted}`, {
@@ -124,14 +113,14 @@ class KubernetesStore implements Store {
   /** What kubectl said, in integ's words: its own may have the manifest in them. */
   #refusal(told: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(told)?.[1];
-    const { namespace, secret, key } = this.#at;
+    const { namespace, secret, key } = this.at;
     if (manager !== undefined)
-      return new Failure("conflict", `${this.#name}: the key is managed by ${manager}, and is not overwritten.`, {
+      return new Failure("conflict", `${this.name}: the key is managed by ${manager}, and is not overwritten.`, {
         hint: "Remove it there, then run the command again.",
         nextCommand: shell`kubectl patch secret ${secret} --namespace ${namespace} --type=json -p ${JSON.stringify([{ op: "remove", path: `/data/${key}` }])}`,
       });
     const [kind, why, hint] = causes.find(([pattern]) => pattern.test(told))?.[1] ?? otherCause;
-    return new Failure(kind, `${this.#name} cannot ${what}: ${why}.`, { hint });
+    return new Failure(kind, `${this.name} cannot ${what}: ${why}.`, { hint });
   }
 }
 

@@ -2,6 +2,7 @@
 // delivery, reading back, and the look after a crash.
 import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
+import { flags } from "../next-step.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import { isDelivered, isSameSecret, proofOf } from "./delivery-proof.ts";
 import type {
@@ -73,6 +74,22 @@ export interface StoreTools {
 
 /** @throws Failure `usage` for what is not an address of that store */
 export type OpenStore = (address: string, tools: StoreTools) => Store;
+
+/** What stores have alike: an address with parts, its normal form, and how messages name it. */
+export abstract class AddressedStore<Address> {
+  readonly address: string;
+  /** As it is typed. */
+  readonly name: string;
+  protected readonly at: Address;
+  protected readonly tools: StoreTools;
+
+  constructor(at: Address, { scheme, address, tools }: { scheme: string; address: string; tools: StoreTools }) {
+    this.at = at;
+    this.address = address;
+    this.name = `${flags.secretTo} ${scheme}:${address}`;
+    this.tools = tools;
+  }
+}
 
 export interface StoreTarget {
   readonly scheme: string;

@@ -7,7 +7,14 @@ import { segment } from "../api/http/request-rules.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
 import { type Environment, variable } from "../profiles/resolution.ts";
-import type { OpenHttp, OpenStore, Store, StoreFacts, StoreNeighbour, StoreTools } from "./store.ts";
+import {
+  AddressedStore,
+  type OpenHttp,
+  type OpenStore,
+  type Store,
+  type StoreFacts,
+  type StoreNeighbour,
+} from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
 
 const exampleAddress = "https://vault.example.com:8200";
@@ -27,27 +34,16 @@ interface Current {
   readonly text: string;
 }
 
-export const open: OpenStore = (address, tools) => new VaultStore(addressIn(address), tools);
+export const open: OpenStore = (text, tools) => {
+  const at = addressIn(text);
+  return new VaultStore(at, { scheme: "vault", address: `${at.path}#${at.field}`, tools });
+};
 
-class VaultStore implements Store {
-  readonly address: string;
-  readonly #at: Address;
-  readonly #tools: StoreTools;
-
-  constructor(at: Address, tools: StoreTools) {
-    this.#at = at;
-    this.#tools = tools;
-    this.address = `${at.path}#${at.field}`;
-  }
-
-  get #name(): string {
-    return `${flags.secretTo} vault:${this.address}`;
-  }
-
+class VaultStore extends AddressedStore<Address> implements Store {
   async check(): Promise<StoreFacts> {
     const { baseUrl, namespace } = this.#server();
     this.#token();
-    authorities(this.#tools.env);
+    authorities(this.tools.env);
     return { server: baseUrl, namespace: namespace ?? "root" };
   }
 
@@ -90,14 +86,14 @@ class VaultStore implements Store {
   #atSamePath({ server, namespace }: StoreFacts, beside: readonly StoreNeighbour[]): readonly StoreNeighbour[] {
     return beside.filter(
       ({ address, facts }) =>
-        addressIn(address).path === this.#at.path && facts.server === server && facts.namespace === namespace,
+        addressIn(address).path === this.at.path && facts.server === server && facts.namespace === namespace,
     );
   }
 
   /** @throws Failure `auth` if the token's policies do not give it the capability */
   #needs(capability: string, all: readonly unknown[], at: StoreFacts): void {
     if (all.includes(capability) || all.includes("root")) return;
-    throw new Failure("auth", `${this.#name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
+    throw new Failure("auth", `${this.name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
       meaning: "The secret is written over the version that was read, and read back.",
       hint: `Give the token's policy the capabilities read, create and patch on ${this.#logicalPath(at)}.`,
     });
@@ -106,7 +102,7 @@ class VaultStore implements Store {
   /** One write after the other: what this process wrote there for another entry is no one else's change. */
   write(text: string, facts: StoreFacts): Promise<void> {
     const { server = "", namespace = "" } = facts;
-    const own = ownWritesAt(this.#tools.http, JSON.stringify([server, namespace, this.#at.path]));
+    const own = ownWritesAt(this.tools.http, JSON.stringify([server, namespace, this.at.path]));
     const turn = own.turn.then(async () => this.#writeOver(text, await this.#onOwnWrites(facts, own), own));
     own.turn = turn.catch(() => {});
     return turn;
@@ -130,13 +126,13 @@ class VaultStore implements Store {
         method: facts.method === "patch" ? "PATCH" : "POST",
         path: this.#dataPath(facts),
         contentType: facts.method === "patch" ? "application/merge-patch+json" : undefined,
-        body: { options: { cas: Number(version) }, data: { ...fields, [this.#at.field]: text } },
+        body: { options: { cas: Number(version) }, data: { ...fields, [this.at.field]: text } },
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return void bases.add(version);
       // Lost or refused: what is there now says whether it was written, and whether someone else was faster.
       const now = await this.#current(client, facts);
-      if (fieldOf(now.fields, this.#at.field) === text) return void bases.add(version);
+      if (fieldOf(now.fields, this.at.field) === text) return void bases.add(version);
       if (String(now.version) !== version) throw this.#changed(facts, now);
       const mayRepeat = response.kind === "lost" || isTemporary(response);
       if (mayRepeat && attempt < storeTries && (await client.pause(attempt, response))) continue;
@@ -145,7 +141,7 @@ class VaultStore implements Store {
   }
 
   async read(facts: StoreFacts): Promise<string | undefined> {
-    const value = fieldOf((await this.#current(this.#client(), facts)).fields, this.#at.field);
+    const value = fieldOf((await this.#current(this.#client(), facts)).fields, this.at.field);
     return typeof value === "string" ? value : undefined;
   }
 
@@ -156,48 +152,48 @@ class VaultStore implements Store {
     text: string,
   ): Promise<Readonly<Record<string, unknown>> | "written"> {
     const now = await this.#current(client, facts);
-    if (fieldOf(now.fields, this.#at.field) === text) return "written";
+    if (fieldOf(now.fields, this.at.field) === text) return "written";
     if (String(now.version) !== facts.version) throw this.#changed(facts, now);
     this.#refuseOtherTypes(now, "replace");
     return now.fields ?? {};
   }
 
   #changed({ version }: StoreFacts, now: Current): Failure {
-    return new Failure("conflict", `${this.#name}: another has written version ${now.version}; it was ${version}.`, {
+    return new Failure("conflict", `${this.name}: another has written version ${now.version}; it was ${version}.`, {
       meaning: "Nothing was overwritten.",
     });
   }
 
   /** @throws Failure `usage` if the write would replace or change what is not text */
   #refuseOtherTypes({ fields, text }: Current, method: string): void {
-    const { field, path } = this.#at;
+    const { field, path } = this.at;
     const value = fieldOf(fields, field);
     if (value !== undefined && typeof value !== "string")
-      throw new Failure("usage", `${this.#name}: the field ${field} of ${path} is not a string.`, {
+      throw new Failure("usage", `${this.name}: the field ${field} of ${path} is not a string.`, {
         meaning: "A secret never replaces an object, a list or a number.",
         hint: `Name another field after the # of ${flags.secretTo}.`,
       });
     if (method === "replace" && hasInexactNumber(text))
-      throw new Failure("usage", `${this.#name}: ${path} contains a number that a rewrite could change.`, {
+      throw new Failure("usage", `${this.name}: ${path} contains a number that a rewrite could change.`, {
         hint: "Give the token's policy the capability patch: then only the one field is sent.",
       });
   }
 
   /** The engine's mount, which may have slashes in its name. @throws Failure if it is not KV version 2 */
   async #mount(client: StoreClient): Promise<string> {
-    const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.#at.path)}` });
+    const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.at.path)}` });
     if (response.status !== 200) throw await this.#refusal(client, response, "be found");
     const mount = fieldOf(response.body, "data", "path");
     const type = fieldOf(response.body, "data", "type");
     const version = fieldOf(response.body, "data", "options", "version");
-    if (typeof mount !== "string" || !`${this.#at.path}/`.startsWith(mount))
-      throw new Failure("usage", `${this.#name}: the server does not say which engine is mounted there.`);
+    if (typeof mount !== "string" || !`${this.at.path}/`.startsWith(mount))
+      throw new Failure("usage", `${this.name}: the server does not say which engine is mounted there.`);
     if (type !== "kv" || version !== "2")
-      throw new Failure("usage", `${this.#name}: ${mount} is not a KV engine of version 2.`, {
+      throw new Failure("usage", `${this.name}: ${mount} is not a KV engine of version 2.`, {
         hint: `Use ${flags.secretCommand} for another engine.`,
       });
-    if (mount === `${this.#at.path}/`)
-      throw new Failure("usage", `${this.#name} names the mount and no secret in it.`, {
+    if (mount === `${this.at.path}/`)
+      throw new Failure("usage", `${this.name} names the mount and no secret in it.`, {
         hint: `Name a secret below ${mount} in ${flags.secretTo}.`,
       });
     return mount;
@@ -225,14 +221,14 @@ class VaultStore implements Store {
     if (response.status !== 200) throw await this.#refusal(client, response, "be read");
     const fields = fieldOf(response.body, "data", "data");
     if (typeof version !== "number" || !(fields === null || isObject(fields)))
-      throw new Failure("unreachable", `${this.#name}: the server's response is not one of KV version 2.`);
+      throw new Failure("unreachable", `${this.name}: the server's response is not one of KV version 2.`);
     return { version, fields: fields ?? undefined, text: response.text };
   }
 
   /** What a response means that is not a success. */
   async #refusal(client: StoreClient, { status }: StoreResponse, what: string): Promise<Failure> {
     const details = { problem: { status } };
-    const name = this.#name;
+    const name = this.name;
     if (status === 503 && (await isSealed(client)))
       return new Failure("usage", `${name}: the server is sealed.`, {
         ...details,
@@ -258,7 +254,7 @@ class VaultStore implements Store {
 
   /** `<mount>data/<path>`, as the server's policies name it. */
   #logicalPath({ mount = "" }: StoreFacts): string {
-    return `${mount}data/${this.#at.path.slice(mount.length)}`;
+    return `${mount}data/${this.at.path.slice(mount.length)}`;
   }
 
   #dataPath(facts: StoreFacts): string {
@@ -266,10 +262,10 @@ class VaultStore implements Store {
   }
 
   #server(): { readonly baseUrl: string; readonly namespace: string | undefined } {
-    const { env } = this.#tools;
+    const { env } = this.tools;
     const address = variable(env, "VAULT_ADDR");
     if (address === undefined)
-      throw new Failure("usage", `${this.#name} needs VAULT_ADDR.`, {
+      throw new Failure("usage", `${this.name} needs VAULT_ADDR.`, {
         hint: `Set VAULT_ADDR, like ${exampleAddress}.`,
       });
     const namespace = variable(env, "VAULT_NAMESPACE")?.replaceAll(/^\/+|\/+$/g, "");
@@ -280,14 +276,14 @@ class VaultStore implements Store {
   }
 
   #token(): string {
-    const { env } = this.#tools;
+    const { env } = this.tools;
     const given = variable(env, "VAULT_TOKEN");
     if (given !== undefined) return given;
     const named = variable(env, "VAULT_TOKEN_FILE");
     const path = named ?? (env.HOME ? join(env.HOME, ".vault-token") : undefined);
     const token = path === undefined ? "" : tokenIn(path, named !== undefined);
     if (token === "")
-      throw new Failure("auth", `${this.#name} has no token.`, {
+      throw new Failure("auth", `${this.name} has no token.`, {
         hint: "Set VAULT_TOKEN or VAULT_TOKEN_FILE, or log in with vault login.",
       });
     return token;
@@ -296,7 +292,7 @@ class VaultStore implements Store {
   #client(): StoreClient {
     const { baseUrl, namespace } = this.#server();
     const token = this.#token();
-    const { env, http, sleep, signal } = this.#tools;
+    const { env, http, sleep, signal } = this.tools;
     const client: StoreClient = new StoreClient({
       name: `Vault at ${baseUrl}`,
       baseUrl,
