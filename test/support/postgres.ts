@@ -129,6 +129,8 @@ export class PostgresServer {
       "max_connections = 200",
       "shared_buffers = 32MB",
       "logging_collector = off",
+      // A server that is killed leaves nothing outside its folder.
+      "dynamic_shared_memory_type = mmap",
       ...settings,
     ];
     appendFileSync(join(server.data, "postgresql.conf"), `${lines.join("\n")}\n`);
