@@ -49,3 +49,18 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
     expect((await at.integ(["journal", "recover", id])).code).toBe(9);
   });
 });
+
+it("a kept secret of a key that was rotated or revoked since is not delivered for one that works", async () => {
+  const { at, id: first } = await kept(["keys", "create", "--name", "twice"]);
+  const [{ resource_id: key }] = (await unsettled(at)) as unknown as [{ resource_id: string }];
+  const rotated = await at.integ(["keys", "rotate", key, "--secret-file", "s", "--yes"]);
+  expect(rotated.code, rotated.stderr).toBe(0);
+  for (const after of [
+    ["journal", "list"],
+    ["keys", "revoke", key, "--yes"],
+  ]) {
+    expect((await at.integ(after)).code).toBe(0);
+    const claimed = await at.integ(["journal", "claim", first]);
+    expect([claimed.code, claimed.stdout, nextOf(claimed.stderr)]).toEqual([13, "", `integ journal forget ${first}`]);
+  }
+});

@@ -7,7 +7,7 @@ import {
   secretFieldOf,
   settleClaimed,
 } from "../../changes/delivery-recovery.ts";
-import { isUnnamed, isSettled, type Entry } from "../../journal/entry.ts";
+import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
 import { claimStep, originOf, reserveDestination } from "../../changes/secret-delivery.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -210,6 +210,7 @@ async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
 async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
   refuseDead(entry);
   const keeping = await keepingOf(context);
+  if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
   const { kept_at = keeping.place } = entry.detail;
   if (entry.state === "undelivered" && kept_at !== keeping.place) throw keptElsewhere(entry, keeping);
@@ -227,6 +228,35 @@ function refuseDead({ id, state, resource_id, replaced_by }: Entry): void {
     entry: id,
     nextCommand: replaced_by === null ? undefined : shell`integ journal show ${replaced_by}`,
   });
+}
+
+/**
+ * What was revoked since, or a key that was rotated in place again, no longer takes the secret that is kept. Of a rotation that
+ * may have been sent before this secret arrived, only that is said.
+ * @throws Failure `unusable`
+ */
+async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
+  if (resource_id === null) return;
+  const entries = await (await context.journal()).select({ all: true, resource: resource_id });
+  const others = entries.filter((other) => other.id !== id && other.base_url === base_url);
+  const again = others.find(({ operation, detail, attempts, created_at: since }) => {
+    return operation === "access_key.rotate" && detail.mode === "in_place" && attempts > 0 && since > created_at;
+  });
+  const isDead = again !== undefined && isSecretKnown(again) && again.created_at > updated_at;
+  const by = others.find((other) => revokedBy(other) === resource_id) ?? (isDead ? again : undefined);
+  if (by !== undefined)
+    throw new Failure("unusable", `The secret of ${id} no longer works: ${resource_id} was changed by ${by.id}.`, {
+      entry: id,
+      meaning: "Nothing was delivered. The kept copy is destroyed with the entry.",
+      nextCommand: shell`integ journal forget ${id}`,
+    });
+  if (again !== undefined)
+    context.output.warn(`${resource_id} was rotated again by ${again.id}: this secret may no longer work.`);
+}
+
+/** The service has shown the secret of a rotation, so that no earlier one works. */
+function isSecretKnown({ state }: Entry): boolean {
+  return state === "done" || state === "undelivered" || state === "secret_lost";
 }
 
 async function show(context: Context, receipt: string, kept: OneTimeSecret, { hidden = false } = {}): Promise<void> {
