@@ -129,8 +129,11 @@ type Verb =
   | "Wait"
   | "Write";
 
-/** What to do where no single command does it: one sentence, its verb first, a full stop at its end. */
-export type Advice = `${Verb} ${string}.`;
+/**
+ * What to do where no single command does it: one sentence, its verb first. It ends with a full stop, or with a command,
+ * which is pasted without one.
+ */
+export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
 /** What to do next, as far as something is known. Both where the command is a part of what to do. */
 export interface NextStep {

@@ -377,7 +377,7 @@ export function assertProfileHasIt(
     `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,
     {
       meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
-      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run ${shell`integ journal recover ${id}`}.`,
+      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
     },
   );
 }

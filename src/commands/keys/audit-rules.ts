@@ -261,7 +261,7 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
   if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
   const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.takesSecret)
-    return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}.`;
+    return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;
   if (revokes && ownership !== "own") return unlessOwn(subject, shell`integ keys revoke ${id}`);
   const flags = remedies.flatMap((remedy) => (typeof remedy === "object" ? [remedy.replaceWith] : []));
   const once = [...new Map(flags.map((words) => [words.join("\0"), words])).values()].flat();
@@ -271,7 +271,7 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
 
 /** A command that may lock the caller out says so, and cannot be pasted. */
 function unlessOwn({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
-  return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}.` : command;
+  return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
 /** Clocks differ by this much before a time in the future makes no sense. */

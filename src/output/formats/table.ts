@@ -111,7 +111,7 @@ class TableList implements PageWriter {
       const cell = cells[index] ?? "-";
       if (cell === "-") continue;
       // A remedy is the one or the other.
-      const isSentence = kind === "advice" || /^[A-Z].*\.$/s.test(cell);
+      const isSentence = kind === "advice" || /^[A-Z]/.test(cell);
       const label = isSentence ? below.advice : below.command;
       const width = isSentence ? this.#target.width : undefined;
       text += `${wrapped(`${label} ${cell}`, { width, margin: "  " }).replace(label, this.#paint?.bold(label) ?? label)}\n`;
