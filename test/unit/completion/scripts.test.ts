@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { manPages } from "../../../src/completion/man.ts";
 import { scripts, shells } from "../../../src/completion/scripts.ts";
 import { treeOf } from "../../../src/completion/tree.ts";
+import { wholeTree } from "../../../src/program.ts";
 
 /** Everything that some shell would act upon between some kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
@@ -102,6 +103,15 @@ describe("summaries in a man page", () => {
 });
 
 describe("every script", () => {
+  it.each(shells)("of %s asks the program once for each Tab, and knows no command", async (shell) => {
+    const { root } = treeOf((await wholeTree()).root, () => undefined);
+    const text = scripts[shell];
+    expect(text.match(/__complete \S+ ":\$\w+" 2>/g)).toHaveLength(1);
+    const named = root.nodes.map(({ path }) => path.at(-1)!).filter((name) => new RegExp(`\\b${name}\\b`).test(text));
+    // Words of the shells themselves.
+    expect(named.filter((name) => !["completion", "commands"].includes(name))).toEqual([]);
+  });
+
   it.each(shells)("of %s is plain text", (shell) => {
     expect(scripts[shell].replaceAll(/[\n\t]/g, "")).not.toMatch(/\p{Cc}/u);
     expect(scripts[shell].endsWith("\n")).toBe(true);
