@@ -6,12 +6,15 @@ import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
-import { type Ended, Home } from "../support/program.ts";
+import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
+
+// Each of hundreds of commands ends at its input.
+stayInThisProcess();
 
 let service: Service;
 let account: Account;
@@ -263,7 +266,7 @@ async function changes(): Promise<string[]> {
 }
 
 describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
-  it("refuses each destination that cannot take the secret, and changes nothing", async () => {
+  it("refuses each destination that cannot take the secret, and changes nothing", { timeout: 600_000 }, async () => {
     const at = keys ? (await desk.withProfile()).at : new Home(service.env);
     const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
     Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_TOKEN: github.token });
