@@ -79,7 +79,8 @@ export const standardOutput: Place = {
   keepsTrace: false,
 };
 
-const store = `cat > ${secretName}.part && mv ${secretName}.part ${secretName}`;
+/** As a command should: where the program is killed before it has written, the input is empty. */
+const store = `cat > ${secretName}.part && test -s ${secretName}.part && mv ${secretName}.part ${secretName}`;
 
 export const command: Place = {
   ...rawFile,
