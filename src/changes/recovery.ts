@@ -1,8 +1,8 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
-import { isSettled, type Entry } from "../journal/entry.ts";
+import { isSettled, type Entry, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import type { Destination } from "../secrets/destination.ts";
+import { type Destination, placesOf } from "../secrets/destination.ts";
 import { recoverKeyCreation } from "./access-key/recover.ts";
 import { finishKeyReplacement } from "./access-key/replace.ts";
 import { finishKeyRevocation, finishClientRevocation } from "./revocation.ts";
@@ -26,6 +26,8 @@ export interface RecoveryOptions {
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** Whether the entry is skipped, not failed, if that account is not there now. */
   readonly isOptional?: (entry: Entry) => boolean;
+  /** How many entries that have nothing in common are worked on at the same time: 1 if a person may be asked. */
+  readonly atOnce?: number;
   /** Called when the work on an entry begins, and with how it ended. */
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
@@ -73,13 +75,55 @@ export async function recover(
 ): Promise<Recovered[]> {
   const results: Recovered[] = [];
   const oldestFirst = [...entries].sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
-  for (const entry of oldestFirst) {
+  const work = async (place: number): Promise<void> => {
+    const entry = oldestFirst[place]!;
     options.watch?.(entry.id, "begin");
     const result = await recoverOne(journal, entry, options);
     options.watch?.(entry.id, result);
-    results.push(result);
-  }
+    results[place] = result;
+  };
+  for (const stage of stagesOf(oldestFirst)) await inParallel(stage, options.atOnce ?? 1, work);
   return results;
+}
+
+/**
+ * Places of entries that may be worked on together; a stage begins when the one before has ended. Alone is what is part of larger
+ * work, changes a credential that others may use, or hands a secret to something that may not take two at the same time.
+ */
+function stagesOf(entries: readonly Entry[]): number[][] {
+  const stages: number[][] = [];
+  let taken: Set<string> | undefined;
+  for (const [place, entry] of entries.entries()) {
+    const names = namesAlone(entry);
+    if (names === undefined || taken === undefined || names.some((name) => taken?.has(name))) {
+      stages.push([]);
+      taken = names && new Set();
+    }
+    for (const name of names ?? []) taken?.add(name);
+    stages.at(-1)!.push(place);
+  }
+  return stages;
+}
+
+/** What an entry works on, which no other may meanwhile; undefined if that cannot be said. */
+function namesAlone(entry: Entry): string[] | undefined {
+  const { id, operation, parent, replaces, destination } = entry;
+  if (operation !== "oauth_client.create" || parent !== null || replaces !== null) return undefined;
+  const places = destination ? placesOf(destination) : [];
+  if (places.some(({ kind }) => kind !== "stdout" && kind !== "file")) return undefined;
+  return [id, ...resourcesOf(entry), ...places.flatMap((place) => (place.kind === "file" ? [place.path] : []))];
+}
+
+/** @throws what the first one threw, once all that had begun have ended; none begins after it */
+async function inParallel(places: readonly number[], atOnce: number, work: (place: number) => Promise<void>) {
+  const queue = [...places];
+  const errors: unknown[] = [];
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined && errors.length === 0; next = queue.shift())
+      await work(next).catch((error: unknown) => errors.push(error));
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, places.length) }, worker));
+  if (errors.length > 0) throw errors[0];
 }
 
 async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {

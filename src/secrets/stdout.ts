@@ -132,6 +132,16 @@ function isWriteOnly(fd: number): boolean {
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {
   if (process.platform !== "linux" || !fstatSync(fd).isFIFO() || !isWriteOnly(fd)) return false;
+  if (lastAsked?.fd !== fd || performance.now() - lastAsked.at > askedEveryMs)
+    lastAsked = { fd, at: performance.now(), answer: askShell(fd) };
+  return lastAsked.answer;
+}
+
+/** A shell costs more than the rest of a creation: what follows another immediately is as good as the same moment. */
+const askedEveryMs = 100;
+let lastAsked: { readonly fd: number; readonly at: number; readonly answer: Promise<boolean> } | undefined;
+
+async function askShell(fd: number): Promise<boolean> {
   const { spawn } = await import("node:child_process");
   return new Promise((resolve) => {
     const child = spawn("/bin/bash", ["--norc", "-c", "read -t 0 -u 1"], {

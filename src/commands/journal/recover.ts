@@ -81,7 +81,10 @@ export const command = defineVerb({
       "Recovering",
       entries.map(({ id }) => id),
     );
+    // A person is asked one question at a time, and what is typed now may be for one secret.
+    const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const results = await recover(journal, entries, {
+      atOnce: mayAsk || asked.options.to.length > 0 ? 1 : mostAtOnce,
       watch: (id, event) => (event === "begin" ? table.set(id, "recovering") : table.end(id, endOf(event))),
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
@@ -106,6 +109,9 @@ export const command = defineVerb({
     tellFailures(context, all);
   },
 });
+
+/** As `apply` does it by default. */
+const mostAtOnce = 4;
 
 /** How an entry ended, in its row: its state, and why if it is not settled. */
 function endOf({ entry, failure, isSkipped }: Recovered): string {

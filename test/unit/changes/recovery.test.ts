@@ -115,6 +115,101 @@ describe("the account of an entry", () => {
   });
 });
 
+describe("several at once", () => {
+  const stdout = { kind: "stdout" } as const;
+  const file = (path: string) => ({ kind: "file", path, format: { kind: "raw" } }) as unknown as Entry["destination"];
+  const profile = { kind: "profile", name: "p", profileId: "p1" } as unknown as Entry["destination"];
+
+  /** Recovers entries like these, each of which takes a while and fails. @returns which were worked on together, oldest first */
+  async function together(about: readonly Partial<Entry>[], atOnce: number | undefined): Promise<string[]> {
+    const { world, act } = leftUnknown();
+    await act();
+    const [one] = world.entries.splice(0);
+    for (const [index, differs] of about.entries()) {
+      const created_at = new Date(Date.UTC(2026, 0, 1) + index * 1000).toISOString();
+      world.entries.unshift({
+        ...one!,
+        idempotency_key: `k${index}`,
+        destination: stdout,
+        ...differs,
+        id: `1zzzzzzzz${index}`,
+        created_at,
+      });
+    }
+    const groups: string[] = [];
+    let running = 0;
+    const { value } = await world.recover({
+      atOnce,
+      benchFor: async ({ id }) => {
+        groups.push(`${running === 0 ? "" : groups.pop()!}${id.at(-1)}`);
+        running += 1;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running -= 1;
+        throw new Failure("auth", "The profile is gone.");
+      },
+    });
+    expect(value!.map(({ entry }) => entry.id)).toEqual(world.entries.map(({ id }) => id).toReversed());
+    return groups;
+  }
+
+  it.each<[string, Partial<Entry>[], string[]]>([
+    ["creations that have nothing in common", [{}, {}, {}, {}], ["0123"]],
+    ["a rotation between them", [{}, { operation: "oauth_client.rotate" }, {}, {}], ["0", "1", "23"]],
+    [
+      "a revocation, which may be of the caller's own client",
+      [{}, { operation: "oauth_client.revoke" }, {}],
+      ["0", "1", "2"],
+    ],
+    [
+      "keys, which have no idempotency key",
+      [{ operation: "access_key.create" }, { operation: "access_key.create" }],
+      ["0", "1"],
+    ],
+    ["what replaces another", [{}, { replaces: "1yyyyyyyyy" }, {}], ["0", "1", "2"]],
+    [
+      "the same file",
+      [{ destination: file("/a") }, { destination: file("/b") }, { destination: file("/a") }],
+      ["01", "2"],
+    ],
+    ["a profile's credential", [{ destination: profile }, {}, {}], ["0", "12"]],
+    ["the same client", [{ resource_id: "oc_1" }, { resource_id: "oc_1" }], ["0", "1"]],
+  ])("%s: nothing that another may need is worked on beside it", async (_what, about, groups) => {
+    expect(await together(about, 8)).toEqual(groups);
+  });
+
+  it("is one at a time unless it is asked for, and never more than that", async () => {
+    expect(await together([{}, {}, {}], undefined)).toEqual(["0", "1", "2"]);
+    let [running, most] = [0, 0];
+    const { world, act } = leftUnknown();
+    await act();
+    for (let index = 0; index < 8; index += 1)
+      world.entries.push({
+        ...world.entries[0]!,
+        destination: stdout,
+        id: `1zzzzzzzz${index}`,
+        idempotency_key: `k${index}`,
+      });
+    let bench: Workbench | undefined;
+    const { value } = await world.recover(
+      {
+        atOnce: 3,
+        destinationOf: async () => world.destination("stdout"),
+        benchFor: async () => {
+          most = Math.max(most, (running += 1));
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          running -= 1;
+          return bench!;
+        },
+      },
+      (given) => void (bench = given),
+    );
+    expect(most).toBe(3);
+    expect(value!.map(({ entry }) => entry.state)).toEqual(Array.from({ length: 9 }, () => "done"));
+    expect(new Set(world.account.clients.map(({ id }) => id)).size).toBe(9);
+    expect(world.broken).toEqual([]);
+  });
+});
+
 describe("a secret that is kept on another machine", () => {
   it("is not lost: nothing is revoked, whoever agrees", async () => {
     const world = new AWorld({ failing: ["deliver"] });
