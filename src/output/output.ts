@@ -59,6 +59,8 @@ export interface Output extends Questions {
   resource(text: string, view: ResourceView): Promise<void>;
   /** Prints a JSON document of our own. */
   document(value: unknown): Promise<void>;
+  /** The same of one that may be long. @param pieces of its JSON text, compact */
+  documentPieces(pieces: Iterable<string>): Promise<void>;
   /** Begins a list. Nothing is written before its first page or its end. @param to elsewhere than stdout, as `format` */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /** Begins a list that receipts come before. */
@@ -92,6 +94,8 @@ export interface Output extends Questions {
   close(): void;
 }
 
+/** So much of a document is written at once. */
+const pieceLength = 64 * 1024;
 const longWaitMs = 5_000;
 /** From so long on a wait says its end by the clock too. */
 const clockFromMs = 10_000;
@@ -170,7 +174,7 @@ export function createOutput(options: OutputOptions): Output {
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
-): Pick<Output, "resource" | "document" | "list" | "report" | "file" | "text" | "assertFields"> {
+): Pick<Output, "resource" | "document" | "documentPieces" | "list" | "report" | "file" | "text" | "assertFields"> {
   const { terminal, format } = options;
   let mistaken: string | undefined;
   const target = stdoutTarget(options, { note, tellMissing: ({ what }) => warn(what) });
@@ -197,11 +201,8 @@ function createPrinting(
         const { resource } = await formatters[format]();
         await terminal.writeOut(await resource(blanked, shown));
       }),
-    async document(value) {
-      // For a person it reads best as YAML.
-      const { resource } = await formatters[format === "table" ? "yaml" : format]();
-      await terminal.writeOut(await resource(JSON.stringify(value), { view: { columns: [] }, target }));
-    },
+    document: (value) => printDocument([JSON.stringify(value)], { format, target, terminal }),
+    documentPieces: (pieces) => printDocument(pieces, { format, target, terminal }),
     list: (view, to) =>
       to
         ? new LazyList(view, { format: to.format, target: fileTarget(readTarget, to) })
@@ -225,6 +226,26 @@ function createPrinting(
       await terminal.writeOut(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`);
     },
   };
+}
+
+interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
+  readonly target: ListTarget;
+}
+
+async function printDocument(pieces: Iterable<string>, { format, target, terminal }: DocumentOptions): Promise<void> {
+  if (format !== "json" || target.isTerminal || target.fields !== undefined) {
+    // For a person it reads best as YAML.
+    const { resource } = await formatters[format === "table" ? "yaml" : format]();
+    return terminal.writeOut(await resource([...pieces].join(""), { view: { columns: [] }, target }));
+  }
+  let text = "";
+  for (const piece of pieces) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    await terminal.writeOut(text);
+    text = "";
+  }
+  await terminal.writeOut(`${text}\n`);
 }
 
 interface ListOptions {

@@ -49,11 +49,20 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-export interface Judgement {
+/** What one key came to, its worst finding first. */
+export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
-  /** Keys that were judged: all but the revoked ones and those whose status says nothing. */
-  readonly judged: number;
+  /** False if its status says nothing. */
+  readonly isJudged: boolean;
+}
+
+/** What every key of a list is judged by. */
+export interface AuditedAt {
+  /** Milliseconds since 1970, by the service's clock. */
+  readonly now: number;
+  readonly limits: Thresholds;
+  readonly caller: Caller;
 }
 
 /** What helps against one finding; those of one key are merged into one. */
@@ -96,85 +105,67 @@ function unjudged(reason: string): Verdict {
 }
 
 /**
- * Judges every key that is not revoked.
- * @param rows the rows of the list as they came; any shape
- * @param at `now`: milliseconds since 1970, this machine's clock
+ * @param row of the list as it came; any shape
+ * @param place of the row in the list, from 1
+ * @returns nothing of a key that is revoked
  */
-export function auditKeys(
-  rows: Iterable<Readonly<Record<string, unknown>>>,
-  at: { readonly now: number; readonly limits: Thresholds; readonly caller: Caller },
-): Judgement {
-  const keys: Finding[][] = [];
-  const open: Unjudged[] = [];
-  let judged = 0;
-  let place = 0;
-  for (const row of rows) {
-    place += 1;
-    const key = readAccessKey(row);
-    if (key.status === "revoked") continue;
-    const facts = { key_id: key.id ?? null, key_name: key.name ?? null };
-    const subject: Case = {
-      ...at,
-      key,
-      id: key.id,
-      ownership: key.id === undefined ? "maybe" : at.caller.ownership(key.id),
-      has: (member) => Object.hasOwn(row, member),
-    };
-    const doubt = doubtOf(subject);
-    if (doubt === undefined) judged += 1;
-    const found: { readonly finding: Omit<Finding, "remedy">; readonly remedy: Remedy }[] = [];
-    for (const rule of ruleNames) {
-      const verdict = doubt ?? rules[rule](subject);
-      if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
-      if (verdict.kind !== "finding") continue;
-      const { severity, message, remedy } = verdict;
-      const id = `${rule}:${key.id ?? `row-${place}`}`;
-      found.push({ finding: { object: "finding", id, rule, severity, ...facts, message }, remedy });
-    }
-    const remedy = mergedRemedy(
-      subject,
-      found.map((one) => one.remedy),
-    );
-    const ofKey = found.map(({ finding: about }) => ({ ...about, remedy }));
-    keys.push(ofKey.sort(worstFirst));
-  }
-  return {
-    findings: keys
-      .filter((ofKey) => ofKey.length > 0)
-      .sort(worstKeyFirst)
-      .flat(),
-    unjudged: open,
-    judged,
+export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, at: AuditedAt): JudgedKey | undefined {
+  const key = readAccessKey(row);
+  if (key.status === "revoked") return undefined;
+  const facts = { key_id: key.id ?? null, key_name: key.name ?? null };
+  const subject: Case = {
+    ...at,
+    key,
+    id: key.id,
+    ownership: key.id === undefined ? "maybe" : at.caller.ownership(key.id),
+    has: (member) => Object.hasOwn(row, member),
   };
+  const doubt = doubtOf(subject);
+  const open: Unjudged[] = [];
+  const found: { readonly finding: Omit<Finding, "remedy">; readonly remedy: Remedy }[] = [];
+  for (const rule of ruleNames) {
+    const verdict = doubt ?? rules[rule](subject);
+    if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, ...facts, reason: verdict.reason });
+    if (verdict.kind !== "finding") continue;
+    const { severity, message, remedy } = verdict;
+    const id = `${rule}:${key.id ?? `row-${place}`}`;
+    found.push({ finding: { object: "finding", id, rule, severity, ...facts, message }, remedy });
+  }
+  const remedies = found.map((one) => one.remedy);
+  const remedy = found.length === 0 ? nameless : mergedRemedy(subject, remedies);
+  const findings = found.map(({ finding: about }) => ({ ...about, remedy })).sort(worstFirst);
+  return { findings, unjudged: open, isJudged: doubt === undefined };
 }
 
-const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
+/** The worst first. */
+export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 
 /** True where `severity` is as bad as `least`, or worse. */
 export function isAsBadAs(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
 }
 
-/** Findings of one key are listed together, in the place of the worst. */
-function worstKeyFirst([a]: readonly Finding[], [b]: readonly Finding[]): number {
-  return a === undefined || b === undefined ? 0 : worstFirst(a, b);
-}
-
 function worstFirst(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-/** One line for each key and reason: the rules that it keeps from being judged, or that it keeps all of them. */
-export function unjudgedLines(unjudged: readonly Unjudged[]): string[] {
-  const rules = new Map<string, string[]>();
+/** One line a key and reason: the rules that it keeps from being judged, or that it keeps all of them. @param unjudged key by key */
+export function* unjudgedLines(unjudged: Iterable<Unjudged>): Iterable<string> {
+  let rules = new Map<string, string[]>();
+  let last: string | undefined;
   for (const { rule, key_id, key_name, reason } of unjudged) {
-    const why = `${key_id ?? key_name ?? "a key without id"}\0${reason}`;
-    rules.set(why, [...(rules.get(why) ?? []), rule]);
+    const key = key_id ?? key_name ?? "a key without id";
+    if (key !== last) yield* linesOf(last, rules);
+    if (key !== last) rules = new Map();
+    last = key;
+    rules.set(reason, [...(rules.get(reason) ?? []), rule]);
   }
-  return [...rules].map(([why, names]) => {
-    const [key, reason] = why.split("\0");
-    return `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
-  });
+  yield* linesOf(last, rules);
+}
+
+function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly string[]>): Iterable<string> {
+  for (const [reason, names] of rules)
+    yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
 /** §3.2 knows two states. A third one, another spelling included, may mean anything: nothing is claimed about such a key. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Caller, Finding, Judgement, Severity, Thresholds } from "./audit-rules.ts";
-import type { Waived } from "./audit-waivers.ts";
+import type { KeysAudit } from "./audit-all.ts";
+import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
 import { callerOf, isKept, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -47,8 +47,9 @@ export const command = defineVerb({
       maxIdleMs: parseLifetime(options.maxIdle, "--max-idle"),
       expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
-    const { auditKeys, isAsBadAs } = await import("./audit-rules.ts");
-    const { applyWaivers, readWaivers } = await import("./audit-waivers.ts");
+    const { isAsBadAs } = await import("./audit-rules.ts");
+    const { readWaivers } = await import("./audit-waivers.ts");
+    const { KeysAudit } = await import("./audit-all.ts");
     const waivers =
       options.waivers === undefined
         ? []
@@ -57,30 +58,26 @@ export const command = defineVerb({
     const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     const now = serviceNow(context, service);
-    const judgement = auditKeys(valuesOf(value), { now, limits, caller: callerIn(profile, value, now) });
-    const report = {
-      ...judgement,
-      ...applyWaivers(judgement.findings, waivers, now),
-      keys: value.rows.length,
-      complete: !value.saysMore,
-      limits,
-      now,
-    };
+    const at = { now, limits, caller: callerIn(profile, value, now) };
+    const audit = new KeysAudit({ [Symbol.iterator]: () => valuesOf(value) }, at, waivers);
+    const report = { audit, complete: !value.saysMore, limits, now };
     if (options.fix) {
       const { fixKeys } = await import("./audit-fix.ts");
-      const left = await fixKeys(context, report.findings, { isTrial: options.dryRun === true });
-      if (left.length > 0) throw await found(context, left, report);
+      const left = await fixKeys(context, [...audit.findings()], { isTrial: options.dryRun === true });
+      if (left.length > 0) throw await found(context, countOf(left), report);
       return;
     }
     await print(context, report);
     await tell(context, report);
-    const bad = report.findings.filter((finding) => isAsBadAs(finding.severity, options.failOn));
-    const isUnsure = options.strict === true && (report.unjudged.length > 0 || !report.complete);
-    if (bad.length > 0 || isUnsure) throw await found(context, bad, report);
+    const bad = { ...audit.counts };
+    for (const severity of ["high", "medium", "low"] as const)
+      if (!isAsBadAs(severity, options.failOn)) bad[severity] = 0;
+    const isUnsure = options.strict === true && (audit.isUnsure || !report.complete);
+    if (sumOf(bad) > 0 || isUnsure) throw await found(context, bad, report);
   },
 });
 
-function* valuesOf({ rows }: Rows): Iterable<Row["value"]> {
+function* valuesOf({ rows }: Rows): Iterator<Row["value"]> {
   for (const { value } of rows) yield value;
 }
 
@@ -108,30 +105,36 @@ function textOf(context: Context, path: string): string {
 
 const view: ListView = { columns: findingColumns, singular: "finding", plural: "findings" };
 
+/** The number of findings that are printed together. */
+const findingsAtOnce = 1000;
+
 /** A list of findings in every format; as one document it carries the whole result of the audit. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
-  if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
+  if (isOneDocument(output)) return output.documentPieces(documentOf(report, await whereOf(context)));
   const writer = output.list({ ...view, empty: `No findings. ${judgedLine(report)}` });
-  await writer.page(pageOf(report.findings.map((finding) => JSON.stringify(finding))));
+  let rows: string[] = [];
+  for (const finding of report.audit.findings())
+    if (rows.push(JSON.stringify(finding)) === findingsAtOnce) await writer.page(pageOf(rows.splice(0)));
+  await writer.page(pageOf(rows));
   await writer.end({ nextPageToken: null, hasMore: false });
 }
 
 /** What is not a finding and must be known anyway. */
 async function tell({ output }: Context, report: Report): Promise<void> {
-  const { unjudged, waived, ended, unused } = report;
+  const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
   if (!isOneDocument(output)) {
-    for (const line of (await import("./audit-rules.ts")).unjudgedLines(unjudged)) output.warn(line);
+    for (const line of (await import("./audit-rules.ts")).unjudgedLines(report.audit.unjudged())) output.warn(line);
   }
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
-  const isSaid = report.findings.length === 0 && !isOneDocument(output);
+  const isSaid = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
   if (!isSaid) output.note(judgedLine(report));
 }
 
-function judgedLine({ judged, keys }: Report): string {
+function judgedLine({ audit: { judged, keys } }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
@@ -140,54 +143,68 @@ function isOneDocument({ format }: Context["output"]): boolean {
   return format === "json" || format === "yaml";
 }
 
-async function found(context: Context, bad: readonly Finding[], { unjudged, complete }: Report): Promise<Failure> {
-  const { high, medium, low } = countOf(bad);
+async function found(
+  context: Context,
+  bad: Readonly<Record<Severity, number>>,
+  { audit, complete }: Report,
+): Promise<Failure> {
+  const { high, medium, low } = bad;
   const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
-  const unsure = [unjudged.length > 0 && `${unjudged.length} not judged`, !complete && "not every key was listed"]
+  const notJudged = sumOf(bad) === 0 ? [...audit.unjudged()].length : 0;
+  const unsure = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
-  const words = bad.length === 0 ? `The audit is not complete: ${unsure}.` : `The audit found something: ${counts}.`;
+  const words = sumOf(bad) === 0 ? `The audit is not complete: ${unsure}.` : `The audit found something: ${counts}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
 }
 
-/** An audit with its waivers applied. */
-export type Report = Judgement &
-  Waived & {
-    readonly keys: number;
-    readonly complete: boolean;
-    readonly limits: Thresholds;
-    readonly now: number;
-  };
-
-/** The whole result of an audit as one document: a list envelope of its findings, and beside it what is not a finding. */
-export function documentOf(report: Report, where: string): object {
-  const { findings, waived, unjudged, ended, unused, limits } = report;
-  return {
-    object: "list",
-    data: findings,
-    next_page_token: null,
-    has_more: false,
-    audit: {
-      checked_at: new Date(report.now).toISOString(),
-      where,
-      keys: report.keys,
-      keys_judged: report.judged,
-      complete: report.complete,
-      findings_by_severity: countOf(findings),
-      thresholds_seconds: {
-        max_age: limits.maxAgeMs / 1000,
-        max_idle: limits.maxIdleMs / 1000,
-        expires_within: limits.expiresWithinMs / 1000,
-      },
-    },
-    unjudged,
-    waived,
-    waivers_ended: ended.map(({ rule, key, until }) => ({ rule, key, until })),
-    waivers_unused: unused.map(({ rule, key, until }) => ({ rule, key, until })),
-  };
+interface Report {
+  readonly audit: KeysAudit;
+  readonly complete: boolean;
+  readonly limits: Thresholds;
+  readonly now: number;
 }
 
-export function countOf(findings: readonly Finding[]): Record<Severity, number> {
+/** The whole result of an audit as one JSON document, in pieces: a list envelope of its findings, and beside it what is not a finding. */
+function* documentOf({ audit, complete, limits, now }: Report, where: string): Iterable<string> {
+  const about = {
+    checked_at: new Date(now).toISOString(),
+    where,
+    keys: audit.keys,
+    keys_judged: audit.judged,
+    complete,
+    findings_by_severity: audit.counts,
+    thresholds_seconds: {
+      max_age: limits.maxAgeMs / 1000,
+      max_idle: limits.maxIdleMs / 1000,
+      expires_within: limits.expiresWithinMs / 1000,
+    },
+  };
+  const last = {
+    waived: audit.waived,
+    waivers_ended: audit.ended.map(({ rule, key, until }) => ({ rule, key, until })),
+    waivers_unused: audit.unused.map(({ rule, key, until }) => ({ rule, key, until })),
+  };
+  yield '{"object":"list","data":[';
+  yield* separated(audit.findings());
+  yield `],"next_page_token":null,"has_more":false,"audit":${JSON.stringify(about)},"unjudged":[`;
+  yield* separated(audit.unjudged());
+  yield `],${JSON.stringify(last).slice(1)}`;
+}
+
+function* separated(values: Iterable<object>): Iterable<string> {
+  let before = "";
+  for (const value of values) {
+    yield before + JSON.stringify(value);
+    before = ",";
+  }
+}
+
+function sumOf({ high, medium, low }: Readonly<Record<Severity, number>>): number {
+  return high + medium + low;
+}
+
+function countOf(findings: readonly Finding[]): Record<Severity, number> {
   const count = { high: 0, medium: 0, low: 0 };
   for (const { severity } of findings) count[severity] += 1;
   return count;

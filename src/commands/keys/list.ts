@@ -28,9 +28,12 @@ export const command = defineVerb({
       const key = readAccessKey(row.value);
       return (status === undefined || key.status === status) && isNamed(key.name ?? "");
     };
+    function* shown(): Iterable<Row> {
+      for (const row of value.rows) if (isShown(row)) yield row;
+    }
     // Without a filter no row is parsed here.
     const isAll = status === undefined && name === undefined;
-    const rows = isAll ? value.rows : value.rows.flatMap((row) => (isShown(row) ? [row] : []));
+    const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys" });
   },
 });

@@ -2,7 +2,7 @@
 import type { Answered, Attempt } from "../../api/http/attempt.ts";
 import { retryRead } from "../../api/http/retry.ts";
 import type { Service } from "../../api/connect.ts";
-import type { Rows } from "../../api/json/unknown-list.ts";
+import type { Row, Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-view.ts";
@@ -66,13 +66,15 @@ export async function whereOf(context: Context): Promise<string> {
 const sample = 200;
 /** The number of rows that are printed together: enough for a table to fit what most lists have. */
 const rowsAtOnce = 5000;
+/** A table is as wide as its first page asks for. */
+const laterRowsAtOnce = 500;
 /** No one reads more columns than this. */
 const mostColumns = 10;
 
 /** @param view `columns`: the fields that may be expected, in the order to show them */
 export async function printRows(
   context: Context,
-  rows: Rows,
+  rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
   view: { readonly columns: readonly Column[]; readonly singular: string; readonly plural: string },
 ): Promise<void> {
   const first: Value[] = [];
@@ -80,8 +82,13 @@ export async function printRows(
   const columns = columnsFor(first, view.columns);
   const writer = context.output.list({ ...view, columns });
   let texts: string[] = [];
-  for (const { text } of rows.rows) if (texts.push(text) === rowsAtOnce) await writer.page(pageOf(texts.splice(0)));
-  if (texts.length > 0 || rows.rows.length === 0) await writer.page(pageOf(texts));
+  let most = rowsAtOnce;
+  for (const { text } of rows.rows) {
+    if (texts.push(text) < most) continue;
+    await writer.page(pageOf(texts.splice(0)));
+    most = laterRowsAtOnce;
+  }
+  if (texts.length > 0 || first.length === 0) await writer.page(pageOf(texts));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
     context.output.warn(

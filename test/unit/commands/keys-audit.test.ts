@@ -1,12 +1,14 @@
 // Which keys are a risk: every rule at its edge, and what the data does not tell listed instead of guessed.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { KeysAudit } from "../../../src/commands/keys/audit-all.ts";
 import {
-  auditKeys,
+  type AuditedAt,
   type Caller,
+  type Finding,
   isAsBadAs,
   ruleNames,
-  type Judgement,
+  type Unjudged,
 } from "../../../src/commands/keys/audit-rules.ts";
 
 const day = 86_400_000;
@@ -30,6 +32,17 @@ const sound = {
 };
 
 const caller: Caller = { name: "profile p", takesSecret: true, ownership: () => "other" };
+
+interface Judgement {
+  readonly findings: Finding[];
+  readonly unjudged: Unjudged[];
+  readonly judged: number;
+}
+
+function auditKeys(keys: readonly Record<string, unknown>[], at: AuditedAt): Judgement {
+  const all = new KeysAudit(keys, at);
+  return { findings: [...all.findings()], unjudged: [...all.unjudged()], judged: all.judged };
+}
 
 function audit(...keys: object[]): Judgement {
   return auditKeys(keys as Record<string, unknown>[], { now, limits, caller });

@@ -1,6 +1,6 @@
 // The waiver file: only what is written exactly counts, and every waiver ends.
 import { describe, expect, it } from "vitest";
-import { auditKeys } from "../../../src/commands/keys/audit-rules.ts";
+import { judgeKey } from "../../../src/commands/keys/audit-rules.ts";
 import { applyWaivers, readWaivers } from "../../../src/commands/keys/audit-waivers.ts";
 import { Failure } from "../../../src/errors.ts";
 
@@ -8,20 +8,19 @@ const day = 86_400_000;
 const now = Date.parse("2026-11-21T12:00:00.000Z");
 const at = { path: "waivers.json", now };
 const limits = { maxAgeMs: 90 * day, maxIdleMs: 30 * day, expiresWithinMs: 14 * day };
-const { findings } = auditKeys(
-  [
-    {
-      id: "ak_1",
-      status: "active",
-      expiresAt: null,
-      createdAt: "2026-11-01T00:00:00Z",
-      lastUsedAt: "2026-11-20T00:00:00Z",
-      scopes: ["*"],
-      keyType: "service_account",
-    },
-  ],
+const { findings } = judgeKey(
+  {
+    id: "ak_1",
+    status: "active",
+    expiresAt: null,
+    createdAt: "2026-11-01T00:00:00Z",
+    lastUsedAt: "2026-11-20T00:00:00Z",
+    scopes: ["*"],
+    keyType: "service_account",
+  },
+  1,
   { now, limits, caller: { name: "profile p", takesSecret: true, ownership: () => "other" } },
-);
+)!;
 
 function file(...waivers: object[]): string {
   return JSON.stringify({ waivers });
