@@ -114,7 +114,7 @@ function namesAlone(entry: Entry): string[] | undefined {
   return [id, ...resourcesOf(entry), ...places.flatMap((place) => (place.kind === "file" ? [place.path] : []))];
 }
 
-/** @throws what the first one threw, once all that had begun have ended; none begins after it */
+/** @throws what the first one threw, once all that had started have ended; none starts after it */
 async function inParallel(places: readonly number[], atOnce: number, work: (place: number) => Promise<void>) {
   const queue = [...places];
   const errors: unknown[] = [];

@@ -94,7 +94,7 @@ export interface Output extends Questions {
   close(): void;
 }
 
-/** So much of a document is written at once. */
+/** The length of the text that is written at the same time. */
 const pieceLength = 64 * 1024;
 const longWaitMs = 5_000;
 /** From so long on a wait says its end by the clock too. */

@@ -32,7 +32,7 @@ export class KeysAudit {
   /** For each row how bad its worst finding is, from 1 on, and whether something of it could not be judged. */
   #known = new Uint8Array(1024);
 
-  /** @param rows the rows of the list as they came, gone through several times; any shape */
+  /** @param rows the rows of the list as they came, read several times; any shape */
   constructor(rows: KeyRows, at: AuditedAt, waivers: readonly Waiver[] = []) {
     this.#rows = rows;
     this.#at = at;
