@@ -74,7 +74,6 @@ const usualNames = ["data", "items", "results", "rows", "records"];
  * @throws BrokenBody where no array of objects, or more than one that could be meant, is found
  */
 export function readRows(body: Buffer): Rows {
-  if (body.length > longBody) keepHeapSmall();
   if (!isUtf8(body)) throw new BrokenBody("the response is not in UTF-8");
   const start = skipSpace(body, 0);
   const members = body[start] === openBrace ? membersOf(body, start) : undefined;
@@ -91,17 +90,6 @@ export function readRows(body: Buffer): Rows {
     wrappedIn: name,
     saysMore: members !== undefined && mentionsMore(members.others),
   };
-}
-
-/** Beside a longer body what is parsed of it has little space. */
-const longBody = 4 * 1024 * 1024;
-
-/**
- * Rows are parsed and thrown away by the hundred thousand. V8 lets such a heap grow to five times what is in use before it
- * collects; a young generation that stays as it is costs a tenth more processor time and half the memory.
- */
-function keepHeapSmall(): void {
-  process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1");
 }
 
 interface FoundArray {
