@@ -184,6 +184,8 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
       "The profile's secret still works. Whether the rotation made a new one is not known. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
+  // The new one is not lost as long as another place may have it.
+  if (others.length > 0) return unknown("The profile's own secret no longer works.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   return new Failure(
     "secret_lost",
