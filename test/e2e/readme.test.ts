@@ -82,7 +82,9 @@ function commandsOf(name: string): string[][] {
     .map(([, , block]) => block!);
   const lines = blocks.flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   return lines.flatMap((line) => {
-    const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(line.replace(/^Error: .*/, ""));
+    const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
+      line.replace(/^(?:Error:|hostssl) .*/, ""),
+    );
     // A line of a crontab names a person there, and xargs adds the last word by itself.
     if (!found || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
