@@ -272,12 +272,10 @@ const together: Readonly<Record<string, readonly string[]>> = {
 export const grouped: ReadonlySet<string> = new Set(Object.values(together).flat());
 
 /**
- * The command ends before it has an entry: there is no profile, no journal, or a credential without an address. What the entry
- * says cannot matter, so that one end of each operation stands for all: one that does not exist ends the same way.
+ * The command ends before it has an entry: there is no journal. What the entry says cannot matter, so that one end of each
+ * operation stands for all: one that does not exist ends the same way.
  */
-export const isBeforeAnyEntry: ReadonlySet<string> = new Set(
-  words("INTEG_API_KEY INTEG_CLIENT_SECRET INTEG_ACCESS_TOKEN INTEG_STATE_DIR INTEG_JOURNAL"),
-);
+export const isBeforeAnyEntry: ReadonlySet<string> = new Set(words("INTEG_STATE_DIR INTEG_JOURNAL"));
 
 /** @param known the variables and flags, each by its name */
 export function groupsOf(known: Readonly<Record<string, Dimension>>): Readonly<Record<string, Dimension>> {
