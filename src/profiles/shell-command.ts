@@ -1,6 +1,7 @@
 // Runs a command that a person wrote, through the shell. No secret ever is in an argument or in the child's
 // environment.
 import type { ChildProcess } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
 import { type Environment, withoutSecrets } from "./resolution.ts";
@@ -36,8 +37,12 @@ export interface ShellOptions {
 
 // A child's standard input made by Node is a socket: `/dev/stdin` cannot be opened there, which kubectl, vault and gh
 // users rely on. `cat` turns it into a real pipe; what is left in that pipe when the command has ended was never read,
-// and is counted on descriptor 3.
-const withInput = `cat | { /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
+// and is counted on descriptor 3. There it also gets the sign to start, once its whole input is in the pipe: if this
+// process is killed before, the command never starts, and takes no empty input for the secret.
+const withInput = `cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
+
+/** What fits in the pipe before the command reads; the start of one with more input cannot wait for all of it. */
+const pipeBytes = 32 * 1024;
 
 function startOf(command: string, hasInput: boolean): { file: string; args: string[]; shell: boolean } {
   if (process.platform === "win32") return { file: command, args: [], shell: true };
@@ -102,6 +107,13 @@ function endOf(
   });
 }
 
+function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string): void {
+  const begin = (): void => void (start as Duplex).write("\n");
+  const isWaiting = process.platform !== "win32" && Buffer.byteLength(input) <= pipeBytes;
+  if (!isWaiting) begin();
+  stdin?.end(input, isWaiting ? begin : undefined);
+}
+
 /**
  * Runs a command through the shell.
  * @throws Failure `failed` where it cannot be started, takes too long or prints far too much; the signal's reason
@@ -135,7 +147,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   ]);
   // A command that ends without reading breaks the pipe: said by `unread` and by its status, not by this stream.
   child.stdin?.on("error", () => {});
-  child.stdin?.end(options.input);
+  if (options.input !== undefined) giveInput(child, options.input);
   const ended = await endOf(child, streams, { ...options, leadsGroup }).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });

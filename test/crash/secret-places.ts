@@ -79,8 +79,7 @@ export const standardOutput: Place = {
   keepsTrace: false,
 };
 
-/** As a command should: where the program is killed before it has written, the input is empty. */
-const store = `cat > ${secretName}.part && test -s ${secretName}.part && mv ${secretName}.part ${secretName}`;
+const store = `cat > ${secretName}.part && mv ${secretName}.part ${secretName}`;
 
 export const command: Place = {
   ...rawFile,
