@@ -131,15 +131,26 @@ function isWriteOnly(fd: number): boolean {
  * Where there is no such shell the loss is met when the secret is printed, and the secret is kept then.
  */
 async function hasLostItsReader(fd: number): Promise<boolean> {
-  if (process.platform !== "linux" || !fstatSync(fd).isFIFO() || !isWriteOnly(fd)) return false;
-  if (lastAsked?.fd !== fd || performance.now() - lastAsked.at > askedEveryMs)
-    lastAsked = { fd, at: performance.now(), answer: askShell(fd) };
+  const pipe = fstatSync(fd);
+  if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
+  // Another pipe may have the same number later.
+  const isSame = lastAsked?.fd === fd && lastAsked.dev === pipe.dev && lastAsked.ino === pipe.ino;
+  if (!lastAsked || !isSame || performance.now() - lastAsked.at > askedEveryMs)
+    lastAsked = { fd, dev: pipe.dev, ino: pipe.ino, at: performance.now(), answer: askShell(fd) };
   return lastAsked.answer;
 }
 
 /** A shell costs more than the rest of a creation: what follows another immediately is as good as the same moment. */
 const askedEveryMs = 100;
-let lastAsked: { readonly fd: number; readonly at: number; readonly answer: Promise<boolean> } | undefined;
+let lastAsked:
+  | {
+      readonly fd: number;
+      readonly dev: number;
+      readonly ino: number;
+      readonly at: number;
+      readonly answer: Promise<boolean>;
+    }
+  | undefined;
 
 async function askShell(fd: number): Promise<boolean> {
   const { spawn } = await import("node:child_process");

@@ -276,9 +276,11 @@ describe.each(signals)("%s in a rotation", (signal, interrupted) => {
 });
 
 describe.each(signals)("%s in a recovery", (signal) => {
-  it("the entry under way is finished, the next one not begun and still unknown: 7", async () => {
+  it("the entries under way are finished, the next ones not begun and still unknown: 7", async () => {
     through();
-    for (const file of ["a.secret", "b.secret"]) {
+    // More than are recovered at the same time.
+    const files = ["a", "b", "c", "d", "e", "f"].map((name) => `${name}.secret`);
+    for (const file of files) {
       await service.fault("POST /v1/oauth_clients drop=before times=1");
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
@@ -290,12 +292,13 @@ describe.each(signals)("%s in a recovery", (signal) => {
     held.letGo();
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(7);
-    expect(entries()).toMatchObject([{ state: "done" }, { state: "unknown", attempts: 1 }]);
-    expect(await opensOne()).toBe(true);
+    const states = entries().map(({ state, attempts }) => (state === "unknown" ? `${state}, ${attempts}` : state));
+    expect(new Set(states.slice(0, 4))).toEqual(new Set(["done"]));
+    expect(states.slice(4)).toEqual(["unknown, 1", "unknown, 1"]);
     const again = await home.integ(["journal", "recover"]);
     expect(again.code, again.stderr).toBe(0);
-    expect(await opensOne("b.secret")).toBe(true);
-    expect((await account.live()).length).toBe(2);
+    for (const file of files) expect(await opensOne(file)).toBe(true);
+    expect((await account.live()).length).toBe(files.length);
   });
 });
 
