@@ -133,24 +133,16 @@ function isWriteOnly(fd: number): boolean {
 async function hasLostItsReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
-  // Another pipe may have the same number later.
-  const isSame = lastAsked?.fd === fd && lastAsked.dev === pipe.dev && lastAsked.ino === pipe.ino;
-  if (!lastAsked || !isSame || performance.now() - lastAsked.at > askedEveryMs)
-    lastAsked = { fd, dev: pipe.dev, ino: pipe.ino, at: performance.now(), answer: askShell(fd) };
+  // Another pipe may have the same number later, and the same inode.
+  const named = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
+  if (lastAsked?.pipe !== named || performance.now() - lastAsked.at > askedEveryMs)
+    lastAsked = { pipe: named, at: performance.now(), answer: askShell(fd) };
   return lastAsked.answer;
 }
 
 /** A shell costs more than the rest of a creation: what follows another immediately is as good as the same moment. */
 const askedEveryMs = 100;
-let lastAsked:
-  | {
-      readonly fd: number;
-      readonly dev: number;
-      readonly ino: number;
-      readonly at: number;
-      readonly answer: Promise<boolean>;
-    }
-  | undefined;
+let lastAsked: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
 async function askShell(fd: number): Promise<boolean> {
   const { spawn } = await import("node:child_process");
