@@ -25,7 +25,7 @@ const organization: JsonObject = {
   required: true,
   description: "The organization.",
   schema: { type: "string", format: "uuid" },
-  ...choice("The document shows it for the creation of keys; every operation wants it."),
+  ...choice("The document shows it for the creation of keys; the sandbox requires it for every operation."),
 };
 
 const keyId = pathParameter("id", "Id of the access key.");
@@ -127,7 +127,7 @@ const people: JsonObject = {
 const components: JsonObject = {
   schemas: {
     AccessKey: schemas.accessKey,
-    CreateAccessKey: { ...schemaOf(AccessKeyCreation), ...choice("expiresAt must lie in the future.") },
+    CreateAccessKey: { ...schemaOf(AccessKeyCreation), ...choice("expiresAt must be in the future.") },
     CreateAccessKeyResponse: schemas.createdAccessKey,
     SecretExchange: schemaOf(SecretExchange),
     Person: schemas.person,

@@ -120,7 +120,7 @@ const accessKeyFields: Record<string, JsonObject> = {
 /** A key without its secret. */
 export const accessKey: JsonObject = {
   ...exactly(accessKeyFields),
-  ...choice("The document shows the creation's response only; everywhere else the same without the secret."),
+  ...choice("The document shows the creation's response only; other responses have the same fields except `secret`."),
 };
 
 /** §2.4 `CreateAccessKeyResponse` */

@@ -136,7 +136,7 @@ const components = (tokenUrl: string): JsonObject => ({
       description: "All scopes together have at most 4,096 characters.",
       // @assumed §8 gives limits and no answer to what is beyond the limits, nor does §4.2 to an unknown field
       ...choice(
-        "Separators do not count; scopes are a set; an unknown scope is a permission that no account has. " +
+        "The combined length excludes separators; scopes are a set; an unknown scope is a permission that no account has. " +
           "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",
       ),
     },
@@ -147,9 +147,7 @@ const components = (tokenUrl: string): JsonObject => ({
       type: "http",
       scheme: "basic",
       description: "User apikey with the key as password, or the key alone as user.",
-      ...choice(
-        "The secret of an access key is an API key too; one that may only push-ingest:* has no permission of /v1.",
-      ),
+      ...choice("The secret of an access key is an API key too; a key with only push-ingest:* has no /v1 permissions."),
     },
     oauth: {
       type: "oauth2",
