@@ -337,7 +337,8 @@ class Year {
     await this.#apply(1);
     const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
     const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
-    if (waiting.length > 0) await this.#apply(1, ["--finish", ...waiting]);
+    // Overlaps that are ended before their time are not what a consumer has to live with: none is asked meanwhile.
+    if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
     const live = await this.#ownLive();
     figures.doubled = live.length - items.length;
     for (const { name } of items) {
