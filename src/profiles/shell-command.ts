@@ -35,11 +35,17 @@ export interface ShellOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The programs that bring a command its input. Without them it would read nothing, and take that for the secret. */
+export const inputTools = ["cat", "wc"] as const;
+
 // A child's standard input made by Node is a socket: `/dev/stdin` cannot be opened there, which kubectl, vault and gh
 // users rely on. `cat` turns it into a real pipe; what is left in that pipe when the command has ended was never read,
 // and is counted on descriptor 3. There it also gets the sign to start, once its whole input is in the pipe: if this
 // process is killed before, the command never starts, and takes no empty input for the secret.
-const withInput = `cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
+const withInput = `for tool in ${inputTools.join(" ")}; do
+  command -v "$tool" > /dev/null || { echo "$tool: not found" >&2; exit 127; }
+done
+cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
 
 /** What fits in the pipe before the command reads; the start of one with more input cannot wait for all of it. */
 const pipeBytes = 32 * 1024;
@@ -111,7 +117,8 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
   const begin = (): void => void (start as Duplex).write("\n");
   const isWaiting = process.platform !== "win32" && Buffer.byteLength(input) <= pipeBytes;
   if (!isWaiting) begin();
-  stdin?.end(input, isWaiting ? begin : undefined);
+  const whole = (error?: Error | null): void => void (error ? start?.destroy() : begin());
+  stdin?.end(input, isWaiting ? whole : undefined);
 }
 
 /**

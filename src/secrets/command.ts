@@ -4,7 +4,7 @@ import { flags } from "../next-step.ts";
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
 import type { Environment } from "../profiles/resolution.ts";
-import { endWords, runShell, type ShellRun } from "../profiles/shell-command.ts";
+import { endWords, inputTools, runShell, type ShellRun } from "../profiles/shell-command.ts";
 import { isSameSecret } from "./delivery-proof.ts";
 import {
   commandMark,
@@ -52,8 +52,8 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     } catch (error) {
       throw new Failure("usage", `${flags.secretCommand} needs /bin/sh, and it cannot be run here.`, { cause: error });
     }
-    await checkTool(flags.secretCommand, target.command, tools);
-    if (target.check) await checkTool(flags.secretCheckCommand, target.check.command, tools);
+    await checkTools(flags.secretCommand, target.command, tools);
+    if (target.check) await checkTools(flags.secretCheckCommand, target.check.command, tools);
     return record;
   };
   return {
@@ -76,14 +76,18 @@ const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** The rest may do its work although the first command is missing. */
 const goesOn = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a command starts with a program that does not exist: the secret would come and find no one */
-async function checkTool(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
-  const tool = firstWord.exec(command)?.[1];
-  if (tool === undefined || goesOn.test(command.trim())) return;
-  const { status } = await runShell(`command -v ${tool}`, { env, signal, timeLimitMs: 10_000 });
+/** @throws Failure `usage` if a command, or what brings it the secret, needs a program that does not exist: no one would take it */
+async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
+  const first = goesOn.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
+  const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
+  const loop = `for tool in ${names}; do command -v "$tool" > /dev/null || { echo "$tool"; exit 1; }; done`;
+  const { status, stdout } = await runShell(loop, { env, signal, timeLimitMs: 10_000 });
   if (status === 0) return;
-  throw new Failure("usage", `${flag}: the program "${tool}" was not found.`, {
-    hint: "Install it, or correct the command.",
+  const missing = stdout.toString("utf8").trim();
+  const isOurs = inputTools.some((tool) => tool === missing);
+  throw new Failure("usage", `${flag}: the program "${missing}" was not found.`, {
+    ...(isOurs && { meaning: "integ passes the secret to the command through it." }),
+    hint: isOurs ? "Add its folder to PATH." : "Install it, or correct the command.",
   });
 }
 

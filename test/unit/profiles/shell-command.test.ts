@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { inputTools, runShell, secretFromCommand, type ShellOptions } from "../../../src/profiles/shell-command.ts";
 import { Failure } from "../../../src/errors.ts";
 import { failureOf } from "./a-profile.ts";
-import { temporaryFolder } from "../../support/bundle-driver.ts";
+import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
 
 const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
 const ask = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>
@@ -111,6 +112,25 @@ describe("a command that is given a secret", () => {
     ["exit 0", 10],
   ])("%s leaves %d bytes unread", async (command, unread) => {
     expect((await runShell(command, { ...options, input: "0123456789" })).unread).toBe(unread);
+  });
+
+  it("is not started if this process is killed before it has written the input", async () => {
+    const folder = temporaryFolder();
+    const driver = await bundleDriver(join(import.meta.dirname, "killed-giver-driver.ts"));
+    onTestFinished(driver.remove);
+    const seen = `cat > '${join(folder, "taken")}'`;
+    const { signal } = spawnSync(process.execPath, [driver.path, seen], { env: process.env });
+    expect(signal).toBe("SIGKILL");
+    await new Promise((done) => setTimeout(done, 300));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it.each(inputTools)("is not started without %s, which brings it the secret", async (missing) => {
+    const folder = temporaryFolder();
+    for (const tool of inputTools) if (tool !== missing) symlinkSync(`/bin/${tool}`, join(folder, tool));
+    const taken = join(folder, "taken");
+    const run = await runShell(`: > '${taken}'`, { ...options, env: { PATH: folder }, input: "canary" });
+    expect([run.status, existsSync(taken)]).toEqual([127, false]);
   });
 
   it("tells the command's own exit status, and carries more than a pipe holds", async () => {

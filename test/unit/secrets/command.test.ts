@@ -62,6 +62,12 @@ describe("before anything is sent to the API", () => {
     return endOf(() => commandDestination(target, { env, onStderr: () => {} }).check());
   };
 
+  it("what brings a command the secret is not on the PATH", async () => {
+    const target = { command: "/bin/true; exit 0" };
+    const place = commandDestination(target, { env: { PATH: "/no/such" }, onStderr: () => {} });
+    expect(await endOf(() => place.check())).toBe('usage: --secret-command: the program "cat" was not found.');
+  });
+
   it.each([
     "no-such-tool a",
     "/no/such/tool",
