@@ -83,9 +83,21 @@ export async function buildContext(
   return { context, close };
 }
 
+/** @throws Failure `usage` if the folder was removed while the shell stood in it: a relative path would mean nothing */
+function workingFolder(process: NodeJS.Process): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new Failure("usage", "The working folder does not exist any more.", {
+      hint: "Run the command again in another folder.",
+      cause,
+    });
+  }
+}
+
 function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request, "globals" | "version">): Settings {
   const { env } = process;
-  const machine = { platform: process.platform, home: env.HOME || homedir(), cwd: process.cwd() };
+  const machine = { platform: process.platform, home: env.HOME || homedir(), cwd: workingFolder(process) };
   const stateDir = stateFolder(env, machine);
   const folders = {
     configDir: configFolder(env, machine),

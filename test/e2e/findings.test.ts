@@ -106,6 +106,21 @@ describe("a folder that cannot be made", () => {
   });
 });
 
+describe("a working folder that was removed", () => {
+  it.each([["entities list"], ["journal list --all"], ["oauth-clients create --secret-file s"]])(
+    "integ %s: exit 2, nothing is sent",
+    async (line) => {
+      const at = home(service.env);
+      mkdirSync(at.path("gone"));
+      // Only a shell that stands in it can start a program there.
+      const shell = ["/bin/sh", "-c", `cd '${at.path("gone")}' && rmdir '${at.path("gone")}' && exec "$@"`, "sh"];
+      const { code, stderr } = await at.spawned(line.split(" "), { under: shell });
+      expect(stderr).toContain("The working folder does not exist any more.");
+      expect([code, await requests()]).toEqual([2, []]);
+    },
+  );
+});
+
 describe("what is read from a file or a pipe", () => {
   it("a mark of byte order is no part of a key", async () => {
     const at = home({});
