@@ -44,8 +44,13 @@ const rows: readonly Row[] = [
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET` },
   { store: "github", start: `PUT ${secretOf}/`, isWrite: true },
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true },
-  // kubectl repeats a read for ten seconds.
+  { store: "k8s", start: "GET /version?" },
+  { store: "k8s", start: "GET /api?" },
+  { store: "k8s", start: "GET /apis?" },
+  { store: "k8s", start: "GET /api/v1?" },
+  { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci" },
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
+  { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
 /** What comes before the write was cut by the tests of each store already. */
 const played = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);

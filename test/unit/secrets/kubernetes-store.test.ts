@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { opensslAbsent } from "../../support/certificates.ts";
-import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
+import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary } from "./a-secret.ts";
@@ -196,6 +196,35 @@ describe.skipIf(kubectlAbsent !== undefined)("a key of a Secret", () => {
     }
     await proxy.close();
     recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, "kubernetes, the write");
+    expect(wrong).toEqual([]);
+  });
+
+  it("is found after a read that was cut, wherever that was", { timeout: 3_600_000 }, async () => {
+    const proxy = await startCuttingProxy(cluster.origin, "GET /api/v1/namespaces/apps/secrets/my-app");
+    cluster.through(proxy.origin);
+    const run = async (cut?: PlannedCut): Promise<string> => {
+      cluster.forgetSecrets();
+      cluster.writes = 0;
+      const here = at();
+      const destination = await prepared(here, to);
+      proxy.cut(cut);
+      const ended = await endOf(() => deliver(here, destination));
+      proxy.cut(undefined);
+      const is = [cluster.writes, cluster.secret(name)?.["client-secret"] === canary, await isFound(here)];
+      return `${ended.split(":")[0]}, ${is.join(", ")}`;
+    };
+    expect(await run()).toBe("delivered, 1, true, true");
+    const length = proxy.passed.response;
+    expect(length).toBeGreaterThan(150);
+    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 1 });
+    const wrong: string[] = [];
+    for (const cut of cuts) {
+      const ended = await run(cut);
+      // It is there, once; whether it was seen there depends on what kubectl makes of half a response.
+      if (!/^(?:un)?delivered, 1, true, true$/.test(ended)) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
+    }
+    await proxy.close();
+    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, "kubernetes, the read after");
     expect(wrong).toEqual([]);
   });
 });
