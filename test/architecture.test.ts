@@ -73,15 +73,16 @@ const table: Readonly<Record<string, Room>> = {
   },
   "errors.ts": { rooms: ["next-step.ts"], packages: [] },
   "next-step.ts": { rooms: [], packages: [] },
+  "parallel.ts": { rooms: [], packages: [] },
   "context.ts": { rooms: [], types: everyRoom, packages: [] },
   commands: {
-    rooms: ["context.ts", "errors.ts", "next-step.ts", "changes", "policy"],
+    rooms: ["context.ts", "errors.ts", "next-step.ts", "parallel.ts", "changes", "policy"],
     types: everyRoom,
     rules: pureRules,
     packages: ["@commander-js/extra-typings", "commander", "zod"],
   },
   changes: {
-    rooms: ["errors.ts", "next-step.ts"],
+    rooms: ["errors.ts", "next-step.ts", "parallel.ts"],
     types: ["api", "journal", "secrets"],
     rules: pureRules,
     packages: [],

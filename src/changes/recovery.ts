@@ -1,4 +1,5 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
+import { eachInParallel } from "../parallel.ts";
 import { exitCodes, Failure, type FailureKind } from "../errors.ts";
 import { isSettled, type Entry, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
@@ -82,7 +83,7 @@ export async function recover(
     options.watch?.(entry.id, result);
     results[place] = result;
   };
-  for (const stage of stagesOf(oldestFirst)) await inParallel(stage, options.atOnce ?? 1, work);
+  for (const stage of stagesOf(oldestFirst)) await eachInParallel(stage, options.atOnce ?? 1, work);
   return results;
 }
 
@@ -112,18 +113,6 @@ function namesAlone(entry: Entry): string[] | undefined {
   const places = destination ? placesOf(destination) : [];
   if (places.some(({ kind }) => kind !== "stdout" && kind !== "file")) return undefined;
   return [id, ...resourcesOf(entry), ...places.flatMap((place) => (place.kind === "file" ? [place.path] : []))];
-}
-
-/** @throws what the first one threw, once all that had started have ended; none starts after it */
-async function inParallel(places: readonly number[], atOnce: number, work: (place: number) => Promise<void>) {
-  const queue = [...places];
-  const errors: unknown[] = [];
-  const worker = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined && errors.length === 0; next = queue.shift())
-      await work(next).catch((error: unknown) => errors.push(error));
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, places.length) }, worker));
-  if (errors.length > 0) throw errors[0];
 }
 
 async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {

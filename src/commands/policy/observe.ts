@@ -10,7 +10,7 @@ import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { inventoryOf, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
 import { ownershipIn } from "../keys/own-key.ts";
-import { eachInParallel } from "../running/parallel.ts";
+import { eachInParallel } from "../../parallel.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 /** Clients that are asked for at the same time. */
