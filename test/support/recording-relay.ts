@@ -30,8 +30,9 @@ export interface RecordingRelay {
   through(address: string): string;
   /** Answers matching requests in the service's place, once it has done its part. */
   answer(path: RegExp, unkind: (heard: Heard) => Unkind): void;
-  /** Keeps the next answer to a matching request (`POST /v1/…`) back until it is let go; the service has done its part. */
-  hold(path: RegExp): Held;
+  /** Keeps the next answers to matching requests (`POST /v1/…`) back until they are let go, `count` of them, one unless
+   * said; they have arrived when the last has. The service has done its part. */
+  hold(path: RegExp, count?: number): Held;
   calm(): void;
   close(): Promise<void>;
 }
@@ -43,7 +44,7 @@ export async function startRecordingRelay(
 ): Promise<RecordingRelay> {
   const { hostname, port, origin } = new URL(target);
   let unkind: { path: RegExp; answer: (heard: Heard) => Unkind } | undefined;
-  let held: { path: RegExp; arrive: () => void; mayGo: Promise<void> } | undefined;
+  let held: { path: RegExp; left: number; arrive: () => void; mayGo: Promise<void> } | undefined;
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming);
     const credentials = credentialsIn(incoming.headers.authorization, body.toString("latin1"));
@@ -61,8 +62,11 @@ export async function startRecordingRelay(
       : undefined;
     if (held?.path.test(`${method} ${path}`)) {
       const { arrive, mayGo } = held;
-      held = undefined;
-      arrive();
+      held.left -= 1;
+      if (held.left === 0) {
+        held = undefined;
+        arrive();
+      }
       await mayGo;
     }
     const { "content-length": _, "transfer-encoding": _te, connection: _c, ...kept } = answered.headers;
@@ -78,9 +82,9 @@ export async function startRecordingRelay(
   return {
     through: (address) => address.replace(origin, here),
     answer: (path, answer) => void (unkind = { path, answer }),
-    hold(path) {
+    hold(path, count = 1) {
       const [arrived, going] = [latch(), latch()];
-      held = { path, arrive: arrived.open, mayGo: going.opened };
+      held = { path, left: count, arrive: arrived.open, mayGo: going.opened };
       return { arrived: arrived.opened, letGo: going.open };
     },
     calm: () => void (unkind = held = undefined),
