@@ -136,4 +136,8 @@ export const defects = [
       ],
     ],
   },
+  {
+    name: "two replacements of one lost secret are both made (found by this simulation)",
+    changes: [["changes/recovery.ts", "if (other !== undefined) return refuseReplacement(bench, lease, other);", ""]],
+  },
 ];

@@ -289,6 +289,7 @@ class History {
       if (isSettled(entry.state) && entry.state !== "unusable" && entry.state !== "abandoned")
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
+    this.#auditReplacements(entries.map(({ entry }) => entry));
     // However often an unfinished creation is typed, the service sees one key for it.
     if (!this.#isTwoFold)
       // Under another service version it is another request (§4.2 rule 2).
@@ -302,6 +303,20 @@ class History {
       this.#skewMs === 0 &&
       this.#weather.lostLeases === 0;
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
+  }
+
+  /** In the place of what was lost there is one that works. */
+  #auditReplacements(entries: readonly Entry[]): void {
+    for (const { id } of entries) {
+      const made = entries.filter(({ replaces }) => replaces === id).flatMap((entry) => this.#madeBy(entry));
+      if (made.length > 1) this.#world.broken.push(`${id} was lost, and ${made.join(" and ")} are in its place`);
+    }
+  }
+
+  /** What an entry made that works. */
+  #madeBy({ id }: Entry): string[] {
+    const made = [...this.#world.makers].filter(([, maker]) => maker.entry === id).map(([name]) => name);
+    return made.filter((name) => this.#find(name)?.status === "active");
   }
 
   /** `journal prune` of everything that is old forgets nothing that works. */

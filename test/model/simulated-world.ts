@@ -509,6 +509,7 @@ export class World {
           if (record.kind !== "file" || record.reserved === undefined) return false;
           const whole = reserves.get(record.reserved);
           if (whole) {
+            assertFree(files, record);
             files.set(record.path, { reserve: record.reserved, secret: whole });
             reserves.delete(record.reserved);
           }
@@ -569,6 +570,7 @@ export class World {
       deliver: async ({ secret }) => {
         await step("write", () => void reserves.set(reserved!, secret));
         await step("name", () => {
+          assertFree(files, { path, force });
           files.set(path, { reserve: reserved!, secret });
           reserves.delete(reserved!);
         });
@@ -619,4 +621,12 @@ export class World {
       benchFor: async (entry: Entry) => ({ ...bench, account: await this.#account(process, around, entry) }),
     };
   }
+}
+
+/** A file gets a name that another one has only by `--force`. */
+function assertFree(
+  files: Machine["files"],
+  { path, force }: { readonly path: string; readonly force: boolean },
+): void {
+  if (files.has(path) && !force) throw new Failure("undelivered", `${path} exists.`);
 }

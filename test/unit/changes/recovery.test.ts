@@ -210,6 +210,25 @@ describe("several at once", () => {
   });
 });
 
+describe("a second replacement of one lost credential", () => {
+  it.each([
+    ["that was never sent is refused, and nothing is sent", {}, 0, "refused"],
+    ["is made if none counts yet", { replaced_by: null }, 0, "done"],
+    ["that may have been sent is finished", {}, 1, "done"],
+  ] as const)("%s", async (_what, about, attempts, state) => {
+    const { world, act } = leftUnknown();
+    await act();
+    const [entry] = world.entries;
+    const lost = { ...entry!, id: "1yyyyyyyyy", idempotency_key: "k0", state: "replaced", replaced_by: "1xxxxxxxxx" };
+    world.entries[0] = { ...entry!, state: "open", attempts, replaces: lost.id };
+    world.entries.push({ ...lost, ...about } as Entry);
+    const { value } = await world.recover();
+    expect(value![0]!.entry.state).toBe(state);
+    expect(world.account.clients).toHaveLength(state === "done" ? 1 : 0);
+    expect(world.told.some((text) => text.includes("already replaces"))).toBe(state === "refused");
+  });
+});
+
 describe("a secret that is kept on another machine", () => {
   it("is not lost: nothing is revoked, whoever agrees", async () => {
     const world = new AWorld({ failing: ["deliver"] });
