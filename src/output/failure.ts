@@ -2,7 +2,7 @@
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
-import { wrapped } from "./formats/layout.ts";
+import { joinedWithin, wrapped } from "./formats/layout.ts";
 import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
 
 export interface FailureStyle {
@@ -98,19 +98,7 @@ function whereLines(
     entry === undefined || command.includes(entry) ? undefined : `journal entry ${entry}`,
     `exit ${exitCode}`,
   ];
-  return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width);
-}
-
-/** Ids are never cut: what does not fit continues a line of its own. */
-function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
-  const lines: string[] = [];
-  for (const part of parts) {
-    const last = lines.at(-1);
-    const joined = `${last} · ${part}`;
-    if (last !== undefined && joined.length + 2 <= width) lines[lines.length - 1] = joined;
-    else lines.push(part);
-  }
-  return lines;
+  return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width && width - 2);
 }
 
 /**

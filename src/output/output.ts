@@ -283,7 +283,7 @@ class LazyList implements ListWriter {
     if (this.#writer === undefined && this.#lacksColumns()) {
       if (rowCount(page) === 0) return;
       const { keysOf } = await import("./formats/cells.ts");
-      const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true }));
+      const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true, isDetail: true }));
       this.#writer = await this.#begin({ ...this.#view, columns });
     }
     this.#writer ??= await this.#begin(this.#view);

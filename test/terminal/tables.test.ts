@@ -1,5 +1,5 @@
-// Every table at every width: an id and a command stand whole, since they are what a person copies. Every command of the
-// program is in `tables`, or in `others` with the reason: one that is added fails here until it is.
+// Every table at every width: an id and a command stand whole, since they are what a person copies, and so does one of a few
+// words, since they begin alike (`oauth_client.create`, `oauth_client.revoke`). Every command of the program is in `tables`, or in `others` with the reason: one that is added fails here until it is.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -183,7 +183,7 @@ access_keys:
   };
 });
 afterAll(async () => {
-  console.info(`tables: ${checked} tables at widths looked at, 0 with an id or a command cut`);
+  console.info(`tables: ${checked} tables at widths looked at, 0 with an id, a command or a fixed word cut`);
   at.remove();
   await service.stop();
 });
@@ -205,6 +205,24 @@ function plain(text: string): string {
 
 /** Members that hold a sentence: it may continue on the next line, and is never cut. */
 const sentences = ["message", "detail", "reason", "summary", "hint"];
+
+/** Members that hold one of a few words: a reader tells rows apart by them. */
+const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|severity|rule|topic|role)$/;
+
+/** How often each word has to stand there. */
+function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const row of rows)
+    for (const [name, value] of Object.entries(row))
+      if (wordName.test(name) && !notShown.includes(name) && typeof value === "string" && value !== "")
+        counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+function timesIn(shown: string, word: string): number {
+  const text = word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return shown.match(new RegExp(`(?<![\\w.…-])${text}(?![\\w.…-])`, "g"))?.length ?? 0;
+}
 
 /** What a row has that is copied: every id, and what the table names. */
 function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): string[] {
@@ -241,7 +259,7 @@ const cases = Object.entries(tables).flatMap(([name, some]) =>
     ]),
 );
 
-describe("ids and commands are whole at every width", () => {
+describe("ids, commands and fixed words are whole at every width", () => {
   it.each(cases)("%s", async (title, table) => {
     // The second one of a sample differs from table to table.
     const columns = isFull ? widths : [40, widths.slice(1)[cases.findIndex(([name]) => name === title) % 4]!];
@@ -253,6 +271,7 @@ describe("ids and commands are whole at every width", () => {
     const wanted = new Set(rows.flatMap((row) => copiedOf(row, table)));
     expect([...wanted]).not.toEqual([]);
     const read = new Set(rows.flatMap(sentencesOf));
+    const fixed = wordsIn(rows, table);
     const look = async (columns: number): Promise<void> => {
       const session = new Session(
         words.filter((word) => word !== "--ndjson"),
@@ -266,6 +285,8 @@ describe("ids and commands are whole at every width", () => {
         const isThere = isSentence ? onOneLine.includes(text) : shown.includes(text);
         expect(isThere, `${words.join(" ")} at ${columns}: ${text}\n${shown}`).toBe(true);
       }
+      for (const [word, count] of fixed)
+        expect(timesIn(shown, word), `at ${columns}: ${word}\n${shown}`).toBeGreaterThanOrEqual(count);
       for (const text of read) expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
       checked += 1;
     };

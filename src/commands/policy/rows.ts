@@ -12,10 +12,10 @@ export const planColumns: readonly Column[] = [
   { path: "kind", heading: "kind" },
   { path: "action", heading: "action", kind: "status" },
   { path: "reason", heading: "reason", kind: "sentence" },
-  { path: "age", heading: "age" },
+  { path: "age", heading: "age", isDetail: true },
   { path: "due_at", heading: "due", kind: "time" },
-  { path: "slots_before", heading: "slots before" },
-  { path: "slots_after", heading: "slots after" },
+  { path: "slots_before", heading: "slots before", isDetail: true },
+  { path: "slots_after", heading: "slots after", isDetail: true },
   { path: "destinations", heading: "destinations", kind: "list" },
   { path: "state", heading: "state", kind: "status" },
 ];

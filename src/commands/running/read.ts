@@ -124,7 +124,7 @@ export function columnsFor(rows: readonly Value[], documented: readonly Column[]
 function columnOf(name: string, rows: readonly Value[]): Column {
   const values = rows.map((row) => row[name]).filter((value) => value !== null && value !== undefined);
   const isTime = values.length > 0 && values.every((value) => typeof value === "string" && time.test(value));
-  return { path: name, heading: name, kind: isTime ? "time" : undefined };
+  return { path: name, heading: name, kind: isTime ? "time" : undefined, isDetail: true };
 }
 
 const time = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;

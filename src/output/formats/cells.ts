@@ -101,9 +101,14 @@ export interface CellColumn extends Column {
 /** A member that holds an id, as the API and the journal name them. */
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
+/** A member that holds one of a few words. */
+const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
+
 /** Kinds that show themselves by the name of the field. */
 function withKind(column: CellColumn): CellColumn {
-  return column.kind === undefined && idName.test(column.path) ? { ...column, kind: "id" } : column;
+  if (column.kind !== undefined) return column;
+  if (idName.test(column.path)) return { ...column, kind: "id" };
+  return wordName.test(column.path) ? { ...column, kind: "word" } : column;
 }
 
 /** The columns to show: the documented ones, or the fields asked for, with the heading and kind of the documented. */

@@ -9,12 +9,14 @@ export interface Column {
   readonly path: string;
   readonly heading: string;
   /**
-   * `text` where nothing is said, and `id` for a name that ends like one. `time`: ISO 8601; `status`: a word; `list`: an
-   * array shown with commas; `id`: what a person copies, never cut; `sentence`: broken into lines at the width of a
-   * terminal, never cut. A `command` and an `advice` are below their row on a
-   * terminal, whole, behind `Next:` and `Fix:`.
+   * `text` where nothing is said, and `id` or `word` for a name that ends like one. `time`: ISO 8601; `word`: one of a few
+   * words, as an operation or a type, never cut, since those begin alike; `status`: the same, coloured; `list`: an array
+   * shown with commas; `id`: what a person copies, never cut; `sentence`: broken into lines at the width of a terminal,
+   * never cut. A `command` and an `advice` are below their row on a terminal, whole, behind `Next:` and `Fix:`.
    */
-  readonly kind?: "text" | "time" | "status" | "list" | "id" | "sentence" | "command" | "advice";
+  readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
+  /** On a terminal that is too narrow it is left out; of the others, what does not fit is below the row. */
+  readonly isDetail?: boolean;
   /** The path is one key, whatever dots are in it. */
   readonly isKey?: boolean;
 }

@@ -9,35 +9,46 @@ export interface Wish {
   readonly width: number;
   /** Never narrower: an id has its whole width here. */
   readonly least: number;
-  /** It is left out rather than a row is broken into lines. */
-  readonly mayHide: boolean;
+  /** Where it is if the row is too narrow for it: `away` is left out, before another goes `below` the row. */
+  readonly otherwise: "block" | "below" | "away";
 }
 
 export type Layout =
-  | { readonly kind: "rows"; readonly shown: readonly number[]; readonly widths: readonly number[] }
+  | {
+      readonly kind: "rows";
+      readonly shown: readonly number[];
+      readonly widths: readonly number[];
+      /** Columns that each row has on lines of its own below it. */
+      readonly below: readonly number[];
+    }
   | { readonly kind: "blocks" };
 
 /** A column of words is not cut below this, or below what it needs. */
-export const narrowest = 8;
+export const narrowest = 16;
 
 /** A sentence in fewer columns than these is harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
  * Rows where they fit into `room` columns: the widest column of words gives way first, then columns that are good to
- * have are left out from the right. What cannot be cut stays whole: where it does not fit, each row is a block.
+ * have are left out or go below the row, details first, from the right. What cannot be cut stays whole: where it does not fit, each row is a block.
  */
 export function layoutOf(wishes: readonly Wish[], room: number): Layout {
   const shown = [...wishes.keys()];
+  const below: number[] = [];
   const leastOf = (index: number): number => Math.min(wishes[index]?.width ?? 0, wishes[index]?.least ?? 0);
   while (total(shown.map(leastOf)) > room) {
-    const hidden = shown.findLastIndex((index) => wishes[index]?.mayHide === true);
-    if (hidden < 0) return { kind: "blocks" };
-    shown.splice(hidden, 1);
+    const lastOf = (otherwise: Wish["otherwise"]): number =>
+      shown.findLastIndex((index) => wishes[index]?.otherwise === otherwise);
+    const detail = lastOf("away");
+    const leaving = detail < 0 ? lastOf("below") : detail;
+    if (leaving < 0) return { kind: "blocks" };
+    if (detail < 0) below.unshift(shown[leaving]!);
+    shown.splice(leaving, 1);
   }
   const widths = shown.map((index) => wishes[index]?.width ?? 0);
   shrink(widths, { least: shown.map(leastOf), room });
-  return { kind: "rows", shown, widths };
+  return { kind: "rows", shown, widths, below };
 }
 
 /** To one level: the widest give, and of two equal ones the one on the right. */
@@ -94,6 +105,18 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   }
   lines.push(margin + line);
   return lines.join("\n");
+}
+
+/** Parts beside each other, each whole: what does not fit begins a line. */
+export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    const joined = `${last} · ${part}`;
+    if (last !== undefined && joined.length <= width) lines[lines.length - 1] = joined;
+    else lines.push(part);
+  }
+  return lines;
 }
 
 /** `integ`, and behind it names of commands, ids, flags and their values, up to what ends a clause. */

@@ -5,7 +5,16 @@ import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import { type ReadPage, type RowPage, hasMembers, isPlain, rowCount, rowText } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, cellOf, personCell, type Row, rowOf, rowsOf } from "./cells.ts";
-import { gap, type Layout, layoutOf, narrowest, narrowestSentence, type Wish, wrapped } from "./layout.ts";
+import {
+  gap,
+  joinedWithin,
+  type Layout,
+  layoutOf,
+  narrowest,
+  narrowestSentence,
+  type Wish,
+  wrapped,
+} from "./layout.ts";
 import type { TableBytes } from "./table-bytes.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from "./format.ts";
 
@@ -135,22 +144,35 @@ class TableList implements PageWriter {
     });
     this.#layout = target.isTerminal
       ? layoutOf(wishesOf(columns, widest), target.width)
-      : { kind: "rows", shown: [...columns.keys()], widths: widest };
+      : { kind: "rows", shown: [...columns.keys()], widths: widest, below: [] };
     this.#headings = headings;
     const layout = this.#layout;
     if (layout.kind === "blocks") return "";
-    const isMissed = (index: number): boolean => cells.some((row) => row[index] !== "-");
-    const hidden = headings.filter((_heading, index) => !layout.shown.includes(index) && isMissed(index));
-    if (hidden.length > 0)
-      target.note(
-        `Hidden columns (the terminal is too narrow): ${hidden.join(", ")}. Choose columns with ${flags.fields}.`,
-      );
+    const isSeen = (index: number): boolean => [...layout.shown, ...layout.below].includes(index);
+    const hidden = columns.filter((_column, index) => !isSeen(index) && cells.some((row) => row[index] !== "-"));
+    if (hidden.length > 0) {
+      const [first, ...names] = [columns[0]!, ...hidden].map(({ field }) => visibleText(field.name));
+      const choice = [flags.fields, [first, ...names].join(",")].join(" ");
+      target.note(`Hidden columns (the terminal is too narrow): ${names.join(", ")}. To see them: ${choice}`);
+    }
     return this.#line(headings, { layout, isHeading: true });
   }
 
   #shown(cells: readonly string[]): string {
     const layout = this.#layout;
-    return layout?.kind === "rows" ? this.#line(cells, { layout, isHeading: false }) : this.#block(cells);
+    if (layout?.kind !== "rows") return this.#block(cells);
+    return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
+  }
+
+  /** What the row had no space for, each with its name: nothing of it is cut. */
+  #rest(cells: readonly string[], below: readonly number[]): string {
+    const there = below.filter((index) => cells[index] !== "-");
+    if (there.length === 0) return "";
+    const named = there.map((index) => `${this.#columns[index]?.heading} ${visibleText(cells[index] ?? "")}`);
+    const { width } = this.#target;
+    return joinedWithin(named, width - 2)
+      .map((line) => `${wrapped(line, { width, margin: "  " })}\n`)
+      .join("");
   }
 
   #line(
@@ -178,7 +200,7 @@ class TableList implements PageWriter {
   /** The lines of a cell: several for a sentence that is wider than its column. */
   #partsOf(cell: string, { index, width }: { readonly index: number; readonly width: number }): readonly string[] {
     const kind = this.#columns[index]?.kind;
-    if (!this.#target.isTerminal || kind === "id") return [cell];
+    if (!this.#target.isTerminal || isWhole(kind)) return [cell];
     if (kind !== "sentence" || this.#measure.of(cell) <= width) return [this.#measure.fit(cell, width)];
     return wrapped(cell, { width }).split("\n");
   }
@@ -197,10 +219,15 @@ class TableList implements PageWriter {
       const fits = indent + this.#measure.of(cell) <= this.#target.width;
       const lines = fits
         ? " ".repeat(indent - this.#measure.of(heading)) + value
-        : `\n${this.#columns[index]?.kind === "id" ? `  ${value}` : wrapped(cell, { width: this.#target.width, margin: "  " })}`;
+        : `\n${this.#columns[index]?.kind === "id" ? this.#ownLine(value, cell) : wrapped(cell, { width: this.#target.width, margin: "  " })}`;
       text += `${label}${lines}\n`;
     }
     return text;
+  }
+
+  /** The terminal would break an id that only its margin makes too long. */
+  #ownLine(value: string, cell: string): string {
+    return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
 
   #painted(text: string, { index, isHeading }: { index: number; isHeading: boolean }): string {
@@ -216,17 +243,22 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names, dates and sentences give way first, then the columns that are good to have; ids and states never do. A sentence
+ * Names and sentences give way first, then the columns that are good to have; ids, words and states never do. A sentence
  * is never left out.
  */
 function wishesOf(columns: readonly CellColumn[], widths: readonly number[]): Wish[] {
-  return columns.map(({ kind }, index) => {
+  return columns.map(({ kind, isDetail = false }, index) => {
     const width = widths[index] ?? 0;
-    const isWhole = kind === "id" || kind === "status" || kind === "time";
-    const isNeeded = index === 0 || kind === "id" || kind === "status";
+    const isNeeded = index === 0 || isWhole(kind) || kind === "sentence";
     const least = kind === "sentence" ? narrowestSentence : narrowest;
-    return { width, least: isWhole ? width : least, mayHide: !isNeeded && kind !== "sentence" };
+    const otherwise = isNeeded ? "block" : isDetail ? "away" : "below";
+    return { width, least: isWhole(kind) || kind === "time" ? width : least, otherwise };
   });
+}
+
+/** What is copied, and words that begin alike, are never cut. */
+function isWhole(kind: CellColumn["kind"]): boolean {
+  return kind === "id" || kind === "word" || kind === "status";
 }
 
 /**

@@ -9,20 +9,24 @@ import { now } from "./streams.ts";
 import { sampled } from "../../support/sample.ts";
 
 describe("the layout of a table", () => {
-  const wish = fc.record({ width: fc.nat(100), least: fc.nat(100), mayHide: fc.boolean() });
+  const wish = fc.record({
+    width: fc.nat(100),
+    least: fc.nat(100),
+    otherwise: fc.constantFrom("block", "below", "away"),
+  } as const);
   const total = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) + gap * (list.length - 1);
 
   it("fits the room, gives what is wished where there is room, and cuts or hides nothing that may not be", () => {
     fc.assert(
       fc.property(fc.array(wish, { minLength: 1, maxLength: 10 }), fc.integer({ min: 1, max: 200 }), (wishes, room) => {
         const layout = layoutOf(wishes, room);
-        const needed = wishes.filter(({ mayHide }) => !mayHide);
+        const needed = wishes.filter(({ otherwise }) => otherwise === "block");
         const fewest = needed.map(({ width, least }) => Math.min(width, least));
         if (layout.kind === "blocks") {
           expect(total(fewest)).toBeGreaterThan(room);
           return;
         }
-        const { shown, widths } = layout;
+        const { shown, widths, below } = layout;
         expect(total(widths)).toBeLessThanOrEqual(room);
         if (total(wishes.map(({ width }) => width)) <= room) expect(widths).toEqual(wishes.map(({ width }) => width));
         for (const [at, index] of shown.entries()) {
@@ -30,20 +34,25 @@ describe("the layout of a table", () => {
           expect(widths[at]).toBeGreaterThanOrEqual(Math.min(width, least));
           expect(widths[at]).toBeLessThanOrEqual(width);
         }
-        expect(wishes.every(({ mayHide }, index) => mayHide || shown.includes(index))).toBe(true);
+        const away = [...wishes.keys()].filter((at) => ![...shown, ...below].includes(at));
+        expect(below.every((at) => wishes[at]!.otherwise === "below")).toBe(true);
+        expect(away.every((at) => wishes[at]!.otherwise === "away")).toBe(true);
+        expect(wishes.every(({ otherwise }, index) => otherwise !== "block" || shown.includes(index))).toBe(true);
       }),
     );
   });
 
   it("takes from the widest column of words, and never from an id", () => {
-    const wishes = [30, 50, 10].map((width, index) => ({ width, least: index === 0 ? width : 8, mayHide: index > 0 }));
-    expect(layoutOf(wishes, 74)).toEqual({ kind: "rows", shown: [0, 1, 2], widths: [30, 30, 10] });
-    expect(layoutOf(wishes, 40)).toEqual({ kind: "rows", shown: [0, 1], widths: [30, 8] });
+    const wishes = [30, 50, 10].map(
+      (width, index) => ({ width, least: index === 0 ? width : 8, otherwise: index > 0 ? "below" : "block" }) as const,
+    );
+    expect(layoutOf(wishes, 74)).toEqual({ kind: "rows", shown: [0, 1, 2], widths: [30, 30, 10], below: [] });
+    expect(layoutOf(wishes, 40)).toEqual({ kind: "rows", shown: [0, 1], widths: [30, 8], below: [2] });
     expect(layoutOf(wishes, 29)).toEqual({ kind: "blocks" });
   });
 
   it("is quick with a cell of any size", () => {
-    expect(layoutOf([{ width: 1e9, least: 8, mayHide: false }], 80)).toMatchObject({ widths: [80] });
+    expect(layoutOf([{ width: 1e9, least: 8, otherwise: "block" }], 80)).toMatchObject({ widths: [80] });
   });
 });
 

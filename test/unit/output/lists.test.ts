@@ -1,7 +1,7 @@
 // Every format of a list: on a pipe, on a terminal, with fields, empty, broken off.
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Format, ListView } from "../../../src/output/formats/format.ts";
+import type { Column, Format, ListView } from "../../../src/output/formats/format.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
 import { stage, type StageOptions } from "./streams.ts";
 
@@ -195,15 +195,45 @@ describe("table", () => {
     expect(words.join(" ")).toBe(note);
   });
 
-  it("leaves out columns for which a narrow terminal has no room, and says so", async () => {
-    const { out, err } = await printed({ tty: true, columns: 20, pages: [rows] });
-    expect(out.split("\n")[0]).toBe("ID  STATUS  NAME");
-    expect(err.replaceAll("\n  ", " ")).toBe(
-      "Note: Hidden columns (the terminal is too narrow): CREATED. Choose columns with --fields.\n",
+  it("has what a narrow terminal has no room for below the row, and leaves out details, and says so", async () => {
+    const [id, status] = [
+      { path: "id", heading: "id" },
+      { path: "status", heading: "status", kind: "status" } as const,
+    ];
+    const created = { path: "created_at", heading: "created", kind: "time" } as const;
+    const shown = async (columns: readonly Column[], row: string): Promise<string[]> => {
+      const { output, stdout, stderr } = stage({ tty: true, columns: 24 });
+      const list = output.list({ columns, singular: "row", plural: "rows" });
+      await list.page(pageOf([row]));
+      await list.end({ nextPageToken: null, hasMore: false });
+      return [stdout.text, stderr.text];
+    };
+    const row = '{"id":"e1","status":"active","created_at":"2026-11-18T12:00:00Z","made.by":"ada"}';
+    const below = await shown([id, status, created], row);
+    expect(below).toEqual(["ID  STATUS\ne1  active\n  created 3 days ago\n", ""]);
+    const [out, err] = await shown([id, { ...created, isDetail: true }, status], row);
+    expect(out).toBe("ID  STATUS\ne1  active\n");
+    expect(err?.replaceAll("\n  ", " ")).toBe(
+      "Note: Hidden columns (the terminal is too narrow): created_at. To see them: --fields id,created_at\n",
     );
-    const empty = ['{"id":"e1","status":"active","display_name":"Ann","created_at":null}'];
-    const quiet = await printed({ tty: true, columns: 20, pages: [empty] });
-    expect([quiet.out.split("\n")[0], quiet.err]).toEqual(["ID  STATUS  NAME", ""]);
+    const none = row.replace(/"2026[^"]*"/, "null");
+    for (const columns of [
+      [id, status, created],
+      [id, status, { ...created, isDetail: true }],
+    ])
+      expect(await shown(columns, none)).toEqual(["ID  STATUS\ne1  active\n", ""]);
+  });
+
+  it("never cuts one of a few words, in a later page either", async () => {
+    const { output, stdout } = stage({ tty: true, columns: 44 });
+    const columns = ["id", "operation", "name"].map((path) => ({ path, heading: path }));
+    const list = output.list({ columns, singular: "row", plural: "rows" });
+    for (const operation of ["oauth_client.create", "oauth_client.revoke_all"])
+      await list.page(pageOf([JSON.stringify({ id: "e1", operation, name: "a name that is longer than its column" })]));
+    await list.end({ nextPageToken: null, hasMore: false });
+    expect(stdout.text).toContain("oauth_client.create  ");
+    expect(stdout.text).toContain("oauth_client.revoke_all  ");
+    expect(stdout.text).toContain("a name that is lon…");
   });
 
   it("measures what is wider or narrower than its characters", async () => {
