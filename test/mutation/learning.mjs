@@ -10,12 +10,11 @@ import { runProcess } from "./process.mjs";
 const histories = "../model/one-seed.ts";
 
 export class Learning {
-  /** Of all sources. */
-  sources;
-  /** Of sources and tests. */
-  hash;
   /** Mutants that some test comes past. */
   covered = new Set();
+  /** Of the tests alone, and of each file of them. */
+  #allTests;
+  #testHashes = new Map();
   #count;
   #cache;
   #hashes = new Map();
@@ -30,19 +29,24 @@ export class Learning {
         .toSorted()
         .map((name) => ({ name: name.replaceAll("\\", "/"), bytes: readFileSync(join(root, folder, name)) }));
     const isTest = (name) => name.endsWith(".test.ts");
-    this.sources = hashOf([...read("src", () => true), ...read("test/mutation", (name) => /mutants|plan/.test(name))]);
+    const sources = hashOf([...read("src", () => true), ...read("test/mutation", (name) => /mutants|plan/.test(name))]);
     const helpers = ["unit", "support", "model"].flatMap((folder) => read(`test/${folder}`, (name) => !isTest(name)));
-    const shared = hashOf([{ name: this.sources, bytes: "" }, ...helpers]);
+    const shared = hashOf([{ name: sources, bytes: "" }, ...helpers]);
     this.#hashes.set(histories, shared);
+    this.#testHashes.set(histories, hashOf(helpers.filter(({ name }) => name.includes("one-seed"))));
     for (const { name, bytes } of read("test/unit", isTest))
-      if ([...rooms, "policy"].includes(name.split("/")[0]))
-        this.#hashes.set(`../unit/${name}`, hashOf([{ name: shared, bytes }]));
-    this.hash = hashOf([...this.#hashes].map(([name, bytes]) => ({ name, bytes })));
+      if ([...rooms, "policy"].includes(name.split("/")[0])) this.#note(`../unit/${name}`, { shared, bytes });
+    this.#allTests = hashOf([...helpers, ...[...this.#testHashes].map(([name, bytes]) => ({ name, bytes }))]);
   }
 
-  /** Of the sources and one file of tests. */
-  hashOf(path) {
-    return this.#hashes.get(path);
+  #note(path, { shared, bytes }) {
+    this.#hashes.set(path, hashOf([{ name: shared, bytes }]));
+    this.#testHashes.set(path, hashOf([{ name: path, bytes }]));
+  }
+
+  /** What a verdict depends on: the file of tests that killed; all of them where none did. */
+  testsOf({ state, path }) {
+    return state === "killed" ? this.#testHashes.get(path) : this.#allTests;
   }
 
   /** @returns the processor's time that it took */

@@ -16,7 +16,7 @@ const [, , wanted = ""] = process.argv;
 const { INTEG_TEST_RESULTS: results, INTEG_TEST_SEED: seed = "1", INTEG_TEST_MINUTES: minutes = "30" } = process.env;
 const workers = Number(process.env.INTEG_TEST_WORKERS ?? availableParallelism());
 
-const { mutants, left } = readPlan();
+const { files, mutants, left } = readPlan();
 const chosen = mutants.filter(({ file }) => file.includes(wanted));
 const verdicts = new Map();
 const startMs = performance.now();
@@ -37,19 +37,22 @@ function isOver() {
   return performance.now() - learnedMs > Number(minutes) * 60_000;
 }
 
-/** A verdict stands as long as the sources do, and what killed; what nothing killed may be killed by another test. */
+/** A verdict stands as long as its file does, and what killed; what nothing killed may be killed by another test. */
 function note(number, verdict, learning) {
   verdicts.set(number, verdict);
-  const tests = verdict.state === "killed" ? learning.hashOf(verdict.path) : learning.hash;
-  if (results) appendFileSync(results, `${JSON.stringify({ number, ...verdict, sources: learning.sources, tests })}\n`);
+  if (!results) return;
+  const file = files.findLast(({ first }) => first <= number);
+  const tests = learning.testsOf(verdict);
+  const line = { file: file.path, at: number - file.first, hash: file.hash, ...verdict, tests };
+  appendFileSync(results, `${JSON.stringify(line)}\n`);
 }
 
 function readResults(learning) {
   if (!results || !existsSync(results)) return;
   for (const line of readFileSync(results, "utf8").trim().split("\n")) {
-    const { number, sources, tests, ...verdict } = JSON.parse(line);
-    const now = verdict.state === "killed" ? learning.hashOf(verdict.path) : learning.hash;
-    if (sources === learning.sources && tests === now) verdicts.set(number, verdict);
+    const { file: path, at, hash, tests, ...verdict } = JSON.parse(line);
+    const file = files.find((one) => one.path === path);
+    if (file?.hash === hash && tests === learning.testsOf(verdict)) verdicts.set(file.first + at, verdict);
   }
 }
 
@@ -99,6 +102,7 @@ try {
   processorMs += await learning.learn(folder);
   learnedMs = performance.now();
   readResults(learning);
+  console.log(`${verdicts.size} verdicts of earlier runs stand`);
   for (const { number } of chosen) if (!learning.covered.has(number)) verdicts.set(number, { state: "not covered" });
   const order = shuffled(chosen.map(({ number }) => number)).filter((number) => !verdicts.has(number));
   const shares = Array.from({ length: workers }, (_, index) => order.filter((_one, at) => at % workers === index));

@@ -18,13 +18,12 @@ interface Learned {
   readonly at: number;
   readonly covers: readonly number[];
   readonly ms: number;
+  /** Of the processor. */
+  readonly workMs: number;
 }
 
-interface Known {
+interface Known extends Pick<Learned, "path" | "at" | "ms" | "workMs"> {
   readonly test: RunnerTestCase;
-  readonly path: string;
-  readonly at: number;
-  readonly ms: number;
 }
 
 /** What a process is given to do: to learn what the tests of some files cover, or to try mutants. */
@@ -50,8 +49,8 @@ type Hook = (...words: unknown[]) => unknown;
 let question: Question;
 const { INTEG_MUTATION_WORK: work = "" } = process.env;
 
-/** Processor time for the tests of one mutant. One that is cut short counts as not noticed. */
-const mostWorkMs = 8000;
+/** Processor time for the tests of one mutant. One for which they are cut short counts as not noticed. */
+const mostWorkMs = 1000;
 
 /** Without a mutant a loop asks less often than this. */
 const mostUses = 200_000;
@@ -81,6 +80,8 @@ export default class MutationRunner extends TestRunner {
   readonly #spoilt = new Set<RunnerTestCase>();
   /** What killed a mutant, by its number: its neighbours die of the same. */
   readonly #killers = new Map<number, Known>();
+  /** How many a test has killed. */
+  readonly #kills = new Map<RunnerTestCase, number>();
 
   onCollected(files: RunnerTestFile[]): void {
     for (const suite of files.flatMap(({ tasks }) => tasks))
@@ -105,10 +106,12 @@ export default class MutationRunner extends TestRunner {
       report({ state: "trying", forMs: 120_000 });
       question.seen = new Set();
       const started = performance.now();
+      const start = process.cpuUsage();
       const error = await this.#try(self, test, 120_000);
+      const ms = Math.round(performance.now() - started);
       if (error !== undefined) report({ state: "failing test", name: test.name, error: inspect(error) });
       if (error === undefined)
-        learned.push({ path, at, covers: [...question.seen], ms: Math.round(performance.now() - started) });
+        learned.push({ path, at, covers: [...question.seen], ms, workMs: Math.round(workSince(start)) });
       question.seen = undefined;
     }
     report({ state: "learned", path, learned });
@@ -118,13 +121,13 @@ export default class MutationRunner extends TestRunner {
     const wanted = new Set(todo.numbers);
     const covering = new Map<number, Known[]>();
     // What is quick and about little else first.
-    for (const { path, at, covers, ms } of todo.learned.toSorted(
-      (a, b) => a.ms * a.covers.length - b.ms * b.covers.length,
+    for (const { path, at, covers, ms, workMs } of todo.learned.toSorted(
+      (a, b) => a.workMs * a.covers.length - b.workMs * b.covers.length,
     ))
       for (const number of covers) {
         if (!wanted.has(number)) continue;
         const known = covering.get(number) ?? [];
-        known.push({ test: this.#tests.get(path)![at]!, path, at, ms });
+        known.push({ test: this.#tests.get(path)![at]!, path, at, ms, workMs });
         covering.set(number, known);
       }
     for (const number of todo.numbers) {
@@ -133,14 +136,21 @@ export default class MutationRunner extends TestRunner {
     }
   }
 
-  /** What killed the nearest mutants comes first. */
+  /** What killed the nearest mutants comes first, then what has killed most. */
   #likelyFirst(number: number, covering: readonly Known[]): readonly Known[] {
     const near = [...this.#killers.keys()]
       .filter((other) => Math.abs(other - number) < 60)
       .toSorted((a, b) => Math.abs(a - number) - Math.abs(b - number))
       .slice(0, 6)
       .map((other) => this.#killers.get(other)!.test);
-    const likely = [...new Set(near)].flatMap((test) => covering.filter((known) => known.test === test));
+    const successful = covering
+      .filter(({ test, workMs }) => this.#kills.has(test) && workMs < mostWorkMs / 10)
+      .toSorted((a, b) => this.#kills.get(b.test)! / (b.workMs + 5) - this.#kills.get(a.test)! / (a.workMs + 5))
+      .slice(0, 10)
+      .map(({ test }) => test);
+    const likely = [...new Set([...near, ...successful])].flatMap((test) =>
+      covering.filter((known) => known.test === test),
+    );
     return [...likely, ...covering.filter((known) => !likely.includes(known))];
   }
 
@@ -148,12 +158,16 @@ export default class MutationRunner extends TestRunner {
     const start = process.cpuUsage();
     let expired: Verdict | undefined;
     let expiries = 0;
+    let isCutShort = false;
     for (const known of this.#likelyFirst(number, covering)) {
-      const { test, path, ms } = known;
-      const { user, system } = process.cpuUsage(start);
-      if ((user + system) / 1000 > mostWorkMs) return expired ?? { state: "cut short", tests: covering.length };
+      const { test, path, ms, workMs } = known;
+      const spentMs = workSince(start);
+      if (spentMs > mostWorkMs) return expired ?? { state: "cut short", tests: covering.length };
       if (this.#spoilt.has(test)) continue;
-      const forMs = ms * 5 + 3000;
+      // A slow test runs only where it is the first, or its time is left.
+      isCutShort ||= spentMs > mostWorkMs / 100 && spentMs + workMs > mostWorkMs;
+      if (isCutShort) continue;
+      const forMs = ms * 5 + 2000;
       if (ms > 1000) report({ state: "trying", forMs: forMs * 2 + 20_000 });
       Object.assign(question, { active: number, uses: 0, most: mostUses });
       const error = await this.#try(self, test, forMs);
@@ -172,9 +186,11 @@ export default class MutationRunner extends TestRunner {
         continue;
       }
       this.#killers.set(number, known);
+      this.#kills.set(test, (this.#kills.get(test) ?? 0) + 1);
       return { state: "killed", by: test.name, path };
     }
     if (expired) return expired;
+    if (isCutShort) return { state: "cut short", tests: covering.length };
     const by = covering.find(({ test }) => this.#spoilt.has(test));
     return by ? { state: "spoilt", by: by.test.name, path: by.path } : { state: "survived", tests: covering.length };
   }
@@ -248,6 +264,12 @@ export default class MutationRunner extends TestRunner {
         // A mutant may have left nothing to be removed.
       }
   }
+}
+
+/** Milliseconds of the processor. */
+function workSince(start: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1000;
 }
 
 /** @returns what is to be called at its end */
