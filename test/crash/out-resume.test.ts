@@ -82,6 +82,6 @@ describe.runIf(sayWhetherTraced("lists that are resumed after a kill"))("--out -
     expect(first).toBeGreaterThan(0);
     const killed = (point: Point): Fault => ({ point });
     const chosen = [points[first - 1]!, ...spread(points.slice(first), sample)];
-    await playEach(scene, { all: points.map(killed), sample: chosen.map(killed) });
+    await playEach(scene, { all: points.map(killed), sample: chosen.map(killed), figure: "kill" });
   });
 });

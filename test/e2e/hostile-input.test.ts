@@ -153,7 +153,6 @@ beforeAll(async () => {
 afterAll(() => {
   server.close();
   for (const home of homes) home.remove();
-  recordFigure("hostile input", { runs: tried.runs, "ended with an error": tried.failures, violations: 0 });
 });
 
 function newHome(): Home {
@@ -193,9 +192,10 @@ async function judged(
   return ended;
 }
 
-async function all<T>(grammar: fc.Arbitrary<T>, check: (value: T) => Promise<void>, share = 1): Promise<void> {
-  const numRuns = Math.ceil(perGrammar * share);
-  await fc.assert(fc.asyncProperty(grammar, check), { seed, numRuns, endOnFailure: true });
+async function all<T>(name: string, grammar: fc.Arbitrary<T>, check: (value: T) => Promise<void>): Promise<void> {
+  Object.assign(tried, { runs: 0, failures: 0 });
+  await fc.assert(fc.asyncProperty(grammar, check), { seed, numRuns: perGrammar, endOnFailure: true });
+  recordFigure("hostile input", { seed, runs: tried.runs, "ended with an error": tried.failures, violations: 0 }, name);
 }
 
 const reads = [
@@ -217,6 +217,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
   it("responses", async () => {
     const home = newHome();
     await all(
+      "responses",
       fc.tuple(fc.constantFrom(...reads), fc.array(reply, { minLength: 1, maxLength: 3 })),
       async ([words, some]) => {
         replies = some;
@@ -244,6 +245,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       ["journal", "prune", "--older-than", "1d", "--yes", "--json"],
     ] as const;
     await all(
+      "the journal's bytes",
       fc.tuple(fc.array(edit, { minLength: 1, maxLength: 3 }), fc.constantFrom(...commands)),
       async ([edits, words]) => {
         const home = newHome();
@@ -273,6 +275,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       ["doctor", "-p", "one"],
     ] as const;
     await all(
+      "profiles",
       fc.tuple(fc.array(change, { minLength: 1, maxLength: 3 }), fc.nat({ max: 1200 }), fc.constantFrom(...commands)),
       async ([changes, cut, words]) => {
         const text = JSON.stringify(changed(whole, changes)) ?? "";
@@ -296,6 +299,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       fc.boolean(),
     );
     await all(
+      "policies",
       fc.tuple(fc.array(edit, { minLength: 1, maxLength: 3 }), fc.constantFrom("check", "plan")),
       async ([edits, verb]) => {
         const text = [...lines];
@@ -345,6 +349,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       fc.string({ unit: "binary", maxLength: 20 }).map((text) => text.replaceAll("\0", "")),
     );
     await all(
+      "arguments",
       fc.tuple(fc.constantFrom(...nouns), fc.constantFrom(...verbs), fc.array(word, { maxLength: 6 })),
       async ([noun, verb, words]) => {
         await judged(home, [noun, verb, ...words]);
@@ -378,6 +383,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       fc.string({ maxLength: 30 }),
     );
     await all(
+      "variables",
       fc.tuple(
         fc.constantFrom(...reads),
         fc.array(fc.tuple(fc.constantFrom(...names), value), { minLength: 1, maxLength: 3 }),

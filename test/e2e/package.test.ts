@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { recordFigure } from "../support/figures.mjs";
 import { Home, isOtherBinary, root } from "../support/program.ts";
 
 const at = new Home();
@@ -101,7 +102,7 @@ it.skipIf(isElse).each(versions)("installs offline without any other package, an
   expect(integ("sandbox", "tour")).toContain("That was the main job");
   if (line !== "running") {
     const found = execFileSync(node, ["-p", "process.versions.node"], { encoding: "utf8" }).trim();
-    console.log(`package: installed and run with Node ${found}`);
+    recordFigure("package", { version: found, failures: 0 }, `installed with Node ${line}`);
   }
 });
 

@@ -19,6 +19,7 @@ async function firstSeed() {
 
 let found = 0;
 let tried = 0;
+const seeds = [];
 try {
   for (const { name, changes } of defects) {
     if (wanted !== undefined && !name.startsWith(`${wanted} `)) continue;
@@ -27,6 +28,7 @@ try {
     for (const back of undo.toReversed()) back();
     tried += 1;
     if (first) found += 1;
+    seeds.push([name, first?.seed ?? "none"]);
     console.log(first ? `found   ${name}\n        seed ${first.seed}: ${first.promise}` : `MISSED  ${name}`);
   }
 } finally {
@@ -34,5 +36,6 @@ try {
 }
 const write = wanted === undefined ? collectFigures() : () => {};
 recordFigure("put back", { defects: tried, found, histories });
+for (const [name, seed] of seeds) recordFigure("put back", { "first seed": seed }, name);
 write();
 process.exitCode = found === tried ? 0 : 1;

@@ -1,7 +1,27 @@
 // Properties: a plain run tries the same cases every time, so that a change is judged by what it changed; a full run, as
 // every night, tries new ones. INTEG_TEST_SEED=<n> plays those of one run again.
+import { relative } from "node:path";
 import fc from "fast-check";
+import { afterAll, expect } from "vitest";
+import { recordFigure } from "./figures.mjs";
 import { isFull } from "./sample.ts";
 
 const given = process.env.INTEG_TEST_SEED;
 if (given !== undefined || !isFull) fc.configureGlobal({ seed: Number(given ?? 20_260_701) });
+
+if (isFull) {
+  let runs = 0;
+  fc.configureGlobal({
+    ...fc.readConfigureGlobal(),
+    reporter: (details) => {
+      runs += details.numRuns;
+      const message = fc.defaultReportMessage(details);
+      if (message !== undefined) throw new Error(message, { cause: details.errorInstance });
+    },
+  });
+  afterAll(() => {
+    const file = relative(import.meta.dirname, expect.getState().testPath ?? "").replace(/^\.\.[\\/]/, "");
+    if (runs > 0) recordFigure("properties", { runs, failures: 0 }, file);
+    runs = 0;
+  });
+}

@@ -5,6 +5,7 @@ import { nodesBelow, treeOf, type Flag } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import type { Home } from "../support/program.ts";
 import { homeFor, missing, openShell, shellNames, type CompletingShell } from "./completing-shells.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { isFull } from "../support/sample.ts";
 
 /** A line, and what Tab offers at its end. */
@@ -168,6 +169,7 @@ describe.each(shellNames)("Tab in %s", (name) => {
     const names = (flags: readonly Flag[]): string[] =>
       flags.flatMap(({ long, short }) => [long, ...(short ? [short] : [])]);
     const nodes = [...nodesBelow(tree.root)];
+    let tried = 0;
     // What is offered is the program's own answer, compared whole in one shell: the others' scripts pass it on too.
     for (const node of isFull || name === shellNames[0] ? nodes : nodes.filter((_, index) => index % 6 === 0)) {
       const line = ["integ", ...node.path].join(" ");
@@ -180,6 +182,8 @@ describe.each(shellNames)("Tab in %s", (name) => {
         expect(await shell.offered(`${["integ", ...node.path.slice(0, -1), alias].join(" ")} `)).toEqual(
           children.sort(),
         );
+      tried += 1;
     }
+    recordFigure("completion", { commands: nodes.length, tried, wrong: 0 }, name);
   });
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Home, root } from "../support/program.ts";
+import { recordFigure } from "../support/figures.mjs";
 import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { Session } from "./session.ts";
@@ -183,7 +184,7 @@ access_keys:
   };
 });
 afterAll(async () => {
-  console.info(`tables: ${checked} tables at widths looked at, 0 with an id, a command or a fixed word cut`);
+  recordFigure("tables", { "looked at": checked, "with an id, a command or a fixed word cut": 0 });
   at.remove();
   await service.stop();
 });
