@@ -1,0 +1,193 @@
+// The key that a profile authenticates with, rotated in place: what is proven before the profile takes the new secret, and
+// what can be said of a rotation whose outcome is unknown.
+import { describe, expect, it } from "vitest";
+import { isCredentialRefused, rotateAccessKey } from "../../../../src/changes/access-key/rotate.ts";
+import type { Workbench } from "../../../../src/changes/workbench.ts";
+import { Failure } from "../../../../src/errors.ts";
+import type { Fate, Request } from "../an-account.ts";
+import { AWorld, type DestinationKind, type Ended, type Setting } from "../a-world.ts";
+
+function worldOf({ destination = "profile", ...setting }: Setting = {}): AWorld {
+  const world = new AWorld({ destination, retryForMs: 0, ...setting });
+  world.account.has("key", "ak_own");
+  return world;
+}
+
+function rotateOwn(
+  world: AWorld,
+  { updateProfile = true, account = {} }: { updateProfile?: boolean; account?: Partial<Workbench["account"]> } = {},
+): Promise<Ended<unknown>> {
+  return world.run((bench) =>
+    rotateAccessKey(
+      { ...bench, account: { ...bench.account, ...account } },
+      { id: "ak_own", updateProfile },
+      { destination: world.destination() },
+    ),
+  );
+}
+
+interface ProofRow {
+  readonly exchange?: Fate[];
+  readonly lies?: Readonly<Record<string, unknown>>;
+  readonly account?: Partial<Workbench["account"]>;
+  readonly ends: Ended<unknown>["kind"];
+  readonly isTaken: boolean;
+  readonly says: string;
+}
+
+describe("a new secret for the profile itself", () => {
+  const rows: Record<string, ProofRow> = {
+    "is taken when it was exchanged for a token": { ends: "done", isTaken: true, says: "" },
+    "is kept when the service refuses it": {
+      exchange: [{ refused: 401 }],
+      ends: "undelivered",
+      isTaken: false,
+      says: "The new secret was not accepted",
+    },
+    "is taken when no one can be asked, with a warning": {
+      exchange: ["not sent"],
+      ends: "done",
+      isTaken: true,
+      says: "could not be proven",
+    },
+    "is taken when the service fails, with a warning": {
+      exchange: ["broken after"],
+      ends: "done",
+      isTaken: true,
+      says: "It was stored in the profile anyway.",
+    },
+    "is taken when the profile has no way to prove it, with a warning": {
+      account: { keyExchange: null },
+      ends: "done",
+      isTaken: true,
+      says: "was not proven: the profile has no way to exchange it",
+    },
+    "is kept when it is the secret of another key": {
+      lies: { id: "ak_other" },
+      ends: "undelivered",
+      isTaken: false,
+      says: "The service responded with another key",
+    },
+  };
+  it.each(Object.entries(rows))("%s", async (_name, { exchange = [], lies = {}, account, ends, isTaken, says }) => {
+    const world = worldOf({ fates: { exchange } });
+    world.account.lies = lies;
+    const { kind, failure } = await rotateOwn(world, { account });
+    const { secret } = world.account.keys[0]!;
+    expect([kind, world.profiles.get("target")?.secret === secret]).toEqual([ends, isTaken]);
+    expect(world.isSafe(secret)).toBe(true);
+    expect([failure?.message, ...world.told].join("\n")).toContain(says);
+    expect(world.told.some((text) => text.includes("proven"))).toBe(ends === "done" && says !== "");
+  });
+
+  it("is not asked for where the secret goes elsewhere", async () => {
+    const world = worldOf({ destination: "file" });
+    expect((await rotateOwn(world, { updateProfile: false, account: { keyExchange: null } })).kind).toBe("done");
+    expect(world.account.requests).toEqual(["rotate ak_own"]);
+    expect(world.told).toEqual([]);
+  });
+
+  it("of another key is delivered elsewhere, and the difference is recorded", async () => {
+    const world = worldOf({ destination: "file" });
+    world.account.lies = { id: "ak_other" };
+    const { kind } = await rotateOwn(world, { updateProfile: false });
+    expect([kind, world.entries[0]!.detail.differs]).toEqual(["unusable", expect.stringContaining("ak_other")]);
+    expect(world.isSafe(world.account.keys[0]!.secret)).toBe(true);
+  });
+});
+
+interface KnownRow {
+  readonly list?: Fate[];
+  readonly keyId?: string;
+  readonly attemptedAt?: readonly string[];
+  readonly ends: string;
+  readonly state: string;
+  readonly meaning: string;
+}
+
+describe("a rotation of unknown outcome that no one lets go on", () => {
+  const still = "The profile's secret still works.";
+  const unknown = "The old secret may have stopped working, and the new one did not arrive.";
+  const rows: Record<string, KnownRow> = {
+    "is unknown as long as the profile's secret works": { ends: "outcome_unknown", state: "unknown", meaning: still },
+    "is lost when the profile's secret is refused": {
+      list: [{ refused: 401 }],
+      ends: "secret_lost",
+      state: "secret_lost",
+      meaning: "This profile is locked out.",
+    },
+    "is unknown when the list is refused for another reason": {
+      list: [{ refused: 403 }],
+      ends: "outcome_unknown",
+      state: "unknown",
+      meaning: unknown,
+    },
+    "is unknown when no one can be asked": {
+      list: ["not sent"],
+      ends: "outcome_unknown",
+      state: "unknown",
+      meaning: unknown,
+    },
+    "is unknown when the key is not the profile's own": {
+      keyId: "ak_2",
+      ends: "outcome_unknown",
+      state: "unknown",
+      meaning: unknown,
+    },
+    "is not lost when another place may have the secret": {
+      list: [{ refused: 401 }],
+      attemptedAt: ["there:/state"],
+      ends: "outcome_unknown",
+      state: "unknown",
+      meaning: "The profile's own secret no longer works. It was requested in there:/state too",
+    },
+    "names the other places of a secret that still works": {
+      attemptedAt: ["there:/state", "far:/state"],
+      ends: "outcome_unknown",
+      state: "unknown",
+      meaning: "It was requested in there:/state, far:/state too",
+    },
+  };
+  it.each(Object.entries(rows))("%s", async (_name, { list = [], keyId, attemptedAt = [], ends, state, meaning }) => {
+    const world = worldOf({ fates: { rotate: ["lost after"] } });
+    expect((await rotateOwn(world)).kind).toBe("outcome_unknown");
+    const [entry] = world.entries;
+    world.entries[0] = { ...entry!, detail: { ...entry!.detail, attempted_at: [world.place, ...attemptedAt] } };
+    world.account.fates.list = [...list];
+    let own: Workbench | undefined;
+    const { value } = await world.recover(
+      {
+        mayReplace: async () => false,
+        benchFor: async () => ({ ...own!, account: { ...own!.account, keyId: keyId ?? "ak_own" } }),
+      },
+      (bench) => void (own = bench),
+    );
+    const { entry: left, failure } = value![0]!;
+    expect([failure?.kind, left.state]).toEqual([ends, state]);
+    expect(failure?.details.meaning).toContain(meaning);
+    expect(failure?.details.meaning?.includes("It was requested in")).toBe(attemptedAt.length > 0);
+    expect(world.account.requests.filter((one) => one.startsWith("rotate"))).toHaveLength(1);
+    expect(world.account.requests.includes("list")).toBe(keyId === undefined);
+  });
+});
+
+describe("a credential", () => {
+  const auth = new Failure("auth", "refused");
+  it.each([
+    ["refused by the service", { kind: "refused", status: 401, problem: {} }, true],
+    ["without the permission", { kind: "refused", status: 403, problem: {} }, false],
+    ["for which no token was issued", { kind: "not_sent", reason: "token", detail: "", failure: auth }, true],
+    ["that could not be sent", { kind: "not_sent", reason: "refused", detail: "" }, false],
+    ["whose token endpoint did not respond", { kind: "not_sent", failure: new Failure("unreachable", "") }, false],
+    ["that works", { kind: "answered", status: 200, value: undefined, text: "" }, false],
+  ] as const)("%s", (_what, answer, refused) => {
+    expect(isCredentialRefused(answer as never)).toBe(refused);
+  });
+});
+
+/** What a file takes is not proven by an exchange. */
+it.each<DestinationKind>(["file", "stdout"])("to a %s, the new secret is delivered without a proof", async (kind) => {
+  const world = worldOf({ destination: kind });
+  expect((await rotateOwn(world, { updateProfile: false })).kind).toBe("done");
+  expect(world.account.requests as Request[]).not.toContain("exchange");
+});
