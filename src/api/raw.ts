@@ -69,7 +69,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
   if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
     throw invalidValue("path", path, {
-      why: "it is not one of the API",
+      why: "it is not a path of the API",
       hint: "Start it with /v1, /v1-reference or /api/v1, and leave out spaces.",
     });
   const odd =

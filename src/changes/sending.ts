@@ -223,7 +223,7 @@ const nothing: ReadonlySet<string> = new Set(["refused", "abandoned", "replaced"
 export function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
   for (const { entry, holder } of alongside)
     tell.warn(
-      `${holder.user} on ${holder.host} (process ${holder.pid}) has been making the same since ${holder.since} (journal entry ${entry}). This makes another one.`,
+      `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
     );
 }
 

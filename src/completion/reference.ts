@@ -78,7 +78,7 @@ function flagRow(flag: Flag): string[] {
   const words =
     flag.value?.completion.kind === "words" && !flag.value.completion.open ? flag.value.completion.words : [];
   const missing = words.some((word) => !flag.summary.includes(word));
-  const choices = missing ? `: ${words.map(code).join(", ")}` : "";
+  const choices = missing ? ` (one of: ${words.map(code).join(", ")})` : "";
   return [
     code(`${names}${value}`),
     `${cell(flag.summary)}${choices}${flag.mandatory ? " (required)" : ""}`,

@@ -1,5 +1,5 @@
 // How a help screen reads: what it does, how it is typed, what it takes, and last, where readers look, examples.
-import type { Command, Help, Option } from "commander";
+import type { Argument, Command, Help, Option } from "commander";
 import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
@@ -69,10 +69,22 @@ function shortest({ short, long, flags }: Option): string {
 }
 
 /** Says choices and default in the notation of the texts themselves. */
-export function optionDescription({ description, argChoices = [], defaultValue, negate }: Option): string {
+export function optionDescription({
+  description,
+  argChoices = [],
+  defaultValue,
+  negate = false,
+}: Pick<Option, "description" | "argChoices"> & Partial<Option>): string {
   const isSaid = argChoices.every((choice) => description.includes(choice));
-  const standard = negate || typeof defaultValue !== "string" ? "" : ` (default: ${defaultValue})`;
-  return `${description}${isSaid ? "" : ` (one of: ${argChoices.join(", ")})`}${standard}`;
+  const values = [
+    ...(isSaid ? [] : [`one of: ${argChoices.join(", ")}`]),
+    ...(negate || typeof defaultValue !== "string" ? [] : [`default: ${defaultValue}`]),
+  ];
+  return `${description}${values.length === 0 ? "" : ` (${values.join("; ")})`}`;
+}
+
+export function argumentDescription({ description, argChoices = [] }: Argument): string {
+  return optionDescription({ description, argChoices });
 }
 
 export interface Screen {

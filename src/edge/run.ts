@@ -214,8 +214,8 @@ interface AskedHelp {
 }
 
 async function helpText({ command, helper }: AskedHelp, width: number): Promise<string> {
-  const { helpNotes, helpScreen, optionDescription, rootNotes } = await import("./help-screen.ts");
-  const screen = helpScreen(command, Object.assign(helper, { optionDescription }));
+  const { argumentDescription, helpNotes, helpScreen, optionDescription, rootNotes } = await import("./help-screen.ts");
+  const screen = helpScreen(command, Object.assign(helper, { argumentDescription, optionDescription }));
   // A noun has none.
   const notes = command.parent ? typedFor(command)?.verb : rootNotes;
   return notes ? screen + helpNotes(notes, width) : screen;
@@ -283,7 +283,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   const choice = invalidChoice(message);
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { hint: choice.hint, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
-  if (unknownBelow === undefined) return new Failure("usage", sentence(message), details);
+  if (unknownBelow === undefined) return new Failure("usage", tooMany(message, known) ?? sentence(message), details);
   const { insteadOfUnknown } = await import("./unknown-words.ts");
   const familiar = insteadOfUnknown(unknownBelow, suggestion || undefined);
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
@@ -295,12 +295,16 @@ function sentence(message: string): string {
     .replace(/^required option '(.+)' not specified$/, "$1 is missing")
     .replace(/^option '(?:-\w, )?(.+)' argument missing$/, "$1 needs a value")
     .replace(/^missing required argument '(.+)'$/, "<$1> is missing")
-    .replace(
-      /^(too many arguments for) '(.+)'\. Expected (\d+) arguments? but got (\d+)\.?$/,
-      "$1 $2: expected $3, got $4",
-    )
     .replaceAll(/'([^']*)'/g, '"$1"');
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+}
+
+/** More arguments than the command takes: commander names only its last word. */
+function tooMany(message: string, known: readonly string[]): string | undefined {
+  const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
+  if (most === undefined) return undefined;
+  const taken = { "0": "no arguments", "1": "only one argument" }[most] ?? `only ${most} arguments`;
+  return `integ ${known.length === 0 ? name : known.join(" ")} takes ${taken}.`;
 }
 
 /**

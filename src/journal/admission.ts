@@ -57,7 +57,7 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
 export function changeable(entry: Entry): Entry {
   if (entry.format <= formatVersion) return entry;
   throw new Failure("usage", `The journal entry ${entry.id} was written by a newer integ (format ${entry.format}).`, {
-    meaning: "This version shows it and does not change it. Nothing was sent, nothing changed.",
+    meaning: "This version shows it and does not change it. Nothing was sent and nothing changed.",
     hint: "Upgrade integ, then run the command again.",
     entry: entry.id,
   });
@@ -101,7 +101,7 @@ export function entryOfKey(
   if (isOther || !isSameRequest(entry, intent)) {
     const what = isOther ? `was used as profile "${entry.profile}"` : "was already used for a different request";
     throw new Failure("conflict", `This idempotency key ${what}.`, {
-      meaning: "Nothing was sent, nothing changed. An idempotency key belongs to one request of one account.",
+      meaning: "Nothing was sent and nothing changed. An idempotency key belongs to one request of one account.",
       nextCommand: shell`integ journal show ${entry.id}`,
       entry: entry.id,
     });
@@ -166,7 +166,7 @@ export function assertNoneLost(entries: readonly Entry[]): void {
   const kind = lost.state === "secret_lost" ? "secret_lost" : "undelivered";
   const what = kind === "secret_lost" ? "its one-time secret is lost" : "its secret is kept until you claim it";
   throw new Failure(kind, `The same request was sent before, and ${what}.`, {
-    meaning: `Nothing was sent, nothing changed; ${flags.new} creates another one anyway.`,
+    meaning: `Nothing was sent and nothing changed; ${flags.new} creates another one anyway.`,
     entry: lost.id,
     nextCommand: nextStep(lost) ?? undefined,
   });
@@ -175,7 +175,7 @@ export function assertNoneLost(entries: readonly Entry[]): void {
 /** The refusal of a journal whose entries are elsewhere now. */
 export function movedAway(path: string, to: string): Failure {
   return new Failure("usage", `The entries of the journal ${path} were moved to ${to}.`, {
-    meaning: "Nothing was sent, nothing changed: a change that is recorded here would be missing there.",
+    meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
     hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
   });
 }

@@ -35,7 +35,7 @@ export interface Journal {
   /**
    * Puts an intent on disk, synced, before anything is sent, under one key for ever; the caller holds its lease.
    * @throws Failure: `usage` or `failed` if it cannot be written, `conflict` if the key has another request,
-   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent, nothing changed.
+   * `secret_lost` or `undelivered` if an earlier entry of the same request stops it. Nothing was sent and nothing changed.
    */
   admit(intent: Intent, options?: AdmissionChoice): Promise<Admission>;
   /**

@@ -203,8 +203,8 @@ function absentIn(folder: string, path: string): false {
 function remedyOf(error: unknown): NextStep {
   const isSpace = isDiskFull(error) || isTooLarge(error);
   const hint = isSpace
-    ? "Free space, then resume the walk."
-    : "Check that the file can be written, then resume the walk.";
+    ? "Free space on the disk, then resume the list."
+    : "Check that the file can be written, then resume the list.";
   return { hint, nextCommand: withResume };
 }
 
@@ -219,7 +219,7 @@ function inTheWay(path: string, resume: boolean): Failure {
         nextCommand: withForce,
       })
     : new Failure("usage", `${flags.out}: ${path} already exists.`, {
-        hint: `Name a new file, add ${flags.force} to replace it, or add ${flags.resume} to continue an interrupted walk.`,
+        hint: `Name a new file, add ${flags.force} to replace it, or add ${flags.resume} to continue an interrupted list.`,
       });
 }
 

@@ -180,7 +180,7 @@ function writeFailure(error: unknown): Error {
   const why = errorCode(error) === undefined ? said : systemWords(error);
   return new Failure("failed", `Cannot write to standard output: ${why}.`, {
     ...(code === "ENOSPC" && {
-      meaning: "What was written so far is not the whole result.",
+      meaning: "The output is incomplete.",
       hint: "Free space on the disk, then run the command again.",
     }),
     cause: error,

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../errors.ts";
+import { shell } from "../next-step.ts";
 
 /** An organization id: a UUID of any version (§4.4). */
 export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -70,4 +71,19 @@ function isNamed(value: unknown): value is ReadProfile {
   if (typeof value !== "object" || value === null) return false;
   const { name, region, base_url } = value as Record<string, unknown>;
   return [name, region, base_url].every((part) => typeof part === "string");
+}
+
+/** @param known the profiles that could have been meant */
+export function profileNotFound(name: string, known: readonly string[]): Failure {
+  const message = `Profile "${name}" not found.`;
+  if (known.length > 0)
+    return new Failure("usage", message, {
+      meaning: `Profiles: ${known.join(", ")}.`,
+      nextCommand: shell`integ profiles list`,
+    });
+  return new Failure("usage", message, {
+    meaning: "No profiles are configured.",
+    hint: "Add a profile with integ profiles add.",
+    nextCommand: shell`integ help profiles add`,
+  });
 }

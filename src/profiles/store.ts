@@ -5,7 +5,7 @@ import { ensurePrivateFolder } from "../disk/private-file.ts";
 import type { HeldLock } from "../disk/kernel-lock.ts";
 import { waitForLock } from "../disk/process-lock.ts";
 import { Failure } from "../errors.ts";
-import { checkProfileName } from "./names.ts";
+import { checkProfileName, profileNotFound } from "./names.ts";
 import type { Profile, StoredProfiles } from "./profile.ts";
 import { ProfileFile, readProfileFile, writeProfileFile } from "./profile-file.ts";
 import { shell, flags } from "../next-step.ts";
@@ -32,18 +32,14 @@ function heldFailure(path: string, owner: LockOwner | undefined): Failure {
   });
 }
 
-function notThere(name: string, file: ProfileFile): Failure {
-  const names = file.profiles.map((profile) => profile.name);
-  return new Failure("usage", `Profile "${name}" not found.`, {
-    meaning: names.length > 0 ? `Profiles: ${names.join(", ")}.` : "No profiles are configured.",
-    nextCommand: shell`integ profiles list`,
-  });
-}
-
 function placeIn(file: ProfileFile, name: string): { profile: Profile; index: number } {
   const index = file.profiles.findIndex((profile) => profile.name === name);
   const profile = file.profiles[index];
-  if (profile === undefined) throw notThere(name, file);
+  if (profile === undefined)
+    throw profileNotFound(
+      name,
+      file.profiles.map((one) => one.name),
+    );
   return { profile, index };
 }
 

@@ -86,7 +86,7 @@ test.each(modes)("a driver that is stopped is alive, %s: it is waited for, then 
   const sent = await stopped.next();
   stopped.child.kill("SIGSTOP");
   const [named] = await runToEnd(driver, task(path, native, { key: "by-hand", waitMs: 300 }));
-  expect(named).toMatchObject({ failed: "failed", exitCode: 1, meaning: "Nothing was sent, nothing changed." });
+  expect(named).toMatchObject({ failed: "failed", exitCode: 1, meaning: "Nothing was sent and nothing changed." });
   expect(named?.message).toContain(`entry ${sent?.sent} is in use by process ${stopped.child.pid}; integ waited 0.3 s`);
   const [other] = await runToEnd(driver, task(path, native));
   expect(other).toMatchObject({ kind: "new" });

@@ -301,7 +301,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
               }
               if (!sent && failure) {
                 refused += 1;
-                expect(failure, where).toMatchObject({ meaning: "Nothing was sent, nothing changed." });
+                expect(failure, where).toMatchObject({ meaning: "Nothing was sent and nothing changed." });
                 expect([1, 2], where).toContain(failure.exitCode);
                 if (["EACCES", "EROFS"].includes(error ?? "") && name !== "unlink")
                   expect(failure.exitCode, where).toBe(2);

@@ -371,7 +371,7 @@ describe("several at once, and by other names", () => {
     expect(one.code).toBe(0);
     const [second] = await account.live();
     const two = await integ("oauth-clients", "rotate", first!.id, "--secret-file", "a.secret", "--force");
-    expect(two.stderr).toContain(`${first!.id} was rotated: ${second!.id} followed it.`);
+    expect(two.stderr).toContain(`${first!.id} was rotated; its successor is ${second!.id}.`);
     const [third, ...more] = await account.live();
     expect({ more, isNew: third!.id !== second!.id }).toEqual({ more: [], isNew: true });
     expect(rowsOf(await integ("plan", "--json"))).toMatchObject([{ action: "none", resource_id: third!.id }]);

@@ -197,7 +197,7 @@ describe("oauth-clients rotate", () => {
     expect((await rotate(at, id, "--secret-file", "new.secret")).code).toBe(0);
     const [successor] = await live();
     const { code, stderr } = await rotate(at, id, "--secret-file", "third.secret");
-    expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} was rotated: ${successor} followed it.`)]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`${id} was rotated; its successor is ${successor}.`)]);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(successor);
   });

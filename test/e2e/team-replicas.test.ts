@@ -76,7 +76,7 @@ describe.skipIf(isWithoutPostgres("a team's journal with replicas"))("a team's j
     const before = await requests();
     const refused = await ada.integ(create("--secret-file", "b"), alone);
     expect([refused.code, refused.stderr]).toEqual([11, expect.stringContaining("is read-only")]);
-    expect(refused.stderr).toContain("Nothing was sent, nothing changed.");
+    expect(refused.stderr).toContain("Nothing was sent and nothing changed.");
     expect(await requests()).toBe(before);
     const list = await ada.integ(["journal", "list", "--all", "--json"], alone);
     expect((JSON.parse(list.stdout) as { data: unknown[] }).data).toHaveLength(1);

@@ -165,7 +165,7 @@ describe.skipIf(isWithoutPostgres("a team's journal"))("a team's journal", () =>
     const other = await eve.integ(create());
     expect([other.code, other.stderr]).toEqual([
       0,
-      expect.stringContaining(`(process ${child.pid}) has been making the same since`),
+      expect.stringContaining(`(process ${child.pid}) has been creating the same one since`),
     ]);
     expect((await eve.integ(["journal", "release", id])).code).toBe(2);
     expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);

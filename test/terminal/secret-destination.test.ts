@@ -103,7 +103,7 @@ describe("a creation asks where the secret goes", () => {
 
 describe("a rotation", () => {
   it.each([
-    ["", " If you choose the screen, the default overlap is 24h, not 0s."],
+    ["", " If the secret is shown on the terminal, the default overlap is 24h, not 0s."],
     [" --overlap 1h", ""],
     [" --keep-old", ""],
   ])("%s as a dry run notes what the command itself would ask", async (more, overlap) => {

@@ -3,7 +3,7 @@ import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) =>
-    command.addArgument(command.createArgument("<shell>", "the shell that will read the script").choices(shells)),
+    command.addArgument(command.createArgument("<shell>", "Shell that reads the script").choices(shells)),
   examples: [
     {
       line: "echo 'source <(integ completion bash)' >> ~/.bashrc",
@@ -11,7 +11,7 @@ export const command = defineVerb({
     },
     {
       line: "echo 'source <(integ completion zsh)' >> ~/.zshrc",
-      does: "zsh; its completion must be on before: autoload -U compinit && compinit",
+      does: "zsh; run autoload -U compinit && compinit first",
     },
     {
       line: "mkdir -p ~/.config/fish/completions && integ completion fish > ~/.config/fish/completions/integ.fish",

@@ -18,7 +18,7 @@ const view = {
 
 export const command = defineVerb({
   fields: view.columns.map(({ path }) => path),
-  configure: (command) => addListOptions(command.option("--type <type>", "Only entities of this type, e.g. person")),
+  configure: (command) => addListOptions(command.option("--type <type>", "Only entities of this type, such as person")),
   examples: [
     { line: "integ entities list --profile sandbox", does: "one page, with no account" },
     { line: "integ entities list --all --json | jq '.data[].email'", does: "every entity, for a script" },

@@ -10,7 +10,7 @@ import { entryView } from "./view.ts";
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<id>", "The entry to stop tracking"),
   examples: [
-    { line: "integ journal forget 6k2f9", does: "ask first, and show what may be left behind" },
+    { line: "integ journal forget 6k2f9", does: "show what may be left behind, then confirm" },
     { line: "integ journal forget 6k2f9 --yes", does: "skip the question" },
   ],
   more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished. It then stops counting as unfinished.",

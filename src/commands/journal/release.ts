@@ -3,12 +3,12 @@ import { Failure } from "../../errors.ts";
 import { askEntry } from "../options/known-names.ts";
 
 export const command = defineVerb({
-  configure: (command) => addDryRun(command).argument("<id>", "The entry whose lease is to end"),
+  configure: (command) => addDryRun(command).argument("<id>", "The entry to release"),
   examples: [
-    { line: "integ journal release 6k2f9", does: "asks first, and names the process that holds it" },
+    { line: "integ journal release 6k2f9", does: "show the holder, then confirm" },
     { line: "integ journal release 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "For an entry whose process has ended or hangs on another machine or in another container. Of a journal in a file, the process must have made no step for ten minutes, and one that can be seen to run keeps its entry. In a team's journal a lease ends by itself too: journal list says who holds it, and journal show until when. The process records nothing more. What it sent may still arrive: an access key's request is looked into only after the time at which the lease would have ended.",
+  more: "Use this if the process that holds the entry has ended or hangs on another machine or in another container. With a file journal, integ releases the entry only if the process has done nothing for ten minutes and is not known to be running. With a team's journal the lease also expires on its own; `journal list` shows the holder, `journal show` the expiry. The process records nothing more, but a request that it sent may still arrive. integ recovers an access-key request only after the original lease would have expired.",
   asks: (context) => askEntry(context, { question: "Which entry is to be released?" }),
   async run(context, { args: [id], options }) {
     const { output } = context;

@@ -11,7 +11,12 @@ import { accessKeyView, deliveredKeyView } from "./keys.ts";
 export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
-      addKeyOptions(addDryRun(command)).option("--new", "Create another one, even if the same creation is unfinished"),
+      addKeyOptions(
+        addDryRun(command).option(
+          "--name <name>",
+          "Name of the key, 1 to 255 characters; usually the integration that owns it",
+        ),
+      ).option("--new", "Create another one, even if the same creation is unfinished"),
     ),
   examples: [
     {

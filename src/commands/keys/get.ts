@@ -9,7 +9,7 @@ export const command = defineVerb({
     { line: "integ keys get ak_123", does: "one key, without its secret" },
     { line: "integ keys get nightly-sync --json | jq -r .expiresAt", does: "by its name, for a script" },
   ],
-  more: "The legacy contract has no request for one key: it is looked for in the list. Of several keys of one name the active one is shown.",
+  more: "The legacy contract has no request for one key: integ searches the list. If several keys have the same name, integ shows the active one.",
   asks: askKey("Which key?"),
   async run(context, { args: [typed] }) {
     const { text } = await findKey(context, await context.connect(), typed);

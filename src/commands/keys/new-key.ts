@@ -7,7 +7,6 @@ import { Failure } from "../../errors.ts";
 
 export const addKeyOptions = sharedOptions((command) =>
   command
-    .option("--name <name>", "Name of the key, 1 to 255 characters; usually the integration that owns it")
     .option("--expires-at <time>", "Expiry: ISO 8601 with a zone, or never")
     .option("--expires-in <duration>", "Lifetime instead of --expires-at, such as 90d")
     .addOption(
@@ -22,7 +21,8 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-name-marker", "Send the name as given"),
 );
-export type KeyFlags = FlagsOf<typeof addKeyOptions>;
+/** Each command says itself what its `--name` is. */
+export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
  * Whether the name gets a mark. With a team's journal it does unless it is asked not to: who finishes a lost creation there

@@ -10,7 +10,7 @@ import { askKey, revokedKeyView } from "./keys.ts";
 export const command = defineVerb({
   configure: (command) => addDryRun(command.argument("<id...>", "Ids of the keys")),
   examples: [
-    { line: "integ keys revoke ak_123", does: "ask first" },
+    { line: "integ keys revoke ak_123", does: "confirm first" },
     { line: "integ keys revoke ak_123 ak_124 --yes", does: "several; skip the question; safe to repeat" },
   ],
   asks: askKey("Which key should be revoked?"),

@@ -19,13 +19,17 @@ export const command = defineVerb({
         addDryRun(command)
           .argument(
             "[id]",
-            "The key's id; of one that was replaced: what followed it. Without one: the key that --name names",
+            "Id of the key. If that key was replaced, integ rotates its successor. Without an id, --name selects the key",
+          )
+          .option(
+            "--name <name>",
+            "Without <id>: name of the policy item or key to rotate. With <id> and --by-replacement: name of the new key",
           )
           .option("--update-profile", "Make the new secret the credential of the profile that rotates")
           .option("--by-replacement", "Create another key like it, prove it, then revoke this one")
           .option(
             "--overlap <duration>",
-            "With --by-replacement: how long both work (default: 0s; 24h if you choose the screen)",
+            "With --by-replacement: how long both work (default: 0s; 24h if the secret is shown on the terminal)",
           )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),
@@ -41,7 +45,7 @@ export const command = defineVerb({
       does: "in place: the old secret stops working immediately, and a lost response can leave none that works",
     },
   ],
-  more: "Flags of the new key (--name, --type, --scope, --expires-in) are for --by-replacement: give what the API does not show of the old key; integ never widens a key's access silently.",
+  more: "--name, --type, --scope and --expires-in describe the new key of --by-replacement. Set every property that the API does not show for the old key. integ never extends a key's access without asking.",
   async run(context, { args: [typed], options: given }) {
     const { id, options } = await keyOf(context, typed, given);
     checkFlags(id, options);

@@ -17,7 +17,7 @@ export const command = defineVerb({
         .option("--all", "Revoke every client of the service account that the journal knows"),
     ),
   examples: [
-    { line: "integ oauth-clients revoke oc_123", does: "ask first; the client's tokens stop working immediately" },
+    { line: "integ oauth-clients revoke oc_123", does: "confirm first; the client's tokens stop working immediately" },
     { line: "integ oauth-clients revoke oc_123 oc_124 --yes", does: "several; skip the question; safe to repeat" },
     { line: "integ oauth-clients revoke --service-account sa_1 --all", does: "list them, ask, then revoke" },
   ],

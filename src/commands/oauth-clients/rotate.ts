@@ -24,11 +24,11 @@ export const command = defineVerb({
   configure: (command) =>
     addSecretOptions(
       addDryRun(command)
-        .argument("[id]", "Resource id of the client to replace; of one that was rotated: what followed it")
+        .argument("[id]", "Resource id of the client. If that client was rotated, integ rotates its successor")
         .option("--name <name>", "The client of this item of a policy, in place of <id>")
         .option(
           "--overlap <duration>",
-          "How long both work after the new one is proven (default: 0s; 24h if you choose the screen)",
+          "How long both work after the new one is proven (default: 0s; 24h if the secret is shown on the terminal)",
         )
         .option("--keep-old", "Do not revoke the old client")
         .option("--replace-lost-secret", "If the new secret is lost: revoke that new client and create another")

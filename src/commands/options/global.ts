@@ -55,7 +55,7 @@ export function addGlobalOptions(command: Command): void {
       command
         .createOption(
           "-o, --output <format>",
-          `Output format: ${formats.join(", ")} (default: table) [env: INTEG_OUTPUT]`,
+          `Output format (one of: ${formats.join(", ")}; default: table) [env: INTEG_OUTPUT]`,
         )
         .choices(formats),
     )

@@ -38,7 +38,7 @@ export function formatOfFile(
   const found = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
   if (found !== "table") return found;
   throw new Failure("usage", `--out: ${path} would be a table, which cannot be resumed.`, {
-    hint: `Choose -o ndjson, json, csv or yaml${typedFormat ? "" : `, or a name that says it: --out ${quotedWord(`${path}.ndjson`)}`}.`,
+    hint: `Choose -o ndjson, json, csv or yaml${typedFormat ? "" : `, or use a file name that ends in .ndjson, .json, .csv or .yaml: --out ${quotedWord(`${path}.ndjson`)}`}.`,
   });
 }
 

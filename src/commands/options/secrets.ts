@@ -47,24 +47,31 @@ export const addSecretOptions = sharedOptions((command) =>
       command
         .createOption(
           "--secret-format <format>",
-          "Format for the file or command before it; also template:<text> (default: raw, the secret's bytes alone)",
+          `Format for the preceding --secret-file or --secret-command (one of: ${secretFormats.join(", ")}, template:<text>; default: raw, only the secret's bytes)`,
         )
         .choices(secretFormats)
         .argParser(inOrder),
     )
-    .option("--secret-env <names>", "Variables for the file or command before it: NAME=field,…", inOrder)
+    .option(
+      "--secret-env <names>",
+      "Variables to write for the preceding --secret-file or --secret-command (NAME=field,…)",
+      inOrder,
+    )
     .option(
       "--secret-check-command <command>",
-      "Print the secret that the command before it stored, to be compared",
+      "Command that prints the stored secret, so that integ can compare it; follows its --secret-command",
       inOrder,
     )
     .addOption(
       command
-        .createOption("--secret-check <how>", "What the check before it does: print the secret, or only exit with 0")
+        .createOption(
+          "--secret-check <how>",
+          "What the preceding check proves (one of: output, the printed secret is the same; exit, the exit status is 0; default: output)",
+        )
         .choices(["output", "exit"] satisfies SecretCheck["by"][])
         .argParser(inOrder),
     )
-    .option("--secret-command-timeout <duration>", "Time limit for each of these commands (default: 60s)")
+    .option("--secret-command-timeout <duration>", "Time limit for each --secret-command and each check (default: 60s)")
     .option("--force", "Let --secret-file replace an existing file"),
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
@@ -221,7 +228,7 @@ export async function askDestination(
   const isNamed = typed.to.length > 0 || typed.as !== undefined || typed.force === true;
   if (isNamed || !output.interactive || !output.isScreen) return { options: typed, isScreen: false };
   if (dryRun) {
-    const overlap = overlaps ? " If you choose the screen, the default overlap is 24h, not 0s." : "";
+    const overlap = overlaps ? " If the secret is shown on the terminal, the default overlap is 24h, not 0s." : "";
     output.note(`Without --dry-run, the command asks where the secret goes.${overlap}`);
     return { options: typed, isScreen: false };
   }

@@ -38,6 +38,6 @@ export async function newestInPlaceOf(context: Context, id: string): Promise<str
     seen.add(next);
     current = next;
   }
-  if (current !== id) context.output.note(`${id} was rotated: ${current} followed it.`);
+  if (current !== id) context.output.note(`${id} was rotated; its successor is ${current}.`);
   return current;
 }

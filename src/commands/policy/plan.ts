@@ -19,7 +19,7 @@ export const command = defineVerb({
       .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
   examples: [
     { line: "integ plan", does: "show what integ apply would do; change nothing" },
-    { line: "integ plan --out plan.json; integ apply plan.json", does: "apply what was looked at, and nothing else" },
+    { line: "integ plan --out plan.json; integ apply plan.json", does: "apply exactly the reviewed plan" },
     { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
   ],
   more: "Exit 0: nothing to do. Exit 10: something to do.",

@@ -36,16 +36,12 @@ interface Row {
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),
   configure: (command) =>
-    addPolicyFile(command).option(
-      "--expires-within <duration>",
-      "Time before its expiry from which a key is shown",
-      "14d",
-    ),
+    addPolicyFile(command).option("--expires-within <duration>", "Show keys that expire within this time", "14d"),
   examples: [
     { line: "integ status", does: "profile, unfinished changes, what is due, slots, keys about to expire" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
-  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). Always exit 0 if it could be read: integ plan and integ doctor judge.`,
+  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan or integ doctor.`,
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");

@@ -16,7 +16,7 @@ export const command = defineVerb({
   examples: [
     {
       line: "integ profiles add prod --region eu --base-url https://api.eu.example.com",
-      does: "asks for the API key, hidden",
+      does: "prompt for the API key, without showing it",
     },
     {
       line: "pass show integ | integ profiles add ci --region us --base-url https://api.us.example.com --api-key-stdin",

@@ -1,6 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
+import { profileNotFound } from "../../profiles/names.ts";
 import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
 import { testCall } from "./test-call.ts";
 import { isBoundElsewhere, warnOfUnfinished } from "./unfinished.ts";
@@ -22,9 +23,10 @@ export const command = defineVerb({
     const store = await context.profiles.store();
     const before = store.get(name);
     if (!before)
-      throw new Failure("usage", `Profile "${name}" not found.`, {
-        nextCommand: shell`integ profiles list`,
-      });
+      throw profileNotFound(
+        name,
+        store.list().map((one) => one.name),
+      );
     const typed = await settingsOf(context, options, before);
     const version = context.settings.serviceVersion;
     const changes = { ...typed, ...(version !== undefined && { service_version: version }) };

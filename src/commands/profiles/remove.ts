@@ -1,20 +1,21 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { shell } from "../../next-step.ts";
+import { profileNotFound } from "../../profiles/names.ts";
 import { warnOfUnfinished } from "./unfinished.ts";
 
 export const command = defineVerb({
   configure: (command) => addDryRun(command).argument("<name>", "The profile to remove"),
-  examples: [{ line: "integ profiles remove old", does: "ask first; the stored credential is removed too" }],
+  examples: [{ line: "integ profiles remove old", does: "confirm first; the stored credential is removed too" }],
   asks: askProfile("Which profile should be removed?"),
   async run(context, { args: [name], options }) {
     const store = await context.profiles.store();
     const profile = store.get(name);
     if (!profile)
-      throw new Failure("usage", `Profile "${name}" not found.`, {
-        nextCommand: shell`integ profiles list`,
-      });
+      throw profileNotFound(
+        name,
+        store.list().map((one) => one.name),
+      );
     await warnOfUnfinished(context, profile, "removed");
     if (options.dryRun) {
       const { showSteps } = await import("../running/dry-run.ts");

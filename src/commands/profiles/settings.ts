@@ -21,11 +21,11 @@ export const addProfileOptions = sharedOptions((command) =>
       command
         .createOption(
           "--basic-style <style>",
-          "How HTTP Basic sends the key: apikey-user or key-as-user (default: apikey-user)",
+          "How HTTP Basic sends the key (one of: apikey-user, key-as-user; default: apikey-user)",
         )
         .choices(["apikey-user", "key-as-user"]),
     )
-    .option("--client-id <id>", "OAuth client credentials instead of an API key")
+    .option("--client-id <id>", "Client id, to use OAuth client credentials instead of an API key")
     .option("--client-secret-stdin", "Read the client secret from standard input")
     .option("--client-secret-command <command>", "A command that prints the client secret, run at each use")
     .option("--token-endpoint <url>", "Token endpoint of the client")
@@ -35,7 +35,7 @@ export const addProfileOptions = sharedOptions((command) =>
       command
         .createOption(
           "--client-auth <method>",
-          "Client authentication: client_secret_basic or client_secret_post (default: client_secret_basic)",
+          "Client authentication (one of: client_secret_basic, client_secret_post; default: client_secret_basic)",
         )
         .choices(["client_secret_basic", "client_secret_post"]),
     )
@@ -44,8 +44,8 @@ export const addProfileOptions = sharedOptions((command) =>
       "A command that turns the key, on its standard input, into a legacy bearer token",
     )
     .option("--access-token-endpoint <url>", "An endpoint that exchanges the key for a legacy bearer token")
-    .option("--verify", "Send a test request with the credential once it is stored")
-    .option("--no-verify", "Send none, and accept a host that names another region"),
+    .option("--verify", "Send a test request with the credential after it is stored")
+    .option("--no-verify", "Send no test request, and accept a host of another region"),
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 

@@ -1,8 +1,8 @@
 import { Failure } from "../../errors.ts";
+import { profileNotFound } from "../../profiles/names.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { defineVerb } from "../verb.ts";
 import { profileRow, profileView, sandboxRow } from "./view.ts";
-import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: profileView().columns.map(({ path }) => path),
@@ -20,7 +20,7 @@ export const command = defineVerb({
     if (stored) await context.output.resource(profileRow(stored, store.default), view);
     else if (region) await context.output.resource(sandboxRow(name, region, store.default), view);
     else if (name === "env") await context.output.resource(await environmentRow(context), view);
-    else throw new Failure("usage", `Profile "${name}" not found.`, { nextCommand: shell`integ profiles list` });
+    else throw profileNotFound(name, [...store.list().map((one) => one.name), ...sandboxRegions.keys()]);
   },
 });
 

@@ -173,7 +173,7 @@ export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
     context.output.warn(
-      `The journal ${context.settings.journalPath} is empty, for example after a crash or a full disk at its first record. A new one is started. If it had entries, stop now and restore a copy.`,
+      `The journal ${context.settings.journalPath} is empty. A crash or a full disk can cause this. integ starts a new journal. If the old one had entries, stop now and restore a copy.`,
     );
   if (places === 0) return;
   context.output.warn(

@@ -113,7 +113,7 @@ export class JournalLocks {
     const attempt = tryLockRange(this.#path, range, this.#means.kernel);
     if (attempt !== "no_locks" || !hasOtherPaths(this.#path)) return attempt;
     throw new Failure("usage", `The journal ${this.#path} has another path too, and cannot be locked here.`, {
-      meaning: "Two processes could send the same change. Nothing was sent, nothing changed.",
+      meaning: "Two processes could send the same change. Nothing was sent and nothing changed.",
       hint: "Remove its second name (a hard link), or mount its folder instead of the file.",
     });
   }

@@ -26,7 +26,7 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   if (stat.nlink === 0 && isAt(path, fd)) {
     // Mounted by itself: the path leads to it still, and its name elsewhere leads to another.
     throw new Failure("usage", `The journal ${path} was replaced on the file system that it is mounted from.`, {
-      meaning: "Nothing was sent, nothing changed: records written here would be lost.",
+      meaning: "Nothing was sent and nothing changed: records written here would be lost.",
       hint: "Mount its folder instead of the file, then run the command again.",
     });
   }
@@ -117,7 +117,7 @@ export function isOfItsEntries(action: string): boolean {
 }
 
 /** What a failed operation means for the person; reported with every failure of an admission. */
-export const nothingSent = "Nothing was sent, nothing changed.";
+export const nothingSent = "Nothing was sent and nothing changed.";
 
 /**
  * A failing file call as a Failure: `usage` where the path is unusable, else `failed`. A Failure passes unchanged, and

@@ -127,7 +127,7 @@ function wrong(text: string, what: string, hint?: Advice): Failure {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1] ?? "";
   const shown = scheme === "" ? "" : ` (${scheme}://…)`;
   return new Failure("usage", `The address of the journal${shown} cannot be used: ${what}.`, {
-    meaning: "Nothing was sent, nothing changed.",
+    meaning: "Nothing was sent and nothing changed.",
     hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.",
   });
 }
@@ -260,7 +260,7 @@ function refusePlain({ sslMode, hosts }: Address): void {
   const far = hosts.find((host) => !isLocal(host));
   if (far === undefined) return;
   throw new Failure("usage", `sslmode=${sslMode} would send the journal unprotected to ${far.name}.`, {
-    meaning: "Nothing was sent, nothing changed. Plain connections are for this machine only.",
+    meaning: "Nothing was sent and nothing changed. Plain connections are for this machine only.",
     hint: "Use sslmode=verify-full, with sslrootcert=<file> for an authority of your own.",
   });
 }

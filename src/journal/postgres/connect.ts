@@ -151,7 +151,7 @@ function configOf(host: Host, address: Address, { env, home, user: ownName }: Su
         "usage",
         `The server of the journal asks for the password of the role ${user}, and there is none.`,
         {
-          meaning: `Nothing was sent, nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
+          meaning: `Nothing was sent and nothing changed.${found.ignored === undefined ? "" : ` ${found.ignored}.`}`,
           hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
         },
       );
@@ -187,7 +187,7 @@ function certificate(path: string, parameter: string): Buffer {
   } catch (error) {
     const why = error instanceof Error ? error.message : "";
     throw new Failure("usage", `The file of ${parameter} cannot be read: ${why}.`, {
-      meaning: "Nothing was sent, nothing changed.",
+      meaning: "Nothing was sent and nothing changed.",
       hint: `Set ${parameter} to a file in PEM form.`,
     });
   }

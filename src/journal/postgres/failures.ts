@@ -86,7 +86,11 @@ const byCode: readonly (readonly [pattern: RegExp, words: Words])[] = [
  * @param shown the address without its password
  * @returns the Failure for what a server refused or a connection met; what is neither (a bug) as it is
  */
-export function journalFailure(error: unknown, shown: string, meaning = "Nothing was sent, nothing changed."): unknown {
+export function journalFailure(
+  error: unknown,
+  shown: string,
+  meaning = "Nothing was sent and nothing changed.",
+): unknown {
   if (error instanceof Failure) return error;
   if (error instanceof LostConnection)
     return new Failure("unreachable", `The journal ${shown} cannot be reached: ${error.message}.`, {

@@ -42,7 +42,7 @@ export interface PostgresJournalParts extends Omit<LeaseParts, "held"> {
 /** Entries of a long list that are read together. */
 const pageLength = 1000;
 
-const nothingSent = "Nothing was sent, nothing changed.";
+const nothingSent = "Nothing was sent and nothing changed.";
 
 function entryIn(row: Row): Entry | undefined {
   return typeof row.content === "string" ? entryOfContent(row.content) : undefined;

@@ -111,7 +111,7 @@ function assertVersion(version: number): void {
     "usage",
     `The team's journal has tables of version ${version}; this integ needs version ${schemaVersion}.`,
     {
-      meaning: "Nothing was sent, nothing changed.",
+      meaning: "Nothing was sent and nothing changed.",
       ...(isNewer ? { hint: "Upgrade integ, then run the command again." } : { nextCommand: initCommand }),
     },
   );
@@ -120,7 +120,7 @@ function assertVersion(version: number): void {
 export function assertUsable({ encoding }: Server): void {
   if (encoding === "UTF8") return;
   throw new Failure("usage", `The database of the journal has the encoding ${encoding}, and UTF8 is needed.`, {
-    meaning: "Nothing was sent, nothing changed.",
+    meaning: "Nothing was sent and nothing changed.",
     hint: "Create another database: CREATE DATABASE integ ENCODING 'UTF8' TEMPLATE template0.",
   });
 }
@@ -133,7 +133,7 @@ export async function checkTables(query: Query, tables: Tables): Promise<void> {
   const rows = await query(`SELECT key, value FROM ${tables.meta}`).catch((error: unknown) => {
     if (serverErrorOf(error)?.code !== "42P01" && serverErrorOf(error)?.code !== "3F000") throw error;
     throw new Failure("usage", `The schema ${tables.schema} of this database does not have a journal yet.`, {
-      meaning: "Nothing was sent, nothing changed.",
+      meaning: "Nothing was sent and nothing changed.",
       nextCommand: initCommand,
     });
   });

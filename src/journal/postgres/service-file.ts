@@ -55,7 +55,7 @@ export function sectionOf(text: string, name: string, file: string): Said | unde
 
 function refused(what: string, hint: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
-    meaning: "Nothing was sent, nothing changed.",
+    meaning: "Nothing was sent and nothing changed.",
     hint,
   });
 }

@@ -166,7 +166,7 @@ function nameStatementMode(error: unknown): never {
     "usage",
     "The pooler before the server of the journal allows no transactions (pool_mode = statement).",
     {
-      meaning: "Nothing was sent, nothing changed.",
+      meaning: "Nothing was sent and nothing changed.",
       hint: "Use PgBouncer with pool_mode = transaction or session, or connect to the server itself.",
       cause: error,
     },

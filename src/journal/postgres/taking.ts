@@ -90,7 +90,7 @@ function timedOut({ id, row }: Busy, waitMs: number): Failure {
   const times = holder === undefined ? "" : ` since ${holder.since}; its lease ends at ${holder.until}`;
   const what = `Journal entry ${id} is in use by ${who}${times}; integ waited ${Math.round(waitMs / 100) / 10} s.`;
   return new Failure("outcome_unknown", what, {
-    meaning: "Nothing was sent, nothing changed.",
+    meaning: "Nothing was sent and nothing changed.",
     hint: "Wait for that process, or take the entry from it if it has ended.",
     nextCommand: shell`integ journal release ${id}`,
     entry: id,

@@ -56,7 +56,7 @@ async function refusal(path: string): Promise<Failure> {
     .admit(intent())
     .catch((failed: unknown) => failed);
   if (!(error instanceof Failure)) throw new Error(`no Failure: ${String(error)}`);
-  expect(error.details.meaning ?? "Nothing was sent, nothing changed").toMatch(/nothing|as it is|shows/i);
+  expect(error.details.meaning ?? "Nothing was sent and nothing changed").toMatch(/nothing|as it is|shows/i);
   return error;
 }
 

@@ -55,7 +55,7 @@ describe("what a server refuses", () => {
     expect(failure.message).toBe(
       `The server of the journal postgresql://h/d ${words}: what the server says (SQLSTATE ${code}).`,
     );
-    expect(failure.details).toEqual({ meaning: "Nothing was sent, nothing changed.", ...step });
+    expect(failure.details).toEqual({ meaning: "Nothing was sent and nothing changed.", ...step });
   });
 
   it.each(["22P02", "42601", "23505", "01000", "A28P1", "X57P0"])("%s: what it says, and a check", (code) => {
@@ -72,7 +72,7 @@ describe("what a server refuses", () => {
     expect(failure.kind).toBe("unreachable");
     expect(failure.message).toBe("The journal postgresql://h/d cannot be reached: the connection was closed.");
     expect(failure.details).toEqual({
-      meaning: "Nothing was sent, nothing changed.",
+      meaning: "Nothing was sent and nothing changed.",
       nextCommand: "integ doctor",
     });
     expect(new LostConnection("x").name).toBe("LostConnection");

@@ -141,7 +141,7 @@ describe.skipIf(isSkipped)("a server", () => {
         `The server of the journal asks for the password of the role ${role.name}, and there is none.`,
       );
       expect((none as Failure).details).toEqual({
-        meaning: "Nothing was sent, nothing changed.",
+        meaning: "Nothing was sent and nothing changed.",
         hint: "Set PGPASSWORD, or add a line to ~/.pgpass.",
       });
     });
@@ -156,7 +156,7 @@ describe.skipIf(isSkipped)("a server", () => {
         expect((failure as Failure).kind).toBe("usage");
         expect(failure.message).toMatch(new RegExp(`^The file of ${parameter} cannot be read: ENOENT.*${value}`));
         expect((failure as Failure).details).toEqual({
-          meaning: "Nothing was sent, nothing changed.",
+          meaning: "Nothing was sent and nothing changed.",
           hint: `Set ${parameter} to a file in PEM form.`,
         });
       }
@@ -184,7 +184,7 @@ describe.skipIf(isSkipped)("a server", () => {
       const home = homeWith(line, 0o640);
       const failure = await refusalOf(here(), { env: {}, home });
       expect((failure as Failure).details.meaning).toBe(
-        `Nothing was sent, nothing changed. ${home}/.pgpass can be read by others and is ignored: chmod 600 ${home}/.pgpass.`,
+        `Nothing was sent and nothing changed. ${home}/.pgpass can be read by others and is ignored: chmod 600 ${home}/.pgpass.`,
       );
     });
 
