@@ -51,7 +51,9 @@ describe("the lint of words", () => {
     collect(tree.root);
     for (const { long, summary } of tree.globals) summaries.push(`${long}: ${summary}`);
     expect(summaries.length).toBeGreaterThan(100);
-    const marked = summaries.filter((summary) => /\(.*default|one of|\[env|INTEG_/.test(summary.replace(/^.*?: /, "")));
+    const marked = summaries.filter((summary) =>
+      /\(.*default|one of:|\[env|INTEG_/.test(summary.replace(/^.*?: /, "")),
+    );
     const notation = / (\((one of: [^()]+; )?default: [^()]+\))?( ?\[env: [A-Z_]+\])?$/;
     expect(marked.filter((summary) => !notation.test(summary))).toEqual([]);
     expect(summaries.filter((summary) => summary.endsWith("."))).toEqual([]);
