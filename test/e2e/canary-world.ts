@@ -11,12 +11,14 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { ChildProcess } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Account } from "../support/account.ts";
 import { Canaries, readableByOthers, type Sighting } from "../support/canaries.ts";
 import { type Ended, Home, program, type RunOptions } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
+import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { straceAbsent } from "../support/strace.ts";
 
@@ -30,6 +32,12 @@ export interface Allowed extends RunOptions {
   readonly under?: readonly string[];
 }
 
+/** What a child is started with. */
+interface Started {
+  readonly args: readonly string[];
+  readonly envPairs: readonly string[];
+}
+
 export class CanaryWorld {
   readonly canaries = new Canaries();
   readonly sightings: Sighting[] = [];
@@ -38,6 +46,8 @@ export class CanaryWorld {
   readonly account: Account;
   readonly #tools = mkdtempSync(join(tmpdir(), "integ-canary-"));
   readonly #homes: Home[] = [];
+  /** Profiles whose credential a command prints. */
+  readonly #ofCommands = new Set<string>();
   relay!: RecordingRelay;
   runs = 0;
   children = 0;
@@ -133,8 +143,11 @@ done`;
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
     // What a test puts into the program itself does not go well with a tracer.
-    const isTraced = straceAbsent === undefined && options.env?.NODE_OPTIONS === undefined;
-    const ended = await home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
+    const isOrdinary = options.env?.NODE_OPTIONS === undefined;
+    const isTraced = straceAbsent === undefined && isOrdinary && this.#mayStart(words);
+    const run = (): Promise<Ended> =>
+      home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
+    const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);
     const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
     // The masks of GitHub Actions are the one exception (docs/design/destinations.md).
     const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
@@ -146,6 +159,33 @@ done`;
     ];
     this.sightings.push(...found.map((one) => ({ ...one, place: `${one.place} after ${what}` })));
     return ended;
+  }
+
+  /** Whether a command may start processes. A sample traces only those, and the others run in this process. */
+  #mayStart(words: readonly string[]): boolean {
+    const names = words.some((word) => word.includes("-command"));
+    if (names && words[0] === "profiles") this.#ofCommands.add(words[2]!);
+    return isFull || names || words.some((word) => this.#ofCommands.has(word));
+  }
+
+  /** In this process children are seen where they start. */
+  async #watched(run: () => Promise<Ended>): Promise<Ended> {
+    const { prototype } = ChildProcess as unknown as { prototype: { spawn: (options: Started) => unknown } };
+    const { spawn } = prototype;
+    const { canaries, sightings } = this;
+    const world = this;
+    prototype.spawn = function (this: ChildProcess, options) {
+      world.children += 1;
+      sightings.push(
+        ...canaries.search("a child's arguments or environment", [...options.args, ...options.envPairs].join("\n")),
+      );
+      return spawn.call(this, options);
+    };
+    try {
+      return await run();
+    } finally {
+      prototype.spawn = spawn;
+    }
   }
 
   /** What was handed to the processes that the program started: arguments and environments. */
