@@ -50,7 +50,7 @@ export default defineConfig({
     maxWorkers: 4,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
-    globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts"],
+    globalSetup: ["test/support/clean-tree.ts", "test/support/full-figures.ts", "test/support/postgres-template.ts"],
     projects: [
       {
         test: {

@@ -172,13 +172,13 @@ done`;
   async #watched(run: () => Promise<Ended>): Promise<Ended> {
     const { prototype } = ChildProcess as unknown as { prototype: { spawn: (options: Started) => unknown } };
     const { spawn } = prototype;
-    const { canaries, sightings } = this;
-    const world = this;
+    const look = ({ args, envPairs }: Started): void => {
+      this.children += 1;
+      const given = [...args, ...envPairs].join("\n");
+      this.sightings.push(...this.canaries.search("a child's arguments or environment", given));
+    };
     prototype.spawn = function (this: ChildProcess, options) {
-      world.children += 1;
-      sightings.push(
-        ...canaries.search("a child's arguments or environment", [...options.args, ...options.envPairs].join("\n")),
-      );
+      look(options);
       return spawn.call(this, options);
     };
     try {

@@ -12,6 +12,8 @@ export interface Run {
   readonly cwd: string;
   /** Interrupted after so many milliseconds, as by two Ctrl-C. */
   readonly limitMs?: number | undefined;
+  /** Standard output is a terminal so wide. */
+  readonly columns?: number | undefined;
 }
 
 export interface RunEnd {
@@ -38,10 +40,11 @@ function collect(): Collected {
 }
 
 /** Runs one command to its end in this process; one at a time. */
-export async function runMain({ dist, words, env, input = "", cwd, limitMs }: Run): Promise<RunEnd> {
+export async function runMain({ dist, words, env, input = "", cwd, limitMs, columns }: Run): Promise<RunEnd> {
   const file = join(dist, "main.cjs");
   const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");
   const stdout = collect();
+  if (columns !== undefined) Object.assign(stdout.stream, { isTTY: true, columns });
   const stderr = collect();
   const listeners = new Set<() => void>();
   const fake = {

@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -110,22 +111,56 @@ export class PostgresServer {
   }
 
   static async start({ settings = [], standbyOf, encoding = "UTF8" }: PostgresOptions = {}): Promise<PostgresServer> {
+    const server = await PostgresServer.#inFolder();
+    if (standbyOf !== undefined) {
+      const from = ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres"];
+      run([join(binaries!, "pg_basebackup"), "-D", server.data, "-R", "--checkpoint=fast", "--no-sync", ...from]);
+    } else if (encoding === "UTF8") {
+      run(["cp", "-r", await PostgresServer.#template(), server.data]);
+    } else server.#initialize(encoding);
+    server.#configure(settings);
+    await server.up();
+    return server;
+  }
+
+  static async #inFolder(): Promise<PostgresServer> {
     // In memory where that can be had: what is tested is not how fast a disk syncs.
     const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "integ-pg-"));
     chmodSync(folder, 0o755);
     own(folder);
-    const server = new PostgresServer(folder, await freePort());
-    if (standbyOf === undefined) {
-      const options = ["--no-sync", "--auth=trust", "--username=postgres", "--locale=C", `--encoding=${encoding}`];
-      run([join(binaries!, "initdb"), "-D", server.data, ...options]);
-    } else {
-      const from = ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres"];
-      run([join(binaries!, "pg_basebackup"), "-D", server.data, "-R", "--checkpoint=fast", "--no-sync", ...from]);
+    return new PostgresServer(folder, await freePort());
+  }
+
+  /** What most servers begin as: made once for the run (postgres-template.ts), with the tests' role and database. */
+  static async #template(): Promise<string> {
+    const data = join(process.env.INTEG_TEST_POSTGRES!, "data");
+    if (existsSync(data)) return data;
+    const server = await PostgresServer.#inFolder();
+    server.#initialize("UTF8");
+    server.#configure([]);
+    await server.up();
+    await server.sql(`CREATE ROLE ${role.name} LOGIN PASSWORD '${role.password}'`);
+    await server.sql(`CREATE DATABASE ${role.name} OWNER ${role.name}`);
+    await server.stop("SIGINT");
+    try {
+      renameSync(server.data, data);
+    } catch {
+      // another process of the run was first
     }
+    await server.remove();
+    return data;
+  }
+
+  #initialize(encoding: string): void {
+    const options = ["--no-sync", "--auth=trust", "--username=postgres", "--locale=C", `--encoding=${encoding}`];
+    run([join(binaries!, "initdb"), "-D", this.data, ...options]);
+  }
+
+  #configure(settings: readonly string[]): void {
     const lines = [
-      `port = ${server.port}`,
+      `port = ${this.port}`,
       "listen_addresses = '127.0.0.1'",
-      `unix_socket_directories = '${folder}'`,
+      `unix_socket_directories = '${this.folder}'`,
       "max_connections = 200",
       "shared_buffers = 32MB",
       "logging_collector = off",
@@ -133,20 +168,14 @@ export class PostgresServer {
       "dynamic_shared_memory_type = mmap",
       ...settings,
     ];
-    appendFileSync(join(server.data, "postgresql.conf"), `${lines.join("\n")}\n`);
+    appendFileSync(join(this.data, "postgresql.conf"), `${lines.join("\n")}\n`);
     const rules = [
       "local all all trust",
       "host replication all 127.0.0.1/32 trust",
       "host all postgres 127.0.0.1/32 trust",
       "host all all 127.0.0.1/32 scram-sha-256",
     ];
-    writeFileSync(join(server.data, "pg_hba.conf"), `${rules.join("\n")}\n`);
-    await server.up();
-    if (standbyOf === undefined && encoding === "UTF8") {
-      await server.sql(`CREATE ROLE ${role.name} LOGIN PASSWORD '${role.password}'`);
-      await server.sql(`CREATE DATABASE ${role.name} OWNER ${role.name}`);
-    }
-    return server;
+    writeFileSync(join(this.data, "pg_hba.conf"), `${rules.join("\n")}\n`);
   }
 
   get data(): string {
@@ -196,11 +225,11 @@ export class PostgresServer {
     rmSync(join(this.data, "postmaster.pid"), { force: true });
   }
 
-  async stop(): Promise<void> {
+  async stop(signal: "SIGQUIT" | "SIGINT" = "SIGQUIT"): Promise<void> {
     const child = this.#process;
     if (child === undefined) return;
     const ended = new Promise((resolve) => child.once("close", resolve));
-    child.kill("SIGQUIT");
+    child.kill(signal);
     await ended;
     this.#process = undefined;
   }

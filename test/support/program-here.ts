@@ -14,7 +14,7 @@ export function integHere(home: Home, words: readonly string[], options: Options
   return home.integ(words, options);
 }
 
-interface Options extends Pick<RunOptions, "env" | "input" | "cwd"> {
+interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> {
   /** Interrupted after so many milliseconds, as by two Ctrl-C. */
   readonly limitMs?: number;
 }
@@ -42,8 +42,9 @@ async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T>
   }
 }
 
-async function runProgram(home: Home, words: readonly string[], { env, input, cwd, limitMs }: Options): Promise<Ended> {
+async function runProgram(home: Home, words: readonly string[], options: Options): Promise<Ended> {
+  const { env, input, cwd, limitMs, columns } = options;
   const { NODE_OPTIONS: _recording, ...own } = home.env;
-  const run = { dist, words, env: { ...own, ...env }, cwd: cwd ?? home.folder, limitMs };
+  const run = { dist, words, env: { ...own, ...env }, cwd: cwd ?? home.folder, limitMs, columns };
   return { ...(await runMain(input === undefined ? run : { ...run, input })), signal: null };
 }

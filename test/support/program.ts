@@ -48,6 +48,8 @@ export interface RunOptions {
   /** Words before the program, e.g. `["strace", "-f"]`. */
   readonly under?: readonly string[];
   readonly timeoutMs?: number;
+  /** Standard output is a terminal so wide, where the command runs in this process. */
+  readonly columns?: number;
 }
 
 let staysHere = false;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Home, root } from "../support/program.ts";
 import { recordFigure } from "../support/figures.mjs";
+import { integHere } from "../support/program-here.ts";
 import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { Session } from "./session.ts";
@@ -262,8 +263,9 @@ const cases = Object.entries(tables).flatMap(([name, some]) =>
 
 describe("ids, commands and fixed words are whole at every width", () => {
   it.each(cases)("%s", async (title, table) => {
-    // The second one of a sample differs from table to table.
-    const columns = isFull ? widths : [40, widths.slice(1)[cases.findIndex(([name]) => name === title) % 4]!];
+    // A sample has a real terminal for every sixth table, at one width, and three widths in this process.
+    const number = cases.findIndex(([name]) => name === title);
+    const typed = isFull ? widths : [widths[number % 5]!].filter(() => number % 6 === 0);
     const { words: pattern, env } = table;
     const words = pattern.map((word) => word.replace(/<(.*)>/, (_all, name: string) => known[name] ?? "unknown"));
     const isDoctored = env?.DOCTORED !== undefined;
@@ -273,13 +275,14 @@ describe("ids, commands and fixed words are whole at every width", () => {
     expect([...wanted]).not.toEqual([]);
     const read = new Set(rows.flatMap(sentencesOf));
     const fixed = wordsIn(rows, table);
-    const look = async (columns: number): Promise<void> => {
-      const session = new Session(
-        words.filter((word) => word !== "--ndjson"),
-        { home: at, env, columns, isReadWhole: true },
-      );
+    const asked = words.filter((word) => word !== "--ndjson");
+    const seenAt = async (columns: number): Promise<string> => {
+      const session = new Session(asked, { home: at, env, columns, isReadWhole: true });
       await session.ended;
-      const shown = plain(session.written);
+      return session.written;
+    };
+    const look = (columns: number, written: string): void => {
+      const shown = plain(written);
       const onOneLine = shown.replaceAll(/\n +/g, " ");
       for (const text of wanted) {
         const isSentence = /^[A-Z]/.test(text);
@@ -293,8 +296,14 @@ describe("ids, commands and fixed words are whole at every width", () => {
     };
     // A change waits for its own entry.
     const together = words.includes("--yes") ? 1 : 3;
-    for (let first = 0; first < columns.length; first += together)
-      await Promise.all(columns.slice(first, first + together).map(look));
+    for (let first = 0; first < typed.length; first += together)
+      await Promise.all(
+        typed.slice(first, first + together).map(async (columns) => look(columns, await seenAt(columns))),
+      );
+    for (const columns of isFull ? [] : [40, 80, widths[2 + (number % 3)]!]) {
+      const { stdout, stderr } = await integHere(at, asked, { columns, ...(env ? { env } : {}) });
+      look(columns, stdout + stderr);
+    }
     if (isDoctored) await service.calm();
   });
 });
