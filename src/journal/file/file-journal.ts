@@ -5,7 +5,6 @@ import type { OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
 import * as admission from "../admission.ts";
-import { movedAway } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { entryMeant, newEntryId, type EntryFilter, fits, keyName } from "../lookup.ts";
 import { type Fold, candidates } from "../fold.ts";
@@ -171,6 +170,7 @@ export class FileJournal implements Journal {
   }
 
   #take(kind: Admission["kind"], entry: Entry): Admission | Busy {
+    this.#file.assertHere();
     const lock = this.#locks.tryEntry(entry.id);
     return lock instanceof Busy ? lock : { kind, lease: this.#lease(entry, lock) };
   }
@@ -211,6 +211,7 @@ export class FileJournal implements Journal {
 
   #leaseNow(typed: string): EntryLease | Busy {
     const { id } = admission.changeable(entryMeant(typed, this.#read()));
+    this.#file.assertHere();
     const lock = this.#locks.tryEntry(id);
     if (lock instanceof Busy) return lock;
     try {
@@ -368,8 +369,7 @@ export class FileJournal implements Journal {
     if (!isTrial) this.#locks.sweep();
     const reading = this.#file.readWhole();
     assertCurrent(reading.fold, this.path);
-    const to = this.#file.movedTo();
-    if (to !== undefined) throw movedAway(this.path, to);
+    this.#file.assertHere();
     const before = new Date(this.#now() - olderThanMs).toISOString();
     const leased = this.#locks.leased();
     const { going, live, keptLive } = prunable([...reading.fold.entries()], { before, leased, includeLive });

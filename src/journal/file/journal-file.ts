@@ -251,9 +251,7 @@ export class JournalFile {
   #readyToAppend(fd: number): { size: number; fold: Fold } {
     const reading = this.#refresh(fd);
     assertCurrent(reading.fold, this.path);
-    // The beginning has been read: it says whether there is more to read of where the entries are.
-    const to = isMoved(this.#head) ? movedToIn(readBytes(fd, 0, longestHead).toString("utf8")) : undefined;
-    if (to !== undefined) throw movedAway(this.path, to);
+    this.assertHere();
     this.#keepDamage(reading);
     const { fold, torn } = reading;
     if (!torn) return { size: reading.size, fold };
@@ -265,6 +263,12 @@ export class JournalFile {
   #header(kept?: KeptPart, movedTo?: string): string {
     const file = randomBytes(9).toString("base64url");
     return headerLine({ file, createdAt: new Date(this.#now()).toISOString(), kept, movedTo });
+  }
+
+  /** @throws Failure `usage` if the entries were moved elsewhere, as the beginning of the file said when it was read */
+  assertHere(): void {
+    const to = isMoved(this.#head) ? this.movedTo() : undefined;
+    if (to !== undefined) throw movedAway(this.path, to);
   }
 
   /** Where the entries of the file are now, if that is not here. */

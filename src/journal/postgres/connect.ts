@@ -2,6 +2,7 @@
 // time, protected as its place asks for, and of the kind that is wanted.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import Client, { type ClientConfig } from "pg/lib/client.js";
 import { Failure } from "../../errors.ts";
 import { type Address, type Environment, type Host, type SessionKind, sslModeOf } from "./address.ts";
@@ -27,8 +28,8 @@ export interface Connected {
   readonly server: Server;
 }
 
-/** The whole search for a server takes no longer. */
-const limitMs = 5000;
+/** The whole search for a server takes no longer: with the program's start, a command ends within 5 s. */
+const limitMs = 4500;
 
 /**
  * @throws LostConnection where no host can be reached; Failure `usage` for what cannot be read here or needs a password that
@@ -37,6 +38,25 @@ const limitMs = 5000;
 export async function connect(address: Address, surroundings: Surroundings): Promise<Connected> {
   const hosts = address.hosts.length > 0 ? address.hosts : [localServer(address.port)];
   const end = performance.now() + limitMs;
+  for (let round = 0; ; round += 1) {
+    const found = await search(hosts, { address, surroundings, end });
+    if (!Array.isArray(found)) return found;
+    const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
+    if (!found.some(isSoonOver) || performance.now() + pause > end) throw whyNone(hosts, found, address.sessionKind);
+    await sleep(pause);
+  }
+}
+
+/** A server that starts, or all of whose connections are in use, may have one in a moment. */
+function isSoonOver(met: unknown): boolean {
+  return /^(?:53300|57P03)/.test(serverErrorOf(met)?.code ?? "");
+}
+
+/** @returns the first that fits, or what each of them said instead */
+async function search(
+  hosts: readonly Host[],
+  { address, surroundings, end }: Omit<Attempt, "limitMs"> & { readonly end: number },
+): Promise<Connected | unknown[]> {
   const met: unknown[] = [];
   for (const kind of kindsInTurn(address.sessionKind)) {
     for (const [index, host] of hosts.entries()) {
@@ -57,7 +77,7 @@ export async function connect(address: Address, surroundings: Surroundings): Pro
       }
     }
   }
-  throw whyNone(hosts, met, address.sessionKind);
+  return met;
 }
 
 function whyNone(hosts: readonly Host[], met: readonly unknown[], wanted: SessionKind): unknown {
@@ -68,7 +88,9 @@ function whyNone(hosts: readonly Host[], met: readonly unknown[], wanted: Sessio
     return hosts.length === 1 || error instanceof LostConnection ? said : `${host?.name}:${host?.port}: ${said}`;
   });
   const which = wanted === "any" || hosts.length === 1 ? "" : ` (none is ${wanted})`;
-  return new LostConnection(`${[...new Set(words)].join("; ") || `no response within ${limitMs / 1000} s`}${which}`);
+  return new LostConnection(
+    `${[...new Set(words)].join("; ") || `no response within ${Math.ceil(limitMs / 1000)} s`}${which}`,
+  );
 }
 
 /** The local server's socket, where Debian and others, or where PostgreSQL itself puts it. */

@@ -2,10 +2,10 @@
 // was overtaken by another epoch records nothing more.
 import { Failure } from "../../errors.ts";
 import type { Actor } from "../actor.ts";
-import { type Entry, type EntryProgress, isSettled, resourcesOf } from "../entry.ts";
-import { itemName } from "../lookup.ts";
+import type { Entry, EntryProgress } from "../entry.ts";
 import type { EntryLease } from "../journal.ts";
 import { recordContent, recordHash } from "../record.ts";
+import { entryColumns, recordColumns } from "./columns.ts";
 import { journalFailure } from "./failures.ts";
 import { describeHolder, holderIn, leaseColumns } from "./holder.ts";
 import type { Tables } from "./schema.ts";
@@ -55,17 +55,6 @@ function sinceThen({ monotonic, wall }: Moment): number {
 
 /** For an answer that is long on its way, and clocks that run apart. */
 const marginMs = 250;
-
-/** Text as a column can hold it: a name that came from the service may have a character that none can. */
-export function plain(text: string | null | undefined): string | null {
-  return text?.replaceAll("\0", "\ufffd") ?? null;
-}
-
-/** What an entry is looked for by, as a column keeps it: the clients and keys that it names, and the item of a policy. */
-export function resourcesIn(entry: Entry): (string | null)[] {
-  const { policy_name: item } = entry.detail;
-  return [...resourcesOf(entry), ...(item === undefined ? [] : [itemName(item)])].map(plain);
-}
 
 export class PostgresLease implements EntryLease {
   readonly #parts: LeaseParts;
@@ -129,6 +118,8 @@ export class PostgresLease implements EntryLease {
     const { session, tables, actor, leaseMs } = this.#parts;
     const hash = recordHash(content);
     const position = this.#position + 1;
+    const { state, is_settled, resources, updated_at } = entryColumns(next);
+    const by = recordColumns(actor);
     const rows = await session.write({
       text: `WITH ${durably}, entry AS (
                UPDATE ${tables.entries} SET state = $4, is_settled = $5, resources = $6, updated_at = $7, content = $8,
@@ -140,17 +131,17 @@ export class PostgresLease implements EntryLease {
         next.id,
         this.#taken.epoch,
         this.#position,
-        next.state,
-        isSettled(next.state),
-        resourcesIn(next),
-        next.updated_at,
+        state,
+        is_settled,
+        resources,
+        updated_at,
         content,
         hash,
         position,
         leaseMs,
-        plain(actor.user),
-        plain(actor.host),
-        plain(actor.run),
+        by.actor_user,
+        by.actor_host,
+        by.actor_run,
       ],
       settle: async (query) => {
         const [row] = await query(`SELECT hash FROM ${tables.records} WHERE entry = $1 AND position = $2`, [

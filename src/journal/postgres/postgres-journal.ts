@@ -4,7 +4,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import * as admission from "../admission.ts";
 import { movedAway } from "../admission.ts";
-import { type Entry, isOfAccount, isSettled } from "../entry.ts";
+import { type Entry, isOfAccount } from "../entry.ts";
 import { findEntry, newEntryId, normalizeId, type EntryFilter } from "../lookup.ts";
 import { entryOfContent } from "../read-entry.ts";
 import { type Step, stepOfContent, recordContent, recordHash } from "../record.ts";
@@ -22,13 +22,14 @@ import type {
   PruneOptions,
 } from "../journal.ts";
 import type { EntryRecords, Merged } from "../merge.ts";
-import { fingerprintOf } from "./fingerprint.ts";
+import { entryColumns, recordColumns } from "./columns.ts";
 import { escrowTable } from "./escrow-table.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import { holderIn, leaseColumns, ownHolder } from "./holder.ts";
-import { type LeaseParts, moment, plain, PostgresLease, resourcesIn } from "./lease.ts";
+import { type LeaseParts, moment, PostgresLease } from "./lease.ts";
 import { pruneTables } from "./prune.ts";
-import { markMovedIn, mergeInto, movedFrom, recordsIn } from "./transfer.ts";
+import { isHere, markMovedIn, mergeInto, movedFrom, recordsIn } from "./transfer.ts";
 import { selectionOf } from "./selection.ts";
 import { durably, type Row } from "./session.ts";
 import { Busy, takeAway, takeLease, waitForHolder } from "./taking.ts";
@@ -197,11 +198,17 @@ export class PostgresJournal implements Journal {
   }
 
   async #take(kind: Admission["kind"], id: string): Promise<Admission | Busy> {
-    const lease = await takeLease(this.#lease, id);
+    const lease = await this.#takeLease(id);
     return lease instanceof Busy ? lease : { kind, lease };
   }
 
-  /** @returns undefined if another process was first with the key or the id: what is there is to be looked at again */
+  /** Asked before each attempt: one that waits for a holder may wait while the journal is moved. */
+  async #takeLease(id: string): Promise<PostgresLease | Busy> {
+    await this.#assertWritable();
+    return takeLease(this.#lease, id);
+  }
+
+  /** @returns undefined if another process was first with the key or the id, or has moved the journal: look at it again */
   async #admitNew(
     intent: Intent,
     { newest, key: typed }: { newest: string | undefined; key: string | undefined },
@@ -213,43 +220,45 @@ export class PostgresJournal implements Journal {
     const entry = admission.newEntry(intent, { id, key, at: new Date(at).toISOString() });
     const content = recordContent(entry, { by: actor });
     const contentHash = recordHash(content);
+    const [columns, by] = [entryColumns(entry), recordColumns(actor)];
     const askedAt = moment();
     try {
-      await session.write({
+      const rows = await session.write({
         text: `WITH ${durably}, entry AS (
                  INSERT INTO ${tables.entries} (id, operation, state, is_settled, profile, base_url, idempotency_key,
                    fingerprint, parent, replaces, resources, updated_at, content, hash, position, epoch, holder,
                    held_since, lease_until)
                  SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, 1, $15, clock_timestamp(),
-                   clock_timestamp() + $16::float8 * interval '1 ms' FROM durably RETURNING id)
+                   clock_timestamp() + $16::float8 * interval '1 ms' FROM durably WHERE ${isHere(tables)} RETURNING id)
                INSERT INTO ${tables.records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run)
                SELECT id, 1, 1, $13, $14, $17, $18, $19 FROM entry RETURNING entry`,
         values: [
           id,
-          entry.operation,
-          entry.state,
-          isSettled(entry.state),
-          plain(entry.profile),
-          entry.base_url,
-          key,
-          fingerprintOf(entry),
-          entry.parent,
-          entry.replaces,
-          resourcesIn(entry),
-          entry.updated_at,
+          columns.operation,
+          columns.state,
+          columns.is_settled,
+          columns.profile,
+          columns.base_url,
+          columns.idempotency_key,
+          columns.fingerprint,
+          columns.parent,
+          columns.replaces,
+          columns.resources,
+          columns.updated_at,
           content,
           contentHash,
           ownHolder(actor),
           leaseMs,
-          plain(actor.user),
-          plain(actor.host),
-          plain(actor.run),
+          by.actor_user,
+          by.actor_host,
+          by.actor_run,
         ],
         settle: async (query) => {
           const [row] = await query(`SELECT id, hash FROM ${tables.entries} WHERE id = $1 AND position = 1`, [id]);
           return row?.hash === contentHash ? [row] : undefined;
         },
       });
+      if (rows.length === 0) return undefined;
     } catch (error) {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
@@ -259,9 +268,8 @@ export class PostgresJournal implements Journal {
 
   async lease(typed: string): Promise<EntryLease> {
     try {
-      await this.#assertWritable();
       const { id } = admission.changeable(await this.find(typed));
-      return await waitForHolder(this.#parts, () => takeLease(this.#lease, id));
+      return await waitForHolder(this.#parts, () => this.#takeLease(id));
     } catch (error) {
       throw this.#failure(error, nothingSent);
     }
@@ -269,8 +277,7 @@ export class PostgresJournal implements Journal {
 
   async tryLease(typed: string): Promise<EntryLease | null> {
     try {
-      await this.#assertWritable();
-      const lease = await takeLease(this.#lease, admission.changeable(await this.find(typed)).id);
+      const lease = await this.#takeLease(admission.changeable(await this.find(typed)).id);
       return lease instanceof Busy ? null : lease;
     } catch (error) {
       throw this.#failure(error, nothingSent);

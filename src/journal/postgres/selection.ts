@@ -1,6 +1,6 @@
 // Which entries a list is to show, as a question to the server. Pure.
 import { type EntryFilter, isOfUnsettled, itemName } from "../lookup.ts";
-import { plain } from "./lease.ts";
+import { plain } from "./columns.ts";
 import type { Tables } from "./schema.ts";
 
 /** @param page so many of them, those below an id: of a list that is read in parts */

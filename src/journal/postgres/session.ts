@@ -55,11 +55,14 @@ export class Session {
     let wasSent = false;
     return this.#inTurn(() =>
       this.#repeated(async (query) => {
-        const settled = wasSent ? await settle(query) : undefined;
+        const isRepeat = wasSent;
+        const settled = isRepeat ? await settle(query) : undefined;
         if (settled !== undefined) return settled;
         wasSent = true;
         try {
-          return await query(text, values);
+          const rows = await query(text, values);
+          // Nothing was left to do for it: the first try, whose answer was lost, may have done it meanwhile.
+          return (rows.length === 0 && isRepeat ? await settle(query) : undefined) ?? rows;
         } catch (error) {
           // A second try that meets what the first one left: it had taken effect after all.
           const found = serverErrorOf(error)?.code === "23505" ? await settle(query) : undefined;

@@ -9,6 +9,7 @@ import { entryOfContent } from "../read-entry.ts";
 import { describeHolder, holderIn, isHolderGone, leaseColumns, ownHolder } from "./holder.ts";
 import { type LeaseParts, moment, PostgresLease, type Taken } from "./lease.ts";
 import { durably, type Row } from "./session.ts";
+import { isHere } from "./transfer.ts";
 import { shell } from "../../next-step.ts";
 
 /** A running process has an entry that is wanted. */
@@ -47,7 +48,7 @@ async function takeRow(
     text: `WITH ${durably} UPDATE ${tables.entries} SET epoch = epoch + 1, holder = $2, held_since = clock_timestamp(),
              lease_until = clock_timestamp() + $3::float8 * interval '1 ms',
              quiet_until = CASE WHEN holder IS NULL THEN quiet_until ELSE greatest(quiet_until, lease_until) END
-           FROM durably WHERE id = $1 AND (${condition}) RETURNING ${columns}`,
+           FROM durably WHERE id = $1 AND (${condition}) AND ${isHere(tables)} RETURNING ${columns}`,
     values: epoch === undefined ? values : [...values, epoch],
     settle: async (query) => {
       const text = `SELECT ${columns} FROM ${tables.entries} WHERE id = $1 AND holder LIKE $2`;

@@ -1,10 +1,10 @@
 // Carrying entries into and out of a team's journal: all of them in one transaction, or none.
 import { Failure } from "../../errors.ts";
-import { type Entry, isSettled } from "../entry.ts";
+import type { Entry } from "../entry.ts";
 import { assertOwnKeys, countMerged, type EntryRecords, type Merged, type MergeStep, mergeStep } from "../merge.ts";
 import { recordHash, stepOfContent } from "../record.ts";
-import { fingerprintOf } from "./fingerprint.ts";
-import { type LeaseParts, plain, resourcesIn } from "./lease.ts";
+import { entryColumns, recordColumns } from "./columns.ts";
+import type { LeaseParts } from "./lease.ts";
 import type { Tables } from "./schema.ts";
 import type { Query } from "./session.ts";
 
@@ -78,6 +78,8 @@ async function assertFree(query: Query, { entries }: Tables, changed: readonly M
 async function append(query: Query, { entries, records }: Tables, steps: readonly MergeStep[]): Promise<void> {
   const newest = (step: MergeStep): string => step.contents.at(-1) ?? "";
   const of = <T>(value: (step: MergeStep) => T): T[] => steps.map(value);
+  const columns = steps.map(({ entry }) => entryColumns(entry));
+  const column = (name: keyof ReturnType<typeof entryColumns>): unknown[] => columns.map((row) => row[name]);
   await query(
     `INSERT INTO ${entries} (id, operation, state, is_settled, profile, base_url, idempotency_key, fingerprint, parent,
        replaces, resources, updated_at, content, hash, position)
@@ -92,24 +94,29 @@ async function append(query: Query, { entries, records }: Tables, steps: readonl
        hash = excluded.hash, position = excluded.position, epoch = integ_entries.epoch + 1`,
     [
       of(({ id }) => id),
-      of(({ entry }) => entry.operation),
-      of(({ entry }) => entry.state),
-      of(({ entry }) => isSettled(entry.state)),
-      of(({ entry }) => plain(entry.profile)),
-      of(({ entry }) => entry.base_url),
-      of(({ entry }) => entry.idempotency_key),
-      of(({ entry }) => fingerprintOf(entry)),
-      of(({ entry }) => entry.parent),
-      of(({ entry }) => entry.replaces),
-      of(({ entry }) => JSON.stringify(resourcesIn(entry))),
-      of(({ entry }) => entry.updated_at),
+      column("operation"),
+      column("state"),
+      column("is_settled"),
+      column("profile"),
+      column("base_url"),
+      column("idempotency_key"),
+      column("fingerprint"),
+      column("parent"),
+      column("replaces"),
+      columns.map(({ resources }) => JSON.stringify(resources)),
+      column("updated_at"),
       of(newest),
       of((step) => recordHash(newest(step))),
       of(({ there, contents }) => there + contents.length),
     ],
   );
   const rows = steps.flatMap(({ id, contents, there }) =>
-    contents.map((content, index) => ({ id, content, position: there + index + 1, by: stepOfContent(content).actor })),
+    contents.map((content, index) => ({
+      id,
+      content,
+      position: there + index + 1,
+      ...recordColumns(stepOfContent(content).actor),
+    })),
   );
   await query(
     `INSERT INTO ${records} (entry, position, epoch, content, hash, actor_user, actor_host, actor_run)
@@ -121,11 +128,19 @@ async function append(query: Query, { entries, records }: Tables, steps: readonl
       rows.map(({ position }) => position),
       rows.map(({ content }) => content),
       rows.map(({ content }) => recordHash(content)),
-      rows.map(({ by }) => plain(by?.user)),
-      rows.map(({ by }) => plain(by?.host)),
-      rows.map(({ by }) => plain(by?.run)),
+      rows.map(({ actor_user }) => actor_user),
+      rows.map(({ actor_host }) => actor_host),
+      rows.map(({ actor_run }) => actor_run),
     ],
   );
+}
+
+/**
+ * Condition of every statement that begins something: that the entries are still here. It is asked again once the statement
+ * has the table's lock, so that what waited for a move's mark sees it.
+ */
+export function isHere({ meta }: Tables): string {
+  return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
 export async function movedFrom({ session, tables }: TransferParts): Promise<string | undefined> {
@@ -145,6 +160,11 @@ export function markMovedIn({ session, tables }: TransferParts, to: string | und
         meaning: "The journal is as it was.",
         hint: "Wait until it is released, then run the command again.",
       });
+    // A holder that stood still past its lease would still record here: its epoch is over.
+    await query(
+      `UPDATE ${tables.entries} SET epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
+         held_since = NULL, lease_until = NULL WHERE lease_until IS NOT NULL`,
+    );
     await query(`INSERT INTO ${tables.meta} (key, value) VALUES ('moved_to', $1)`, [to]);
   });
 }

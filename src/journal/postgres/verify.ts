@@ -1,8 +1,9 @@
 // What `journal verify` and `doctor` report of a team's journal: records that do not follow each other, and a server that
 // may forget what it acknowledged.
 import { entryOfContent } from "../read-entry.ts";
-import { historyFindings, recordHash, seal, type Slice } from "../record.ts";
+import { historyFindings, recordHash, seal, type Slice, stepOfContent } from "../record.ts";
 import type { Finding } from "../journal.ts";
+import { columnsAstray, entryColumns, recordColumns } from "./columns.ts";
 import type { LeaseParts } from "./lease.ts";
 import type { Row } from "./session.ts";
 
@@ -50,14 +51,13 @@ async function recordFindings({ session, tables }: VerifyParts): Promise<Finding
   const found: Finding[] = [];
   let after = "";
   for (;;) {
-    const entries = await session.read(
-      `SELECT id, hash, position, content FROM ${tables.entries} WHERE id > $1 ORDER BY id LIMIT ${atOnce}`,
-      [after],
-    );
+    const entries = await session.read(`SELECT * FROM ${tables.entries} WHERE id > $1 ORDER BY id LIMIT ${atOnce}`, [
+      after,
+    ]);
     const last = entries.at(-1);
     const until = last === undefined || entries.length < atOnce ? undefined : String(last.id);
     const records = await session.read(
-      `SELECT entry, position, content, hash FROM ${tables.records} WHERE entry > $1 AND ($2::text IS NULL OR entry <= $2)
+      `SELECT * FROM ${tables.records} WHERE entry > $1 AND ($2::text IS NULL OR entry <= $2)
        ORDER BY entry, position`,
       [after, until ?? null],
     );
@@ -94,7 +94,25 @@ function entryFindings(entry: Row, records: readonly Row[]): Finding[] {
   if (unsound >= 0) return problem(`its record ${unsound + 1} was edited since it was written`);
   if (!isWhole) return problem("a record of it was removed or put elsewhere since it was written");
   if (entry.content !== contents.at(-1)) return problem("it does not stand as its newest record says: it was edited");
+  const astray = columnFindings(entry, records);
+  if (astray !== undefined) return problem(`${astray}: it was edited`);
   return historyFindings(id, contents.map(sliceOf), String(entry.hash));
+}
+
+/** What lists and admissions look for entries by: an entry whose columns say another thing would be hidden from them. */
+function columnFindings(entry: Row, records: readonly Row[]): string | undefined {
+  const newest = entryOfContent(String(entry.content));
+  const names = newest === undefined ? [] : columnsAstray(entry, entryColumns(newest));
+  if (names.length > 0) return `its newest record says something else than its ${columnWords(names)}`;
+  for (const [index, record] of records.entries()) {
+    const wrong = columnsAstray(record, recordColumns(stepOfContent(String(record.content)).actor));
+    if (wrong.length > 0) return `its record ${index + 1} says something else than the ${columnWords(wrong)} beside it`;
+  }
+  return undefined;
+}
+
+function columnWords(names: readonly string[]): string {
+  return `${names.length === 1 ? "column" : "columns"} ${names.join(", ")}`;
 }
 
 function isOf(content: string, { id, hash }: { readonly id: string; readonly hash: unknown }): boolean {

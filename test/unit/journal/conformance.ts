@@ -631,8 +631,21 @@ function transfer(engine: JournalEngine): void {
     expect(refused.details.meaning).toBe("The journal is as it was.");
     expect(await store.open().movedTo()).toBeUndefined();
     await lease.release();
+    const others = [1, 2, 3, 4, 5].map(() => store.open());
+    for (const other of others) await other.entries();
     await store.open().markMoved("postgresql://h/d");
     expect(await store.open().movedTo()).toBe("postgresql://h/d");
+    const [admits, resumes, leases, tries, begins] = others as [Journal, Journal, Journal, Journal, Journal];
+    for (const begin of [
+      () => admits.admit(intent()),
+      () => resumes.resume(intent()),
+      () => leases.lease(id),
+      () => tries.tryLease(id),
+      () => begins.admit(intent(), { fresh: true }),
+    ]) {
+      const moved = await failure(begin());
+      expect([moved.kind, moved.message]).toEqual(["usage", expect.stringContaining("were moved to postgresql://h/d")]);
+    }
     expect((await store.open().entries()).map((entry) => entry.id)).toEqual([id]);
     await store.open().markMoved("/other/journal.ndjson");
     expect(await store.open().movedTo()).toBe("/other/journal.ndjson");

@@ -1,3 +1,4 @@
+import Client from "pg/lib/client.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Actor } from "../../../../src/journal/actor.ts";
 import type { EntryFilter } from "../../../../src/journal/lookup.ts";
@@ -14,7 +15,7 @@ import {
   role,
 } from "../../../support/postgres.ts";
 import { journalConformance } from "../conformance.ts";
-import { ada, clock } from "../intent.ts";
+import { ada, clock, intent } from "../intent.ts";
 
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
@@ -84,6 +85,92 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       const question = text.replaceAll(/\$(\d+)/g, (_, number: string) => typed[Number(number) - 1] ?? "");
       expect(ask(`EXPLAIN ${question}`)).toContain(index);
     });
+  });
+
+  const storeIn = async (schema: string) => {
+    const parts = { address: addressAt(`127.0.0.1:${server.port}`, schema), env, home: "/nonexistent", actor: ada };
+    await initTeamJournal(parts);
+    return (leaseMs = 45_000) => {
+      const journal = openTeamJournal({ ...parts, requestMs: 200, leaseMs, now: clock(), waitMs: 2000 });
+      onTestFinished(() => journal.close());
+      return journal;
+    };
+  };
+
+  const ownClient = async (): Promise<Client> => {
+    const { name: user, password } = role;
+    const at = { host: "127.0.0.1", port: server.port, user, database: user, password: async () => password };
+    const rest = { ssl: false, sslnegotiation: "postgres", application_name: "test", keepAlive: false } as const;
+    const client = new Client({ ...at, ...rest });
+    await client.connect();
+    return client;
+  };
+
+  test("a row that somebody edits is found, whatever its column", async () => {
+    const schema = `edited_${process.pid}`;
+    const open = await storeIn(schema);
+    const { lease } = await open().admit(intent({ replaces: "a", parent: "b" }));
+    await lease.record({ state: "unknown" });
+    await lease.release();
+    expect(await open().verify()).toEqual([]);
+    const edits: Readonly<Record<string, string>> = {
+      integ_entries: `operation = 'x'; state = 'done'; is_settled = true; profile = 'x'; base_url = 'x'; idempotency_key = NULL;
+        fingerprint = 'x'; parent = NULL; replaces = NULL; resources = '{x}'; updated_at = '2020'; hash = 'x'; position = 1;
+        content = replace(content, 'unknown', 'refused')`,
+      integ_records: `actor_user = 'eve'; actor_host = 'x'; actor_run = 'x'; hash = 'x'; position = position + 5;
+        content = replace(content, 'ada', 'eve')`,
+    };
+    const client = await ownClient();
+    try {
+      for (const [table, all] of Object.entries(edits))
+        for (const edit of all.split(";")) {
+          await client.query(`CREATE TABLE kept AS TABLE ${schema}.${table}`);
+          await client.query(`UPDATE ${schema}.${table} SET ${edit}`);
+          const found = await open().verify();
+          expect(found, `${table}: ${edit}`).toMatchObject([{ severity: "problem" }]);
+          await client.query(`DELETE FROM ${schema}.${table}`);
+          await client.query(`INSERT INTO ${schema}.${table} TABLE kept`);
+          await client.query("DROP TABLE kept");
+        }
+    } finally {
+      await client.end();
+    }
+    expect(await open().verify()).toEqual([]);
+  });
+
+  test("what is begun while the journal is moved is refused, and a holder that stood still records nothing more", async () => {
+    const schema = `moved_${process.pid}`;
+    const open = await storeIn(schema);
+    const { lease: still } = await open(300).admit(intent());
+    const { lease: free } = await open().admit(intent({ fingerprint: "2" }));
+    await free.release();
+    await new Promise((done) => setTimeout(done, 400));
+    const client = await ownClient();
+    const waiting = async (count: number): Promise<void> => {
+      const text = "SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted";
+      for (let row; row?.count !== count; ) [row] = (await client.query(text)).rows;
+    };
+    try {
+      // As `markMoved` does it, and others begin between its lock and its mark.
+      await client.query("BEGIN");
+      await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
+      const begun = [open().admit(intent({ fingerprint: "3" })), open().lease(free.entry.id)];
+      const ends = Promise.allSettled(begun);
+      await waiting(begun.length);
+      await client.query(`INSERT INTO ${schema}.integ_meta VALUES ('moved_to', '/there')`);
+      await client.query("COMMIT");
+      for (const end of await ends)
+        expect(end).toMatchObject({
+          status: "rejected",
+          reason: { kind: "usage", message: expect.stringContaining("were moved to /there") },
+        });
+    } finally {
+      await client.end();
+    }
+    const marking = open();
+    await marking.markMoved("/there");
+    await expect(still.record({ state: "done" })).rejects.toThrow("was taken over");
+    expect(await marking.count()).toBe(2);
   });
 
   describe.skipIf(isWithoutBouncer("the conformance through PgBouncer"))("behind PgBouncer", () => {

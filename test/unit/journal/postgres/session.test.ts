@@ -55,6 +55,20 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await serverAt(here("application_name=ci"))).toEqual({ ...usual, app: "ci" });
     });
 
+    it("after a moment, if all of its connections are in use until then", async () => {
+      await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
+      const text = at(`127.0.0.1:${server.port}`, "", "lone");
+      const { client } = await connect(readAddress(text, { env: right }), {
+        env: right,
+        home: "/nonexistent",
+        user: "nobody",
+      });
+      const waiting = serverAt(text);
+      await new Promise((done) => setTimeout(done, 300));
+      hangUp(client);
+      expect(await waiting).toMatchObject({ name: "lone" });
+    });
+
     it("as the user of this machine where nothing names a role, with a database of its name", async () => {
       const user = role.name;
       expect(await serverAt(`postgresql://127.0.0.1:${server.port}`, { user })).toMatchObject({
@@ -280,6 +294,13 @@ describe.skipIf(isSkipped)("a server", () => {
       };
       expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], asked: 1 });
       expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], asked: 1 });
+      // The first try ended after it was asked about: the second finds nothing left to do.
+      const late = [undefined, [{ id: "1" }]];
+      await firstCall(open);
+      const nothing = `WITH done AS MATERIALIZED (${slow}) SELECT slept FROM done WHERE slept <> ''`;
+      const writing = open.write({ text: nothing, values: [], settle: async () => late.shift() });
+      await endSlow();
+      expect(await writing).toEqual([{ id: "1" }]);
       const calm = await open.write({ text: "SELECT 7 AS seven", values: [], settle: async () => [{ never: 1 }] });
       expect(calm).toEqual([{ seven: 7 }]);
     });
